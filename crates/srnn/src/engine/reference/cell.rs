@@ -1,0 +1,252 @@
+//! The recurrent component f (Eq. 1): GRU and LSTM, one equation a line, each forward beside its
+//! backward.
+
+use super::linear::{add, add_product, add_product_dw, add_product_dx};
+use crate::model::{Cell, Gate, Layer, LayerSlots, Reset};
+
+/// What one application of a cell read and computed.
+#[derive(Clone, Debug)]
+pub struct Applied {
+    /// x `[E]`.
+    pub x: Vec<f64>,
+    /// h of the step before `[D]`.
+    pub h_prev: Vec<f64>,
+    /// c of the step before `[D]`; empty for a GRU.
+    pub c_prev: Vec<f64>,
+    /// Gates after their nonlinearity `[blocks·D]`: r, z, n or i, f, g, o.
+    pub gates: Vec<f64>,
+    /// `R_n h + b` of a GRU, before the reset gate acts on it `[D]`; empty otherwise.
+    pub candidate: Vec<f64>,
+    /// c `[D]`; empty for a GRU.
+    pub c: Vec<f64>,
+    /// u `[D]`.
+    pub u: Vec<f64>,
+}
+
+/// Gradients with respect to what a cell read.
+pub struct Read {
+    pub x: Vec<f64>,
+    pub h_prev: Vec<f64>,
+    pub c_prev: Vec<f64>,
+}
+
+/// `u_t = f(h_{t−1}, c_{t−1}, x_t)` (Eq. 1).
+pub fn forward(
+    layer: &Layer,
+    slots: &LayerSlots,
+    params: &[f64],
+    x: &[f64],
+    h_prev: &[f64],
+    c_prev: &[f64],
+) -> Applied {
+    let step = Forward { layer, slots, params, x, h_prev, c_prev };
+    match layer.cell {
+        Cell::Gru { reset: Reset::AfterMatrix } => step.gru_reset_after(),
+        Cell::Gru { reset: Reset::BeforeMatrix } => step.gru_reset_before(),
+        Cell::Lstm { .. } => step.lstm(),
+    }
+}
+
+/// The adjoint of [`forward`]: from du `[D]` and dc `[D]`; parameter gradients accumulate in
+/// `grads`.
+pub fn backward(
+    layer: &Layer,
+    slots: &LayerSlots,
+    params: &[f64],
+    grads: &mut [f64],
+    a: &Applied,
+    du: &[f64],
+    dc: &[f64],
+) -> Read {
+    let step = Backward { layer, slots, params, a, du, dc };
+    match layer.cell {
+        Cell::Gru { reset: Reset::AfterMatrix } => step.gru_reset_after(grads),
+        Cell::Gru { reset: Reset::BeforeMatrix } => step.gru_reset_before(grads),
+        Cell::Lstm { .. } => step.lstm(grads),
+    }
+}
+
+fn gate(kind: Gate, x: f64) -> f64 {
+    match kind {
+        Gate::Sigmoid => 1.0 / (1.0 + (-x).exp()),
+        Gate::HardSigmoid => (0.2 * x + 0.5).clamp(0.0, 1.0),
+    }
+}
+
+/// The derivative of [`gate`] from its value; 0 at the kinks of the hard sigmoid.
+fn gate_slope(kind: Gate, y: f64) -> f64 {
+    match kind {
+        Gate::Sigmoid => y * (1.0 - y),
+        Gate::HardSigmoid if y > 0.0 && y < 1.0 => 0.2,
+        Gate::HardSigmoid => 0.0,
+    }
+}
+
+struct Forward<'a> {
+    layer: &'a Layer,
+    slots: &'a LayerSlots,
+    params: &'a [f64],
+    x: &'a [f64],
+    h_prev: &'a [f64],
+    c_prev: &'a [f64],
+}
+
+impl Forward<'_> {
+    /// `W x + b_ih` `[blocks·D]`.
+    fn input_part(&self) -> Vec<f64> {
+        let mut a = vec![0.0; self.layer.cell.blocks() * self.layer.units];
+        add_product(&mut a, &self.params[self.slots.w_ih.clone()], self.x);
+        add(&mut a, &self.params[self.slots.b_ih.clone()]);
+        a
+    }
+
+    /// `R h + b_hh` for the blocks from `first` on `[(blocks−first)·D]`.
+    fn recurrent_part(&self, first: usize, h: &[f64]) -> Vec<f64> {
+        let d = self.layer.units;
+        let mut a = vec![0.0; (self.layer.cell.blocks() - first) * d];
+        add_product(&mut a, &self.params[self.slots.w_hh.clone()][first * d * d..], h);
+        let bias = &self.params[self.slots.b_hh.clone()];
+        add(&mut a, bias.get(first * d..).unwrap_or(&[]));
+        a
+    }
+
+    fn applied(&self, gates: Vec<f64>, candidate: Vec<f64>, c: Vec<f64>, u: Vec<f64>) -> Applied {
+        let (x, h_prev, c_prev) = (self.x.to_vec(), self.h_prev.to_vec(), self.c_prev.to_vec());
+        Applied { x, h_prev, c_prev, gates, candidate, c, u }
+    }
+
+    fn gru_reset_after(&self) -> Applied {
+        let (d, sigma) = (self.layer.units, |x| gate(self.layer.gate, x));
+        let (a, q) = (self.input_part(), self.recurrent_part(0, self.h_prev));
+        let r: Vec<f64> = (0..d).map(|j| sigma(a[j] + q[j])).collect();
+        let z: Vec<f64> = (0..d).map(|j| sigma(a[d + j] + q[d + j])).collect();
+        let n: Vec<f64> = (0..d).map(|j| (a[2 * d + j] + r[j] * q[2 * d + j]).tanh()).collect();
+        let u = (0..d).map(|j| (1.0 - z[j]) * n[j] + z[j] * self.h_prev[j]).collect();
+        self.applied([r, z, n].concat(), q[2 * d..].to_vec(), vec![], u)
+    }
+
+    fn gru_reset_before(&self) -> Applied {
+        let (d, sigma) = (self.layer.units, |x| gate(self.layer.gate, x));
+        let (a, q) = (self.input_part(), self.recurrent_part(0, self.h_prev));
+        let r: Vec<f64> = (0..d).map(|j| sigma(a[j] + q[j])).collect();
+        let z: Vec<f64> = (0..d).map(|j| sigma(a[d + j] + q[d + j])).collect();
+        let rh: Vec<f64> = (0..d).map(|j| r[j] * self.h_prev[j]).collect();
+        let q_n = self.recurrent_part(2, &rh);
+        let n: Vec<f64> = (0..d).map(|j| (a[2 * d + j] + q_n[j]).tanh()).collect();
+        let u = (0..d).map(|j| (1.0 - z[j]) * n[j] + z[j] * self.h_prev[j]).collect();
+        self.applied([r, z, n].concat(), q_n, vec![], u)
+    }
+
+    fn lstm(&self) -> Applied {
+        let (d, sigma) = (self.layer.units, |x| gate(self.layer.gate, x));
+        let mut a = self.input_part();
+        add(&mut a, &self.recurrent_part(0, self.h_prev));
+        let zero = vec![0.0; 3 * d];
+        let peephole = &self.params[self.slots.peephole.clone()];
+        let p = if peephole.is_empty() { &zero[..] } else { peephole };
+        let (p_i, p_f, p_o) = (&p[..d], &p[d..2 * d], &p[2 * d..]);
+        let i: Vec<f64> = (0..d).map(|j| sigma(a[j] + p_i[j] * self.c_prev[j])).collect();
+        let f: Vec<f64> = (0..d).map(|j| sigma(a[d + j] + p_f[j] * self.c_prev[j])).collect();
+        let g: Vec<f64> = (0..d).map(|j| a[2 * d + j].tanh()).collect();
+        let c: Vec<f64> = (0..d).map(|j| f[j] * self.c_prev[j] + i[j] * g[j]).collect();
+        let o: Vec<f64> = (0..d).map(|j| sigma(a[3 * d + j] + p_o[j] * c[j])).collect();
+        let u = (0..d).map(|j| o[j] * c[j].tanh()).collect();
+        self.applied([i, f, g, o].concat(), vec![], c, u)
+    }
+}
+
+struct Backward<'a> {
+    layer: &'a Layer,
+    slots: &'a LayerSlots,
+    params: &'a [f64],
+    a: &'a Applied,
+    du: &'a [f64],
+    dc: &'a [f64],
+}
+
+impl Backward<'_> {
+    /// The adjoint of the input part: from da `[blocks·D]` to dx.
+    fn input_part(&self, grads: &mut [f64], da: &[f64]) -> Vec<f64> {
+        let mut dx = vec![0.0; self.a.x.len()];
+        add_product_dx(&mut dx, &self.params[self.slots.w_ih.clone()], da);
+        add_product_dw(&mut grads[self.slots.w_ih.clone()], da, &self.a.x);
+        add(&mut grads[self.slots.b_ih.clone()], da);
+        dx
+    }
+
+    /// The adjoint of the recurrent part of the blocks from `first` on: from dq to dh.
+    fn recurrent_part(&self, grads: &mut [f64], first: usize, dq: &[f64], h: &[f64]) -> Vec<f64> {
+        let d = self.layer.units;
+        let mut dh = vec![0.0; d];
+        add_product_dx(&mut dh, &self.params[self.slots.w_hh.clone()][first * d * d..], dq);
+        add_product_dw(&mut grads[self.slots.w_hh.clone()][first * d * d..], dq, h);
+        if !self.slots.b_hh.is_empty() {
+            add(&mut grads[self.slots.b_hh.clone()][first * d..], dq);
+        }
+        dh
+    }
+
+    fn gru_reset_after(&self, grads: &mut [f64]) -> Read {
+        let (d, a, du) = (self.layer.units, self.a, self.du);
+        let (r, z, n) = (&a.gates[..d], &a.gates[d..2 * d], &a.gates[2 * d..]);
+        let slope = |y| gate_slope(self.layer.gate, y);
+        let dn = |j| du[j] * (1.0 - z[j]) * (1.0 - n[j] * n[j]);
+        let dz = |j| du[j] * (a.h_prev[j] - n[j]) * slope(z[j]);
+        let dr = |j| dn(j) * a.candidate[j] * slope(r[j]);
+        let gates: Vec<f64> = (0..d).map(dr).chain((0..d).map(dz)).collect();
+        let da = [gates.clone(), (0..d).map(dn).collect()].concat();
+        let dq = [gates, (0..d).map(|j| dn(j) * r[j]).collect()].concat();
+        let x = self.input_part(grads, &da);
+        let mut h_prev = self.recurrent_part(grads, 0, &dq, &a.h_prev);
+        (0..d).for_each(|j| h_prev[j] += du[j] * z[j]);
+        Read { x, h_prev, c_prev: vec![] }
+    }
+
+    fn gru_reset_before(&self, grads: &mut [f64]) -> Read {
+        let (d, a, du) = (self.layer.units, self.a, self.du);
+        let (r, z, n) = (&a.gates[..d], &a.gates[d..2 * d], &a.gates[2 * d..]);
+        let slope = |y| gate_slope(self.layer.gate, y);
+        let dn: Vec<f64> = (0..d).map(|j| du[j] * (1.0 - z[j]) * (1.0 - n[j] * n[j])).collect();
+        let rh: Vec<f64> = (0..d).map(|j| r[j] * a.h_prev[j]).collect();
+        let drh = self.recurrent_part(grads, 2, &dn, &rh);
+        let dr = (0..d).map(|j| drh[j] * a.h_prev[j] * slope(r[j]));
+        let dz = (0..d).map(|j| du[j] * (a.h_prev[j] - n[j]) * slope(z[j]));
+        let gates: Vec<f64> = dr.chain(dz).collect();
+        // The candidate's block is done above: its dq here is zero.
+        let dq = [gates.clone(), vec![0.0; d]].concat();
+        let mut h_prev = self.recurrent_part(grads, 0, &dq, &a.h_prev);
+        (0..d).for_each(|j| h_prev[j] += drh[j] * r[j] + du[j] * z[j]);
+        let x = self.input_part(grads, &[gates, dn].concat());
+        Read { x, h_prev, c_prev: vec![] }
+    }
+
+    fn lstm(&self, grads: &mut [f64]) -> Read {
+        let (d, a, du) = (self.layer.units, self.a, self.du);
+        let gates = &a.gates;
+        let (i, f, g, o) = (&gates[..d], &gates[d..2 * d], &gates[2 * d..3 * d], &gates[3 * d..]);
+        let slope = |y| gate_slope(self.layer.gate, y);
+        let zero = vec![0.0; 3 * d];
+        let peephole = &self.params[self.slots.peephole.clone()];
+        let p = if peephole.is_empty() { &zero[..] } else { peephole };
+        let (p_i, p_f, p_o) = (&p[..d], &p[d..2 * d], &p[2 * d..]);
+        let tanh_c: Vec<f64> = a.c.iter().map(|c| c.tanh()).collect();
+        let da_o: Vec<f64> = (0..d).map(|j| du[j] * tanh_c[j] * slope(o[j])).collect();
+        let dc: Vec<f64> = (0..d)
+            .map(|j| self.dc[j] + du[j] * o[j] * (1.0 - tanh_c[j] * tanh_c[j]) + da_o[j] * p_o[j])
+            .collect();
+        let da_i: Vec<f64> = (0..d).map(|j| dc[j] * g[j] * slope(i[j])).collect();
+        let da_f: Vec<f64> = (0..d).map(|j| dc[j] * a.c_prev[j] * slope(f[j])).collect();
+        let da_g: Vec<f64> = (0..d).map(|j| dc[j] * i[j] * (1.0 - g[j] * g[j])).collect();
+        let c_prev = (0..d).map(|j| dc[j] * f[j] + da_i[j] * p_i[j] + da_f[j] * p_f[j]).collect();
+        if !peephole.is_empty() {
+            let dp = &mut grads[self.slots.peephole.clone()];
+            (0..d).for_each(|j| dp[j] += da_i[j] * a.c_prev[j]);
+            (0..d).for_each(|j| dp[d + j] += da_f[j] * a.c_prev[j]);
+            (0..d).for_each(|j| dp[2 * d + j] += da_o[j] * a.c[j]);
+        }
+        let da = [da_i, da_f, da_g, da_o].concat();
+        let x = self.input_part(grads, &da);
+        let h_prev = self.recurrent_part(grads, 0, &da, &a.h_prev);
+        Read { x, h_prev, c_prev }
+    }
+}

@@ -1,0 +1,120 @@
+//! Names, shapes and places of the parameters: PyTorch's names, gate order and row-major storage.
+
+use super::{Arch, Layer};
+use std::ops::Range;
+
+/// One named tensor inside the flat parameter vector.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Slot {
+    /// Its name in `model.safetensors`.
+    pub name: String,
+    /// Its shape, row-major.
+    pub shape: Vec<usize>,
+    /// Where it lies.
+    pub range: Range<usize>,
+}
+
+/// Where the tensors of one layer lie; a tensor the layer does not have is an empty range.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LayerSlots {
+    /// `weight_ih_l*`: W `[blocks·D, E]`.
+    pub w_ih: Range<usize>,
+    /// `weight_hh_l*`: R `[blocks·D, D]`.
+    pub w_hh: Range<usize>,
+    /// `bias_ih_l*` `[blocks·D]`.
+    pub b_ih: Range<usize>,
+    /// `bias_hh_l*` `[blocks·D]`.
+    pub b_hh: Range<usize>,
+    /// `peephole_l*` `[3, D]`: i, f, o.
+    pub peephole: Range<usize>,
+    /// `centroids_l*`: S `[K, D]`.
+    pub centroids: Range<usize>,
+}
+
+/// Where everything lies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// All tensors, in order.
+    pub slots: Vec<Slot>,
+    /// `embedding.weight` `[V,E]`; empty for real inputs.
+    pub embedding: Range<usize>,
+    /// The layers, bottom first.
+    pub layers: Vec<LayerSlots>,
+    /// `head.weight` `[C, features]`.
+    pub head_weight: Range<usize>,
+    /// `head.bias` `[C]`.
+    pub head_bias: Range<usize>,
+    /// Number of parameters.
+    pub len: usize,
+}
+
+impl Layout {
+    /// The layout of a valid architecture.
+    ///
+    /// # Panics
+    /// If the number of parameters overflows; [`Arch::validate`] refuses such an architecture.
+    pub fn of(arch: &Arch) -> Layout {
+        Layout::checked(arch).expect("a validated architecture")
+    }
+
+    /// The layout, or `None` where the sizes overflow.
+    pub(super) fn checked(arch: &Arch) -> Option<Layout> {
+        let mut slots = Slots::default();
+        let vocabulary = arch.input.vocabulary();
+        let embedding = slots.push("embedding.weight".into(), &[vocabulary, arch.input.width()])?;
+        let layers = (0..arch.layers.len())
+            .map(|l| slots.push_layer(l, &arch.layers[l], arch.width_below(l)))
+            .collect::<Option<Vec<_>>>()?;
+        let features = arch.features();
+        let head_weight = slots.push("head.weight".into(), &[arch.classes, features])?;
+        let head_bias = slots.push("head.bias".into(), &[arch.classes])?;
+        Some(Layout {
+            slots: slots.list,
+            embedding,
+            layers,
+            head_weight,
+            head_bias,
+            len: slots.len,
+        })
+    }
+
+    /// The tensor a parameter index belongs to.
+    pub fn slot_of(&self, index: usize) -> &Slot {
+        let at = self.slots.partition_point(|slot| slot.range.end <= index);
+        &self.slots[at]
+    }
+}
+
+#[derive(Default)]
+struct Slots {
+    list: Vec<Slot>,
+    len: usize,
+}
+
+impl Slots {
+    fn push(&mut self, name: String, shape: &[usize]) -> Option<Range<usize>> {
+        let size = shape.iter().try_fold(1usize, |size, &n| size.checked_mul(n))?;
+        let range = self.len..self.len.checked_add(size)?;
+        self.len = range.end;
+        if size > 0 {
+            self.list.push(Slot { name, shape: shape.to_vec(), range: range.clone() });
+        }
+        Some(range)
+    }
+
+    fn push_layer(&mut self, l: usize, layer: &Layer, width: usize) -> Option<LayerSlots> {
+        let d = layer.units;
+        let rows = layer.cell.blocks().checked_mul(d)?;
+        let bias = if layer.bias { rows } else { 0 };
+        let peepholes = if layer.cell.has_peephole() { 3 } else { 0 };
+        let k = layer.centroids.map_or(0, |centroids| centroids.k);
+        Some(LayerSlots {
+            w_ih: self.push(format!("rnn.weight_ih_l{l}"), &[rows, width])?,
+            w_hh: self.push(format!("rnn.weight_hh_l{l}"), &[rows, d])?,
+            b_ih: self.push(format!("rnn.bias_ih_l{l}"), &[bias])?,
+            b_hh: self.push(format!("rnn.bias_hh_l{l}"), &[bias])?,
+            peephole: self.push(format!("peephole_l{l}"), &[peepholes, d])?,
+            centroids: self.push(format!("centroids_l{l}"), &[k, d])?,
+        })
+    }
+}

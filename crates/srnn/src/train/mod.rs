@@ -1,0 +1,5 @@
+//! Training: optimisers.
+
+mod optimiser;
+
+pub use optimiser::{Optimiser, Real, Rule};

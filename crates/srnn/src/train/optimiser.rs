@@ -1,0 +1,184 @@
+//! Update rules, written once for every precision.
+
+use crate::engine::Snapshot;
+use serde::{Deserialize, Serialize};
+use std::ops::{Add, Div, Mul, Sub};
+
+/// A gradient step: clip, regularise, apply a rule.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Optimiser {
+    /// The rule.
+    pub rule: Rule,
+    /// The gradient is scaled down to this norm where it is longer; infinity never clips.
+    /// Default 1.
+    pub clip: f64,
+    /// L2: `l2 · parameter` is added to the gradient. Default 0.
+    pub l2: f64,
+}
+
+/// An update rule. The step size comes with each update (`Regime::learning_rate`).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub enum Rule {
+    /// `v = decay·v + (1 − decay)·g²` (centred: minus the squared mean of g),
+    /// `m = momentum·m + g/√(v + epsilon)`, `p −= rate·m`.
+    RmsProp {
+        /// Memory of the squares.
+        decay: f64,
+        /// Momentum of the scaled gradient.
+        momentum: f64,
+        /// Added under the root.
+        epsilon: f64,
+        /// Whether the mean gradient's square is taken off.
+        centred: bool,
+    },
+    /// Adam with bias correction.
+    Adam {
+        /// Memory of the gradient.
+        beta1: f64,
+        /// Memory of the squares.
+        beta2: f64,
+        /// Added to the root.
+        epsilon: f64,
+    },
+    /// AdaDelta: steps scaled by the root of the mean squared past steps.
+    AdaDelta {
+        /// Memory of both averages.
+        decay: f64,
+        /// Added under both roots.
+        epsilon: f64,
+    },
+}
+
+impl Rule {
+    /// Adam as usual.
+    pub const ADAM: Rule = Rule::Adam { beta1: 0.9, beta2: 0.999, epsilon: 1e-8 };
+
+    /// How many vectors, as long as the parameters, the rule remembers.
+    pub fn moments(&self) -> usize {
+        match self {
+            Rule::RmsProp { centred: true, .. } => 3,
+            Rule::RmsProp { .. } | Rule::Adam { .. } | Rule::AdaDelta { .. } => 2,
+        }
+    }
+}
+
+/// The two precisions.
+pub trait Real:
+    Copy
+    + Default
+    + PartialOrd
+    + Send
+    + Sync
+    + std::fmt::Debug
+    + Add<Output = Self>
+    + Sub<Output = Self>
+    + Mul<Output = Self>
+    + Div<Output = Self>
+    + 'static
+{
+    /// From double precision, rounded.
+    fn of(x: f64) -> Self;
+    /// To double precision, exactly.
+    fn to(self) -> f64;
+    /// √.
+    fn sqrt(self) -> Self;
+}
+
+macro_rules! real {
+    ($($float:ident)*) => {$(
+        impl Real for $float {
+            fn of(x: f64) -> $float {
+                x as $float
+            }
+            fn to(self) -> f64 {
+                self as f64
+            }
+            fn sqrt(self) -> $float {
+                self.sqrt()
+            }
+        }
+    )*};
+}
+real!(f32 f64);
+
+impl Optimiser {
+    /// Zero moments for `params`.
+    pub fn begin<F: Real>(&self, params: Vec<F>) -> Snapshot<F> {
+        let moments = vec![vec![F::default(); params.len()]; self.rule.moments()];
+        Snapshot { params, moments, updates: 0 }
+    }
+
+    /// Applies one update in place and returns the gradient's norm before clipping. A gradient
+    /// with a NaN or an infinity changes nothing.
+    pub fn update<F: Real>(&self, state: &mut Snapshot<F>, gradient: &[F], rate: f64) -> f64 {
+        let norm = norm(gradient);
+        if !norm.is_finite() {
+            return norm;
+        }
+        state.updates += 1;
+        let scale = F::of(if norm > self.clip { self.clip / norm } else { 1.0 });
+        let l2 = F::of(self.l2);
+        let gradient: Vec<F> =
+            state.params.iter().zip(gradient).map(|(&p, &g)| g * scale + l2 * p).collect();
+        let rate = F::of(rate);
+        let (params, moments) = (&mut state.params, &mut state.moments[..]);
+        match self.rule {
+            Rule::RmsProp { decay, momentum, epsilon, centred } => {
+                let (keep, momentum, epsilon) = (F::of(decay), F::of(momentum), F::of(epsilon));
+                let take = F::of(1.0 - decay);
+                let [squares, speeds, means @ ..] = moments else { unreachable!() };
+                for (j, &g) in gradient.iter().enumerate() {
+                    squares[j] = keep * squares[j] + take * g * g;
+                    let mut variance = squares[j];
+                    if centred {
+                        let mean = &mut means[0][j];
+                        *mean = keep * *mean + take * g;
+                        variance = at_least_zero(variance - *mean * *mean);
+                    }
+                    speeds[j] = momentum * speeds[j] + g / (variance + epsilon).sqrt();
+                    params[j] = params[j] - rate * speeds[j];
+                }
+            }
+            Rule::Adam { beta1, beta2, epsilon } => {
+                let t = state.updates as f64;
+                let fix1 = F::of(1.0 / (1.0 - beta1.powf(t)));
+                let fix2 = F::of(1.0 / (1.0 - beta2.powf(t)));
+                let (keep1, take1) = (F::of(beta1), F::of(1.0 - beta1));
+                let (keep2, take2, epsilon) = (F::of(beta2), F::of(1.0 - beta2), F::of(epsilon));
+                let [means, squares] = moments else { unreachable!() };
+                for (((p, &g), m), v) in params.iter_mut().zip(&gradient).zip(means).zip(squares) {
+                    *m = keep1 * *m + take1 * g;
+                    *v = keep2 * *v + take2 * g * g;
+                    *p = *p - rate * (*m * fix1) / ((*v * fix2).sqrt() + epsilon);
+                }
+            }
+            Rule::AdaDelta { decay, epsilon } => {
+                let (keep, take, epsilon) = (F::of(decay), F::of(1.0 - decay), F::of(epsilon));
+                let [squares, steps] = moments else { unreachable!() };
+                for (j, &g) in gradient.iter().enumerate() {
+                    squares[j] = keep * squares[j] + take * g * g;
+                    let step = ((steps[j] + epsilon) / (squares[j] + epsilon)).sqrt() * g;
+                    steps[j] = keep * steps[j] + take * step * step;
+                    params[j] = params[j] - rate * step;
+                }
+            }
+        }
+        norm
+    }
+}
+
+fn at_least_zero<F: Real>(x: F) -> F {
+    if x < F::default() { F::default() } else { x }
+}
+
+/// The Euclidean norm, in double precision; sixteen sums so that it vectorises.
+fn norm<F: Real>(values: &[F]) -> f64 {
+    let mut sums = [0.0; 16];
+    for chunk in values.chunks(16) {
+        for (sum, x) in sums.iter_mut().zip(chunk) {
+            *sum += x.to() * x.to();
+        }
+    }
+    sums.iter().sum::<f64>().sqrt()
+}
