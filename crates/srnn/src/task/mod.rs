@@ -6,9 +6,10 @@
 //! **Vocabulary.** The vocabulary is the training set's. With a `min_count`, training tokens
 //! seen less often become [`UNKNOWN`], which is thereby trained, and a token that only occurs
 //! in held-out data reads as it. Without one, a held-out sequence with an unseen token cannot
-//! be read by the model: it is listed as unreadable and counts as an error.
+//! be read by the model: it is listed as [`files::Unreadable`] and counts as an error.
 
 mod confusion;
+pub mod files;
 mod identical;
 mod labels;
 mod split;
