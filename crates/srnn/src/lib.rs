@@ -1,5 +1,6 @@
 //! State-regularized recurrent networks (Wang & Niepert, ICML 2019), and the automata they learn.
 
+mod atomic;
 pub mod engine;
 pub mod key;
 pub mod model;
