@@ -1,4 +1,6 @@
 //! State-regularized recurrent networks (Wang & Niepert, ICML 2019), and the automata they learn.
+//!
+#![doc = include_str!("notation.md")]
 
 mod atomic;
 pub mod engine;
