@@ -110,9 +110,9 @@ fn rotated(i: usize, cell: Cell, gate: Gate, score: Option<Score>, lambda: f64) 
     };
     let regime = Regime {
         lambda,
-        commitment: if (i / 3 + turn) % 2 == 0 { 0.7 } else { 0.0 },
-        entropy: if (i / 6 + turn) % 3 == 0 { 0.3 } else { 0.0 },
-        tau: if turn % 4 == 0 { 0.8 } else { 1.0 },
+        commitment: if (i / 3 + turn).is_multiple_of(2) { 0.7 } else { 0.0 },
+        entropy: if (i / 6 + turn).is_multiple_of(3) { 0.3 } else { 0.0 },
+        tau: if turn.is_multiple_of(4) { 0.8 } else { 1.0 },
         ..PAPER
     };
     Spec {
@@ -122,7 +122,7 @@ fn rotated(i: usize, cell: Cell, gate: Gate, score: Option<Score>, lambda: f64) 
         readout: read(from, when),
         classes: 2 + turn % 3,
         lengths: [vec![4, 1, 0, 6], vec![3], vec![1, 1], vec![5, 2, 7], vec![0, 3]][i % 5].clone(),
-        weighted: turn % 2 == 0,
+        weighted: turn.is_multiple_of(2),
         regime,
     }
 }

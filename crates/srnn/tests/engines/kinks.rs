@@ -90,7 +90,7 @@ fn hard_gates(
             Cell::Lstm { peephole: true } => before(&trace.c),
             _ => zeros.clone(),
         };
-        for j in 0..d {
+        for (j, c) in c.iter().enumerate() {
             let row = block * d + j;
             let get = |range: &std::ops::Range<usize>, i: usize| {
                 if range.is_empty() { 0.0 } else { params[range.start + i] }
@@ -98,7 +98,7 @@ fn hard_gates(
             let mut a = get(&slots.b_ih, row) + get(&slots.b_hh, row);
             a += (0..x.len()).map(|e| get(&slots.w_ih, row * x.len() + e) * x[e]).sum::<f64>();
             a += (0..d).map(|i| get(&slots.w_hh, row * d + i) * h[i]).sum::<f64>();
-            a += get(&slots.peephole, place * d + j) * c[j];
+            a += get(&slots.peephole, place * d + j) * c;
             out.push(a);
         }
     }
