@@ -306,12 +306,12 @@ mod tests {
         let kind = bits() % if depth == 0 { 4 } else { 10 };
         match kind {
             0 => Regex::Empty,
-            1 if bits() % 4 == 0 => Regex::Nothing,
+            1 if bits().is_multiple_of(4) => Regex::Nothing,
             1..=3 => Regex::one_of(vec![Symbol((bits() % 2) as u32)]),
             4 | 5 => Regex::Concat((0..2).map(|_| wild(bits, depth - 1)).collect()),
             6 | 7 => Regex::Union((0..2).map(|_| wild(bits, depth - 1)).collect()),
             8 => Regex::Star(Box::new(wild(bits, depth - 1))),
-            _ if bits() % 2 == 0 => Regex::Plus(Box::new(wild(bits, depth - 1))),
+            _ if bits().is_multiple_of(2) => Regex::Plus(Box::new(wild(bits, depth - 1))),
             _ => Regex::Maybe(Box::new(wild(bits, depth - 1))),
         }
     }

@@ -139,16 +139,22 @@ impl Parser<'_> {
         Ok(Regex::one_of(members))
     }
 
+    /// The next symbol or range of a class.
     fn members(&mut self, members: &mut Vec<Symbol>) -> Result<(), RegexError> {
         self.peek();
         let start = self.at;
-        let first = match self.item()? {
-            Item::Named(symbol) => return Ok(members.push(symbol)),
-            Item::Character(c) => c,
-        };
-        if !self.take('-') {
-            return Ok(members.push(self.symbol(first.encode_utf8(&mut [0; 4]), start)?));
+        match self.item()? {
+            Item::Named(symbol) => members.push(symbol),
+            Item::Character(first) if self.take('-') => {
+                members.extend(self.range(first, start)?);
+            }
+            Item::Character(c) => members.push(self.symbol(c.encode_utf8(&mut [0; 4]), start)?),
         }
+        Ok(())
+    }
+
+    /// The symbols from `first` to the character that follows.
+    fn range(&mut self, first: char, start: usize) -> Result<Vec<Symbol>, RegexError> {
         let last = match self.peek() {
             None | Some(']') => None,
             Some(_) => Some(self.item()?),
@@ -157,16 +163,14 @@ impl Parser<'_> {
             let remedy = "end the range with a character, or write `\\-`";
             return Err(self.error_at(start, "this range has no end", remedy));
         };
-        let before = members.len();
-        members.extend(self.symbols.iter().filter_map(|(name, &symbol)| {
-            let c = single(name)?;
-            (first..=last).contains(&c).then_some(symbol)
-        }));
-        if members.len() == before {
+        let within = |name: &str| single(name).is_some_and(|c| (first..=last).contains(&c));
+        let named = self.symbols.iter().filter(|(name, _)| within(name));
+        let symbols: Vec<Symbol> = named.map(|(_, &symbol)| symbol).collect();
+        if symbols.is_empty() {
             let cause = format!("no symbol lies between {first:?} and {last:?}");
             return Err(self.error_at(start, cause, self.known()));
         }
-        Ok(())
+        Ok(symbols)
     }
 
     fn item(&mut self) -> Result<Item, RegexError> {

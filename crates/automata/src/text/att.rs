@@ -13,9 +13,9 @@
 //! complete automaton is read back as it was written. What the format cannot say is lost: a state that
 //! is neither final nor on any transition, which a complete automaton has only if it has no symbols.
 
-use super::{Edge, Names, TextError, assemble, check_bytes, error};
+use super::{Edge, Names, TextError, assemble, check_bytes, error, keep};
 use crate::limits::Limits;
-use crate::moore::{Dfa, State};
+use crate::moore::Dfa;
 use crate::partial::Partial;
 
 /// Reads an acceptor. By the convention of the format a missing transition rejects: call
@@ -74,7 +74,7 @@ impl Reader {
                 let to = state(&mut self.states, to)?;
                 let name = unescape(symbol, line)?;
                 let symbol = self.symbols.number(&name, line, "symbols", limits.symbols)?;
-                self.edges.push(Edge { line, from, symbol, to });
+                keep(&mut self.edges, Edge { line: line as u32, from, symbol, to }, limits)?;
             }
             _ => {
                 let cause = format!("more than {MOST_FIELDS} fields");
@@ -195,6 +195,7 @@ fn code_point(chars: &mut std::str::Chars<'_>) -> Option<char> {
 mod tests {
     use super::*;
     use crate::alphabet::Alphabet;
+    use crate::moore::State;
     use crate::random::{random, stream};
     use crate::text::tests::{mutate, nasty_alphabet};
 

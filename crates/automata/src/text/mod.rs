@@ -81,10 +81,19 @@ impl Names {
 
 /// A transition as a file gives it.
 struct Edge {
-    line: usize,
+    line: u32,
     from: u32,
     symbol: u32,
     to: u32,
+}
+
+/// Keeps a transition; a deterministic automaton cannot have more than its table has entries.
+fn keep(edges: &mut Vec<Edge>, edge: Edge, limits: &Limits) -> Result<(), TextError> {
+    if edges.len() >= limits.entries {
+        return Err(too_many(edge.line as usize, "transitions", limits.entries));
+    }
+    edges.push(edge);
+    Ok(())
 }
 
 /// Puts the parts together; the table is allocated only after its size was checked.
@@ -106,7 +115,7 @@ fn assemble<O>(
         if entry.is_some_and(|to| to.0 != edge.to) {
             let name = &symbols[edge.symbol as usize];
             return Err(error(
-                edge.line,
+                edge.line as usize,
                 format!("a second transition with symbol {name:?} leaves the same state"),
                 "make the automaton deterministic first",
             ));
