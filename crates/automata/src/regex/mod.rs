@@ -374,6 +374,9 @@ mod tests {
         check("a|b", ".");
         check("(a+)?", "a*");
         check("ab|(ab)*|ε", "(ab)*");
+        check("(ab)*|ab", "(ab)*");
+        check("(ab)+|(ab)?", "(ab)*");
+        check("ab|(ab)+|ab", "(ab)+");
         check("a**?+?*", "a*");
         check("(a?b?)+", "(a?b?)*");
         check("∅a|b", "b");

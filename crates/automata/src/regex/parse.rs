@@ -340,6 +340,7 @@ mod tests {
     fn nesting_and_length_have_limits() {
         let deep = |n: usize| format!("{}a{}", "(".repeat(n), ")*".repeat(n));
         assert!(read(&deep(250)).is_ok());
+        assert!(read(&"(a)".repeat(251)).is_ok(), "groups side by side do not nest");
         assert_eq!(read(&deep(251)).unwrap_err().column, 251);
         let long = "a".repeat(100_001);
         assert!(read(&long).unwrap_err().cause.contains("100000"));
