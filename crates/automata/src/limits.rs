@@ -5,7 +5,7 @@
 pub struct Limits {
     /// Bytes of text. Default 64 MiB.
     pub bytes: usize,
-    /// States of an automaton, also of one made from an expression. Default 1,000,000.
+    /// States of an automaton, also of one made from an expression. Default 200,000.
     pub states: usize,
     /// Symbols of an alphabet. Default 65,536.
     pub symbols: usize,
@@ -23,7 +23,7 @@ impl Default for Limits {
     fn default() -> Limits {
         Limits {
             bytes: 64 << 20,
-            states: 1_000_000,
+            states: 200_000,
             symbols: 65_536,
             entries: 8_000_000,
             depth: 250,

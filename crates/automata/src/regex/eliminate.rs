@@ -1,6 +1,6 @@
 //! From automaton to expression, by removing one state after the other.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Regex, TooLarge};
 use crate::alphabet::Symbol;
@@ -14,7 +14,8 @@ pub fn of_dfa(dfa: &Dfa, limits: &Limits) -> Result<Regex, TooLarge> {
     while let Some(state) = graph.cheapest() {
         graph.eliminate(state, limits)?;
     }
-    Ok(graph.take(graph.start(), graph.end()))
+    let (start, end) = (graph.start(), graph.end());
+    Ok(graph.take(start, end))
 }
 
 /// An edge, and the size that decides the order and the limits.
@@ -23,33 +24,40 @@ struct Edge {
     size: usize,
 }
 
-/// States of the automaton that are left, one start before them and one end behind them.
+/// The states that are left, one start before them and one end behind them.
 struct Graph {
     states: u32,
-    left: Vec<u32>,
     edges: BTreeMap<(u32, u32), Edge>,
+    /// Where the edges into a state come from.
+    sources: Vec<BTreeSet<u32>>,
+    /// The states that are left by weight, and the weight of each, so that the cheapest is found
+    /// without going through all.
+    queue: BTreeSet<(usize, u32)>,
+    weights: Vec<usize>,
+    /// The size of all edges together.
+    total: usize,
 }
 
 impl Graph {
     fn new(dfa: &Dfa) -> Graph {
         let states = dfa.state_count() as u32;
+        let mut graph = Graph {
+            states,
+            edges: BTreeMap::new(),
+            sources: vec![BTreeSet::new(); states as usize + 2],
+            queue: BTreeSet::new(),
+            weights: vec![0; states as usize],
+            total: 0,
+        };
         let alive = alive(dfa);
-        let left: Vec<u32> = (0..states).filter(|&s| alive[s as usize]).collect();
-        let mut graph = Graph { states, left, edges: BTreeMap::new() };
-        for from in graph.left.clone() {
-            let mut targets: BTreeMap<u32, Vec<Symbol>> = BTreeMap::new();
-            for symbol in dfa.alphabet().symbols() {
-                targets.entry(dfa.next(State(from), symbol).0).or_default().push(symbol);
-            }
-            for (to, symbols) in targets.into_iter().filter(|(to, _)| alive[*to as usize]) {
-                graph.add(from, to, Regex::one_of(symbols));
-            }
-            if dfa.is_accepting(State(from)) {
-                graph.add(from, graph.end(), Regex::Empty);
-            }
+        for from in dfa.states().filter(|s| alive[s.index()]) {
+            graph.add_state(dfa, from, &alive);
         }
         if alive[dfa.start().index()] {
             graph.add(graph.start(), dfa.start().0, Regex::Empty);
+        }
+        for state in (0..states).filter(|&s| alive[s as usize]) {
+            graph.weigh(state);
         }
         graph
     }
@@ -62,55 +70,80 @@ impl Graph {
         self.states + 1
     }
 
+    fn add_state(&mut self, dfa: &Dfa, from: State, alive: &[bool]) {
+        let mut targets: BTreeMap<u32, Vec<Symbol>> = BTreeMap::new();
+        for symbol in dfa.alphabet().symbols() {
+            targets.entry(dfa.next(from, symbol).0).or_default().push(symbol);
+        }
+        for (to, symbols) in targets.into_iter().filter(|(to, _)| alive[*to as usize]) {
+            self.add(from.0, to, Regex::one_of(symbols));
+        }
+        if dfa.is_accepting(from) {
+            self.add(from.0, self.end(), Regex::Empty);
+        }
+    }
+
     fn add(&mut self, from: u32, to: u32, regex: Regex) {
-        let regex = match self.edges.remove(&(from, to)) {
-            Some(edge) => Regex::union(vec![edge.regex, regex]),
-            None => regex,
+        let regex = match self.take(from, to) {
+            Regex::Nothing => regex,
+            known => Regex::union(vec![known, regex]),
         };
         let size = measure(&regex).0;
+        self.total += size;
         self.edges.insert((from, to), Edge { regex, size });
-    }
-
-    /// The state whose removal adds least text (Delgado and Morais 2004), the first such one.
-    fn cheapest(&self) -> Option<u32> {
-        let size = |from, to| self.edges.get(&(from, to)).map_or(0, |edge: &Edge| edge.size);
-        self.left.iter().copied().min_by_key(|&state| {
-            let (ins, outs) = (self.before(state), self.after(state));
-            let entering: usize = ins.iter().map(|&from| size(from, state)).sum();
-            let leaving: usize = outs.iter().map(|&to| size(state, to)).sum();
-            let own = size(state, state) * ins.len() * outs.len();
-            entering * outs.len() + leaving * ins.len() + own
-        })
-    }
-
-    fn eliminate(&mut self, state: u32, limits: &Limits) -> Result<(), TooLarge> {
-        let (ins, outs) = (self.before(state), self.after(state));
-        let ins: Vec<_> = ins.into_iter().map(|from| (from, self.take(from, state))).collect();
-        let outs: Vec<_> = outs.into_iter().map(|to| (to, self.take(state, to))).collect();
-        let own = self.take(state, state).star();
-        self.left.retain(|&s| s != state);
-        let mut total: usize = self.edges.values().map(|edge| edge.size).sum();
-        for (from, before) in &ins {
-            for (to, after) in &outs {
-                let regex = Regex::concat(vec![before.clone(), own.clone(), after.clone()]);
-                let (size, depth) = measure(&regex);
-                total += size;
-                check(total, depth, limits)?;
-                self.add(*from, *to, regex);
-            }
-        }
-        Ok(())
+        self.sources[to as usize].insert(from);
     }
 
     /// Removes an edge; a missing one is the expression of no word.
     fn take(&mut self, from: u32, to: u32) -> Regex {
-        self.edges.remove(&(from, to)).map_or(Regex::Nothing, |edge| edge.regex)
+        let Some(edge) = self.edges.remove(&(from, to)) else { return Regex::Nothing };
+        self.sources[to as usize].remove(&from);
+        self.total -= edge.size;
+        edge.regex
+    }
+
+    /// The state whose removal adds least text, the first such one.
+    fn cheapest(&self) -> Option<u32> {
+        self.queue.first().map(|&(_, state)| state)
+    }
+
+    /// Weighs a state anew: about the text that its removal adds (Delgado and Morais 2004).
+    fn weigh(&mut self, state: u32) {
+        let size = |from, to| self.edges.get(&(from, to)).map_or(0, |edge: &Edge| edge.size);
+        let (ins, outs) = (self.before(state), self.after(state));
+        let entering: usize = ins.iter().map(|&from| size(from, state)).sum();
+        let leaving: usize = outs.iter().map(|&to| size(state, to)).sum();
+        let own = size(state, state) * ins.len() * outs.len();
+        let weight = entering * outs.len() + leaving * ins.len() + own;
+        let old = std::mem::replace(&mut self.weights[state as usize], weight);
+        self.queue.remove(&(old, state));
+        self.queue.insert((weight, state));
+    }
+
+    fn eliminate(&mut self, state: u32, limits: &Limits) -> Result<(), TooLarge> {
+        let (ins, outs) = (self.before(state), self.after(state));
+        let entering: Vec<Regex> = ins.iter().map(|&from| self.take(from, state)).collect();
+        let leaving: Vec<Regex> = outs.iter().map(|&to| self.take(state, to)).collect();
+        let own = self.take(state, state).star();
+        self.queue.remove(&(self.weights[state as usize], state));
+        for (&from, before) in ins.iter().zip(&entering) {
+            for (&to, after) in outs.iter().zip(&leaving) {
+                let regex = Regex::concat(vec![before.clone(), own.clone(), after.clone()]);
+                let (size, depth) = measure(&regex);
+                check(self.total + size, depth, limits)?;
+                self.add(from, to, regex);
+            }
+        }
+        let states = self.states;
+        for neighbour in ins.into_iter().chain(outs).filter(|&s| s < states) {
+            self.weigh(neighbour);
+        }
+        Ok(())
     }
 
     /// Where edges come from, loops left out.
     fn before(&self, state: u32) -> Vec<u32> {
-        let others = self.left.iter().copied().chain([self.start()]).filter(|&s| s != state);
-        others.filter(|&from| self.edges.contains_key(&(from, state))).collect()
+        self.sources[state as usize].iter().copied().filter(|&from| from != state).collect()
     }
 
     /// Where edges lead, loops left out.
@@ -188,6 +221,9 @@ mod tests {
         let limits = Limits::default();
         let dfa = compile(&"a".repeat(500), &bits, &limits).unwrap();
         assert_eq!(of_dfa(&dfa, &limits).unwrap().to_text(&bits), "a".repeat(500));
+        let next = |s: State, a: Symbol| State(if a.0 == 0 { (s.0 + 1).min(4999) } else { s.0 });
+        let chain = Dfa::from_fn(bits.clone(), 5000, |s| s.0 == 4999, next).unwrap();
+        assert_eq!(of_dfa(&chain, &limits).unwrap().to_text(&bits), "b*a".repeat(4999) + ".*");
         let error = of_dfa(&random(60, &bits, 0.5, &mut stream(1)), &limits).unwrap_err();
         assert_eq!(error.limit, limits.expression);
     }

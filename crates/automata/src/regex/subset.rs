@@ -77,6 +77,8 @@ struct Subsets<'a> {
     nfa: &'a Nfa<'a>,
     numbers: HashMap<Vec<u32>, State>,
     sets: Vec<Vec<u32>>,
+    /// Nodes in all sets together: what the sets cost.
+    members: usize,
     /// The round in which a node was last met, so that closing a set need not clear marks.
     met: Vec<usize>,
     round: usize,
@@ -85,7 +87,8 @@ struct Subsets<'a> {
 impl<'a> Subsets<'a> {
     fn new(nfa: &'a Nfa<'a>, start: u32) -> Subsets<'a> {
         let met = vec![0; nfa.nodes.len()];
-        let mut subsets = Subsets { nfa, numbers: HashMap::new(), sets: vec![], met, round: 0 };
+        let mut subsets =
+            Subsets { nfa, numbers: HashMap::new(), sets: vec![], members: 0, met, round: 0 };
         subsets.number(vec![start]);
         subsets
     }
@@ -101,8 +104,11 @@ impl<'a> Subsets<'a> {
             if self.sets.len() > limits.states {
                 return Err(TooLarge { what: "states", limit: limits.states });
             }
-            if table.len() > limits.entries {
-                return Err(TooLarge { what: "table entries", limit: limits.entries });
+            if table.len().max(self.members) > limits.entries {
+                return Err(TooLarge {
+                    what: "table entries or set members",
+                    limit: limits.entries,
+                });
             }
         }
         let outputs = self.sets.iter().map(|set| set.contains(&END)).collect();
@@ -126,6 +132,7 @@ impl<'a> Subsets<'a> {
         if let Some(&known) = self.numbers.get(&set) {
             return known;
         }
+        self.members += set.len();
         self.numbers.insert(set.clone(), next);
         self.sets.push(set);
         next

@@ -1,7 +1,7 @@
 //! Automata as text: what the formats share.
 //!
 //! Text comes from the world: readers check it against [`Limits`], answer with the line, the cause
-//! and the remedy, and never panic. Readers give a [`Partial`](crate::Partial), because files may
+//! and the remedy, and never panic. Readers give a [`Partial`], because files may
 //! leave transitions out; the caller says what that means: `complete(false)` for the convention that
 //! a missing transition rejects, `to_moore()` to insist on a complete automaton.
 

@@ -112,8 +112,11 @@ fn trim(chars: &[(char, bool)]) -> &[(char, bool)] {
 
 /// The character of `#N;` and what follows.
 fn entity(text: &str) -> Option<(char, &str)> {
-    let (digits, rest) = text.strip_prefix('#')?.split_once(';')?;
-    Some((char::from_u32(digits.parse().ok()?)?, rest))
+    // No code is longer; a search to the end at every `&#` would take quadratic time.
+    const LONGEST: usize = 8;
+    let text = text.strip_prefix('#')?;
+    let end = text.bytes().take(LONGEST).position(|byte| byte == b';')?;
+    Some((char::from_u32(text[..end].parse().ok()?)?, &text[end + 1..]))
 }
 
 #[cfg(test)]

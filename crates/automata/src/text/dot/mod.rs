@@ -166,7 +166,7 @@ impl Graph {
         attributes: &Attributes,
         limits: &Limits,
     ) -> Result<(), TextError> {
-        let symbols = match attributes.get("label") {
+        let symbols = match &attributes.label {
             Some(text) => self.symbols_of(line, &Label::decode(text), limits)?,
             None => Vec::new(),
         };
@@ -273,14 +273,12 @@ impl Graph {
 }
 
 fn apply(node: &mut Node, attributes: &Attributes) {
-    if let Some(shape) = attributes.get("shape") {
+    if let Some(shape) = &attributes.shape {
         node.accepting = shape == "doublecircle";
-        node.ghostly |= ["none", "point", "plaintext", "plain"].contains(&shape);
+        node.ghostly |= ["none", "point", "plaintext", "plain"].contains(&shape.as_str());
     }
-    if attributes.get("style") == Some("invis") {
-        node.ghostly = true;
-    }
-    if let Some(label) = attributes.get("label") {
+    node.ghostly |= attributes.style.as_deref() == Some("invis");
+    if let Some(label) = &attributes.label {
         node.output = Label::decode(label).output();
     }
 }

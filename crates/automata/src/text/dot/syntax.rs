@@ -2,10 +2,12 @@
 
 use crate::text::{TextError, error};
 
-/// The attributes of a statement; escapes in values are left as they are.
+/// The attributes of a statement that concern automata; escapes in values are left as they are.
 #[derive(Default)]
 pub(super) struct Attributes {
-    pairs: Vec<(String, String)>,
+    pub(super) label: Option<String>,
+    pub(super) shape: Option<String>,
+    pub(super) style: Option<String>,
 }
 
 pub(super) enum Statement {
@@ -22,11 +24,18 @@ pub(super) struct Statements<'a> {
     line: usize,
 }
 
+/// A statement is held in memory as a whole, so that it must not be as long as the text.
+const LONGEST_CHAIN: usize = 10_000;
+
 impl Attributes {
-    /// The last value given.
-    pub(super) fn get(&self, name: &str) -> Option<&str> {
-        let same = |(key, _): &&(String, String)| key.eq_ignore_ascii_case(name);
-        self.pairs.iter().rev().find(same).map(|(_, value)| value.as_str())
+    /// The last value of a name counts.
+    fn set(&mut self, name: &str, value: String) {
+        match name {
+            "label" => self.label = Some(value),
+            "shape" => self.shape = Some(value),
+            "style" => self.style = Some(value),
+            _ => {}
+        }
     }
 }
 
@@ -94,6 +103,10 @@ impl<'a> Statements<'a> {
         while self.is(&Token::Arrow) {
             self.advance()?;
             names.push(self.identifier()?);
+            if names.len() > LONGEST_CHAIN {
+                let cause = format!("a chain of more than {LONGEST_CHAIN} edges");
+                return Err(error(self.line(), cause, "write one statement per edge"));
+            }
             self.skip_port()?;
         }
         let attributes = self.attributes()?;
@@ -119,7 +132,7 @@ impl<'a> Statements<'a> {
                     true => self.identifier()?,
                     false => "true".to_string(),
                 };
-                attributes.pairs.push((name, value));
+                attributes.set(&name, value);
                 if !self.take(',')? {
                     self.take(';')?;
                 }

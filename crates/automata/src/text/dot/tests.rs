@@ -79,6 +79,9 @@ fn other_styles_mean_the_same_automaton() {
     for text in styles {
         assert_eq!(read(text).unwrap().complete(false), even(), "{text}");
     }
+    let plain = "digraph { a [shape=none]; b [shape=none]; a -> a [label=x]; __start0 -> a;
+                 b -> b [label=x]; }";
+    assert_eq!(read(plain).unwrap().state_count(), 2, "states may be drawn without a shape");
     let joined = "digraph { __start0 -> a; a [shape=doublecircle]; a -> a [label=\"x, y\"];
                   a -> a [label=<z>] }";
     let dfa = read(joined).unwrap().to_moore().unwrap();
@@ -135,6 +138,11 @@ fn limits_hold_and_damaged_texts_never_panic() {
     assert!(cause("a -> b [label=\"x, y\"]").contains("1 symbols"));
     assert!(cause(&" ".repeat(1000)).contains("1000 bytes"));
     assert!(read_dfa(&text("a -> b [label=x]"), &few).is_ok());
+    let chain = format!("digraph {{ a{} [label=x] }}", " -> a".repeat(10_001));
+    assert!(read(&chain).unwrap_err().cause.contains("chain of more than 10000"));
+    let entities =
+        format!("digraph {{ __start0 -> a; a -> a [label=\"{}\"] }}", "&#".repeat(500_000));
+    assert!(read(&entities).is_ok(), "a label of a megabyte is read in linear time");
     let narrow = Limits { entries: 1, ..Limits::default() };
     assert!(read_dfa(&text("a -> b [label=x]"), &narrow).unwrap_err().cause.contains("entries"));
     let nasty = write_dfa(&random(3, &nasty_alphabet(), 0.5, &mut stream(5)), "x");
