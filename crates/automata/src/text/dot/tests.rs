@@ -40,7 +40,7 @@ fn outputs_of_any_text_are_read_back_as_written() {
     }
 }
 
-/// As AALpy 1.4 writes `save_automaton_to_file(dfa, 'even', 'dot')` through pydot.
+/// AALpy's dialect, once with and once without quotes as its versions differ.
 const AALPY: &str = r#"digraph even {
 s0 [label=s0, shape=doublecircle];
 s1 [label="s1"];
