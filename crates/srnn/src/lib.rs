@@ -8,3 +8,4 @@ pub mod key;
 pub mod model;
 pub mod task;
 pub mod train;
+pub mod render;
