@@ -1,6 +1,7 @@
 //! State-regularized recurrent networks (Wang & Niepert, ICML 2019), and the automata they learn.
 
 pub mod engine;
+pub mod extract;
 pub mod key;
 pub mod model;
 pub mod train;
