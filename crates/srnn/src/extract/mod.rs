@@ -18,6 +18,7 @@ mod counting;
 mod cover;
 mod explore;
 mod hard;
+pub mod json;
 mod machine;
 mod probabilistic;
 mod refine;
