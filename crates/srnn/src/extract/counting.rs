@@ -11,7 +11,7 @@
 //! centroids. A classifier that reads u without an end token is refused.
 
 use super::answers::{batches, largest};
-use super::machine::{centroid_counts, symbols};
+use super::machine::centroid_counts;
 use super::{Extracted, Memoryless, Place, Refusal, Words};
 use crate::engine::{Batch, Engine, Fields, Inputs, Mode, Trace};
 use crate::model::Arch;
@@ -64,15 +64,22 @@ pub struct Tie {
 /// Adds the transitions of a batch. The trace needs α. Start tokens lead to the start place, and
 /// end tokens, which take no stochastic step, are not counted. Networks with a cell state can be
 /// counted too, but give no automaton.
+///
+/// # Panics
+/// If the trace is not of this batch, or has no α.
 pub fn count<F: Real>(
     arch: &Arch,
     batch: &Batch,
     trace: &Trace<F>,
     counts: &mut Counts,
 ) -> Result<(), Refusal> {
-    symbols(arch)?;
     let k = centroid_counts(arch)?;
-    let Inputs::Tokens(ids) = &batch.input else { panic!("a batch of vectors for tokens") };
+    let Inputs::Tokens(ids) = &batch.input else {
+        return Err(Refusal::RealInput { width: arch.input.width() });
+    };
+    for (layer, &k) in trace.layers.iter().zip(&k) {
+        assert_eq!(layer.alpha.len(), batch.steps() * k, "a trace of this batch with its α");
+    }
     let place = |n: usize| {
         let alphas = trace.layers.iter().zip(&k).map(|(layer, &k)| &layer.alpha[n * k..][..k]);
         Place::At(alphas.map(|alpha| largest(alpha) as u32).collect())

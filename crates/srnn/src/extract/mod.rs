@@ -4,8 +4,8 @@
 //!
 //! | way | follows | what it is |
 //! |---|---|---|
-//! | [`counting`], soft run | the data's runs | the paper's algorithm as its code runs it: the mixture is fed back, the most probable centroids are counted |
-//! | [`counting`], hard run | the data's runs | the paper's algorithm as its text says it: the network is moved to the most probable centroid |
+//! | [`count`] a soft run | the data's runs | the paper's algorithm as its code runs it: the mixture is fed back, the most probable centroids are counted |
+//! | [`count`] a hard run | the data's runs | the paper's algorithm as its text says it: the network is moved to the most probable centroid |
 //! | [`hard_table`] | the hard network | every reachable δ(centroids, token), exactly |
 //! | [`cover`] | the soft network | its reachable states up to a tolerance: what is kept, because the soft network is what is deployed |
 //!
@@ -27,6 +27,8 @@ mod study;
 mod testing;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod trained;
 
 pub use agreement::{Agreement, Verdict, agreement};
 pub use answers::{Answers, Words, ask, walk};

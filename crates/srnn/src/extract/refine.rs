@@ -86,7 +86,11 @@ pub enum Standing {
 }
 
 /// Covers the network with the coarsest tolerance that stands the tests.
+///
+/// # Panics
+/// If the tolerance is not a number above 0.
 pub fn refine(machine: &Memoryless, tests: &[Answers], config: &Refine) -> Refined {
+    assert!(config.tolerance > 0.0, "tolerance {}: must be above 0", config.tolerance);
     let mut search = Search { machine, tests, config, attempts: vec![] };
     let Some(mut best) = search.first_closed() else {
         return Refined { attempts: search.attempts, kept: None };

@@ -159,10 +159,10 @@ pub fn in_the_mixture(automaton: &Moore<u32>, levels: &[f64], accept: f64) -> Mo
     weights.reads_token(start, a);
     weights.bias(start, 0.5);
     weights.bias(always, 1.0);
-    for j in 0..s.len() {
-        weights.centroid(0, j, s[j]);
-        weights.centroid(1, j, -s[j]);
-        weights.head(1, j, s[j] / norm);
+    for (j, &s) in s.iter().enumerate() {
+        weights.centroid(0, j, s);
+        weights.centroid(1, j, -s);
+        weights.head(1, j, s / norm);
     }
     weights.head_bias(1, 1.0 - 2.0 * accept);
     model
