@@ -4,4 +4,5 @@ pub mod engine;
 pub mod extract;
 pub mod key;
 pub mod model;
+pub mod task;
 pub mod train;
