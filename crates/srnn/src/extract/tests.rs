@@ -2,6 +2,7 @@
 
 use super::testing::*;
 use super::*;
+use crate::engine::cpu::Cpu;
 use crate::engine::reference::Network;
 use crate::engine::{Engine, Fields, Mode, Transition};
 use crate::key::Key;
@@ -55,6 +56,19 @@ fn all_ways_find_the_automaton_a_hard_network_was_built_from() {
             assert_eq!(kept.cover.tolerance, 0.1);
         }
     }
+}
+
+#[test]
+fn the_fast_engine_gives_the_same_extraction() {
+    let truth = no_three_zeros();
+    let model = compiled(&truth, true, ReadFrom::H, 0.25);
+    assert_eq!(model.to_f32().to_f64(), model, "weights that single precision holds exactly");
+    let optimiser = *engine(&model).optimiser();
+    let data: Vec<Word> = shortlex(2, 6).collect();
+    let question = Question { alphabet: &bits(), data: &data, truth: Some(&truth) };
+    let config = Config { words: 2047, ..Config::default() };
+    let fast = extract(&mut Cpu::new(&model.to_f32(), optimiser, 2), &question, &config);
+    assert_eq!(fast, Ok(extraction(&model, &truth)));
 }
 
 #[test]
