@@ -1,6 +1,6 @@
 //! How a model is computed: what goes into an engine, what comes out, and the trait they share.
 //!
-//! [`reference`] is the specification. An engine that disagrees with it beyond the stated
+//! [`mod@reference`] is the specification. An engine that disagrees with it beyond the stated
 //! tolerance is wrong.
 
 pub mod cpu;
