@@ -4,6 +4,7 @@
 
 mod atomic;
 pub mod engine;
+pub mod extract;
 pub mod key;
 pub mod model;
 pub mod task;
