@@ -3,4 +3,5 @@
 pub mod engine;
 pub mod key;
 pub mod model;
+pub mod task;
 pub mod train;
