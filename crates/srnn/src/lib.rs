@@ -1,5 +1,8 @@
 //! State-regularized recurrent networks (Wang & Niepert, ICML 2019), and the automata they learn.
+//!
+#![doc = include_str!("notation.md")]
 
+mod atomic;
 pub mod engine;
 pub mod key;
 pub mod model;

@@ -1,11 +1,12 @@
 //! How a model is computed: what goes into an engine, what comes out, and the trait they share.
 //!
-//! [`reference`] is the specification. An engine that disagrees with it beyond the stated
+//! [`mod@reference`] is the specification. An engine that disagrees with it beyond the stated
 //! tolerance is wrong.
 
+pub mod cpu;
 pub mod reference;
 
-use crate::key::Key;
+use crate::key::{Key, Stream};
 use crate::model::Model;
 use crate::train::Optimiser;
 
@@ -117,9 +118,9 @@ pub struct Loss {
     pub total: f64,
     /// The weighted mean cross-entropy.
     pub task: f64,
-    /// Mean (u − αS)², unweighted, summed over the layers.
+    /// Mean (u − αS)², unweighted, summed over the layers; 0 where its weight is 0.
     pub commitment: f64,
-    /// Mean H(α) in nats, unweighted, summed over the layers.
+    /// Mean H(α) in nats, unweighted, summed over the layers; 0 where its weight is 0.
     pub entropy: f64,
     /// Read-outs whose largest logit is the target's.
     pub correct: usize,
@@ -136,6 +137,17 @@ pub enum Transition {
     Sample(Key),
     /// `h = s_j`, j the most probable: the limit τ → 0.
     Argmax,
+}
+
+impl Transition {
+    /// The draws of layer `l` for row `b`; a stream nobody reads where nothing is sampled.
+    pub(crate) fn draws(self, b: usize, l: usize) -> Stream {
+        let key = match self {
+            Transition::Sample(key) => key,
+            Transition::Mixture | Transition::Argmax => Key::new(0),
+        };
+        key.child("row", b as u64).child("layer", l as u64).stream()
+    }
 }
 
 /// A way to run a model.

@@ -3,9 +3,11 @@
 //! Axis letters, used everywhere: T steps, B rows of a batch, N steps of all rows together,
 //! V vocabulary, E input width, D hidden units, K centroids, C classes.
 
+mod file;
 mod init;
 mod layout;
 
+pub use file::{FileError, Limits, ModelFile, Problem, digest};
 pub use init::{Init, Recurrent};
 pub use layout::{LayerSlots, Layout, Slot};
 
@@ -14,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 /// The shape of a network: everything but its numbers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Arch {
     /// What a step reads.
     pub input: Input,
@@ -27,7 +30,7 @@ pub struct Arch {
 
 /// What a step reads.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", tag = "kind")]
+#[serde(rename_all = "kebab-case", tag = "kind", deny_unknown_fields)]
 pub enum Input {
     /// Tokens through a learned embedding `[V,E]`. The ids `0..symbols` are the alphabet; a start
     /// token, if there is one, comes next; an end token, if there is one, last.
@@ -61,7 +64,9 @@ impl Input {
     /// V: rows of the embedding, start and end token included; 0 for real inputs.
     pub fn vocabulary(&self) -> usize {
         match *self {
-            Input::Tokens { symbols, start, end, .. } => symbols + start as usize + end as usize,
+            Input::Tokens { symbols, start, end, .. } => {
+                symbols.saturating_add(start as usize + end as usize)
+            }
             Input::Real { .. } => 0,
         }
     }
@@ -85,6 +90,7 @@ impl Input {
 
 /// One layer: the recurrent component f (Eq. 1) and the stochastic component, if it has one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Layer {
     /// The recurrent component.
     pub cell: Cell,
@@ -100,7 +106,7 @@ pub struct Layer {
 
 /// The recurrent component f of Eq. 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", tag = "kind")]
+#[serde(rename_all = "kebab-case", tag = "kind", deny_unknown_fields)]
 pub enum Cell {
     /// Memory-less. Gate order r, z, n.
     Gru {
@@ -158,6 +164,7 @@ pub enum Gate {
 
 /// The stochastic component: k learnable centroids and the map g from u to probabilities (Eq. 2).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Centroids {
     /// K: number of centroids.
     pub k: usize,
@@ -216,6 +223,7 @@ impl From<Temperature> for f64 {
 
 /// What the classifier reads, and when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Readout {
     /// Which vectors of the top layer.
     pub from: ReadFrom,

@@ -10,7 +10,7 @@ use super::{
     Batch, Engine, Fields, Gradients, IGNORE, Inputs, LayerTrace, Loss, Mode, Regime, Snapshot,
     Step, Trace, Transition,
 };
-use crate::key::Key;
+use crate::key::Stream;
 use crate::model::{Arch, Layout, Model, When};
 use crate::train::Optimiser;
 use cell::Applied;
@@ -175,7 +175,7 @@ impl<'a> Network<'a> {
         let stochastic = Some(token) != self.arch.input.end();
         let mut next = self.initial();
         for l in 0..self.arch.layers.len() {
-            let mut draw = Key::new(0).stream();
+            let mut draw = mode.transition.draws(0, l);
             let step =
                 self.layer_step(l, &x, &state.h[l], &state.c[l], mode, stochastic, &mut draw);
             x.clone_from(&step.h);
@@ -222,7 +222,7 @@ impl<'a> Network<'a> {
         c_prev: &[f64],
         mode: Mode,
         stochastic: bool,
-        draw: &mut crate::key::Stream,
+        draw: &mut Stream,
     ) -> LayerStep {
         let (layer, slots) = (&self.arch.layers[l], &self.layout.layers[l]);
         let applied = cell::forward(layer, slots, self.params, x, h_prev, c_prev); // Eq. 1
@@ -253,7 +253,7 @@ impl<'a> Network<'a> {
         let steps = xs.len();
         let mut layers = Vec::with_capacity(self.arch.layers.len());
         for l in 0..self.arch.layers.len() {
-            let mut draw = draws(mode.transition, b, l);
+            let mut draw = mode.transition.draws(b, l);
             let mut run: Vec<LayerStep> = Vec::with_capacity(steps);
             let State { h, c, .. } = self.initial();
             for (t, x) in xs.iter().enumerate() {
@@ -388,8 +388,12 @@ impl<'a> Network<'a> {
             match (&step.moved, layer.centroids) {
                 (Some(moved), Some(centroids)) => {
                     let u = &step.applied.u;
-                    loss.commitment += pressure.share * commitment(u, moved);
-                    loss.entropy += pressure.share * centroids::entropy(moved);
+                    if pressure.commitment != 0.0 {
+                        loss.commitment += pressure.share * commitment(u, moved);
+                    }
+                    if pressure.entropy != 0.0 {
+                        loss.entropy += pressure.share * centroids::entropy(moved);
+                    }
                     let s = &self.params[slots.centroids.clone()];
                     let tau = centroids.tau.get() * regime.tau;
                     let d_mixture: Vec<f64> = dh.iter().map(|dh| regime.lambda * dh).collect();
@@ -425,15 +429,6 @@ impl<'a> Network<'a> {
 fn commitment(u: &[f64], moved: &Moved) -> f64 {
     let squares = u.iter().zip(&moved.mixture).map(|(u, m)| (u - m) * (u - m));
     squares.sum::<f64>() / u.len() as f64
-}
-
-/// The draws of layer `l` for row `b`; a stream nobody reads where nothing is sampled.
-fn draws(transition: Transition, b: usize, l: usize) -> crate::key::Stream {
-    let key = match transition {
-        Transition::Sample(key) => key,
-        Transition::Mixture | Transition::Argmax => Key::new(0),
-    };
-    key.child("row", b as u64).child("layer", l as u64).stream()
 }
 
 fn record(step: &LayerStep, k: usize, fields: Fields, out: &mut LayerTrace<f64>) {

@@ -1,0 +1,173 @@
+//! The three products of the scan, on four rows at a time.
+//!
+//! A matrix `[n, NB·D]` is kept as a *panel*: `[Q][n][NB]` vectors, Q = Dp/lanes, so that one
+//! stretch of units meets all its weights in a row. A row's gate vector is `[Q][NB]` vectors.
+
+use super::simd::{vectors, vectors_mut};
+use pulp::Simd;
+
+/// Rows that share every load of a weight.
+pub const ROWS: usize = 4;
+
+/// A value for each of the four rows.
+pub type Rows<A> = [A; ROWS];
+
+/// The four rows of a `[ROWS, width]` slice.
+#[inline(always)]
+pub fn rows(values: &[f32], width: usize) -> Rows<&[f32]> {
+    std::array::from_fn(|r| &values[r * width..(r + 1) * width])
+}
+
+/// `acc[r][b] += Σ_j v[r][j] · panel[j][b]`: one stretch of units of `v·M`.
+#[inline(always)]
+pub fn accumulate<S: Simd, const NB: usize, const TILE: usize>(
+    simd: S,
+    acc: &mut [[S::f32s; NB]; TILE],
+    v: [&[f32]; TILE],
+    panel: &[S::f32s],
+) {
+    let panel = panel.as_chunks::<NB>().0;
+    let v = v.map(|v| &v[..panel.len()]);
+    for (j, weights) in panel.iter().enumerate() {
+        for r in 0..TILE {
+            let x = simd.splat_f32s(v[r][j]);
+            for b in 0..NB {
+                acc[r][b] = simd.mul_add_e_f32s(x, weights[b], acc[r][b]);
+            }
+        }
+    }
+}
+
+/// `out[r][j] = Σ y[r] · M_j` for all j: the adjoint of [`accumulate`] in v. `out` is
+/// `[ROWS, width]`, of which the first n of each row are assigned; y is `[ROWS, Q·NB·lanes]`.
+#[inline(always)]
+pub fn dots<S: Simd, const NB: usize>(
+    simd: S,
+    out: &mut [f32],
+    width: usize,
+    n: usize,
+    y: &[f32],
+    panel: &[f32],
+) {
+    let y = vectors::<S>(y);
+    let y: Rows<&[S::f32s]> = std::array::from_fn(|r| &y[r * y.len() / ROWS..][..y.len() / ROWS]);
+    let panel = vectors::<S>(panel);
+    let mut j = 0;
+    while j + 4 <= n {
+        dots_tile::<S, NB, 4>(simd, out, width, n, j, y, panel);
+        j += 4;
+    }
+    while j < n {
+        dots_tile::<S, NB, 1>(simd, out, width, n, j, y, panel);
+        j += 1;
+    }
+}
+
+#[inline(always)]
+fn dots_tile<S: Simd, const NB: usize, const TILE: usize>(
+    simd: S,
+    out: &mut [f32],
+    width: usize,
+    n: usize,
+    first: usize,
+    y: Rows<&[S::f32s]>,
+    panel: &[S::f32s],
+) {
+    let zero = simd.splat_f32s(0.0);
+    let mut acc = [[zero; TILE]; ROWS];
+    for (q, stretch) in panel.chunks_exact(n * NB).enumerate() {
+        let weights = &stretch[first * NB..][..TILE * NB];
+        let y: Rows<&[S::f32s]> = y.map(|y| &y[q * NB..][..NB]);
+        for b in 0..NB {
+            for r in 0..ROWS {
+                for j in 0..TILE {
+                    acc[r][j] = simd.mul_add_e_f32s(y[r][b], weights[j * NB + b], acc[r][j]);
+                }
+            }
+        }
+    }
+    for r in 0..ROWS {
+        for j in 0..TILE {
+            out[r * width + first + j] = simd.reduce_sum_f32s(acc[r][j]);
+        }
+    }
+}
+
+/// `dM[j][b] += Σ_i v_i[j] · da_i[b]` over the rows i of many steps: the adjoint of
+/// [`accumulate`] in M. v is `[I, width]`, of which the first n of each row count; da is
+/// `[I, Q·NB·lanes]`.
+#[inline(always)]
+pub fn outer<S: Simd, const NB: usize>(
+    simd: S,
+    d_panel: &mut [f32],
+    n: usize,
+    v: &[f32],
+    width: usize,
+    da: &[f32],
+) {
+    let lanes = S::F32_LANES;
+    let q_count = d_panel.len() / (n * NB * lanes);
+    let da = vectors::<S>(da);
+    let d_panel = vectors_mut::<S>(d_panel);
+    for q in 0..q_count {
+        let stretch = &mut d_panel[q * n * NB..][..n * NB];
+        let mut j = 0;
+        while j + 4 <= n {
+            outer_tile::<S, NB, 4>(simd, &mut stretch[j * NB..], j, v, width, da, q, q_count);
+            j += 4;
+        }
+        while j < n {
+            outer_tile::<S, NB, 1>(simd, &mut stretch[j * NB..], j, v, width, da, q, q_count);
+            j += 1;
+        }
+    }
+}
+
+#[inline(always)]
+#[allow(clippy::too_many_arguments)]
+fn outer_tile<S: Simd, const NB: usize, const TILE: usize>(
+    simd: S,
+    into: &mut [S::f32s],
+    first: usize,
+    v: &[f32],
+    width: usize,
+    da: &[S::f32s],
+    q: usize,
+    q_count: usize,
+) {
+    let mut acc = [[simd.splat_f32s(0.0); NB]; TILE];
+    for (v, da) in v.chunks_exact(width).zip(da.chunks_exact(q_count * NB)) {
+        let v = &v[first..][..TILE];
+        let da = &da[q * NB..][..NB];
+        for j in 0..TILE {
+            let x = simd.splat_f32s(v[j]);
+            for b in 0..NB {
+                acc[j][b] = simd.mul_add_e_f32s(x, da[b], acc[j][b]);
+            }
+        }
+    }
+    for j in 0..TILE {
+        for b in 0..NB {
+            into[j * NB + b] = simd.add_f32s(into[j * NB + b], acc[j][b]);
+        }
+    }
+}
+
+/// `y += a·x`, element by element.
+#[inline(always)]
+pub fn add_scaled<S: Simd>(simd: S, y: &mut [f32], a: f32, x: &[f32]) {
+    let a = simd.splat_f32s(a);
+    for (y, &x) in vectors_mut::<S>(y).iter_mut().zip(vectors::<S>(x)) {
+        *y = simd.mul_add_e_f32s(a, x, *y);
+    }
+}
+
+/// `⟨x, y⟩` of two padded vectors.
+#[inline(always)]
+pub fn dot<S: Simd>(simd: S, x: &[f32], y: &[f32]) -> f32 {
+    let mut acc = simd.splat_f32s(0.0);
+    for (&x, &y) in vectors::<S>(x).iter().zip(vectors::<S>(y)) {
+        acc = simd.mul_add_e_f32s(x, y, acc);
+    }
+    simd.reduce_sum_f32s(acc)
+}

@@ -1,0 +1,234 @@
+//! The fast engine: f32, four rows at a time through the whole sequence, on vectors and threads.
+//!
+//! `prepare` turns parameters into what the scan reads (the low-rank form of the recurrence where
+//! it is cheaper), `group` carries four rows through the network, `scan` through one layer,
+//! `cells` are the cells and `kernels` the three products. Rows are independent: a batch is cut
+//! into a fixed number of chunks, whatever the number of threads, and the chunks' gradients are
+//! summed in their order; so the same seed gives the same bits.
+
+#![allow(unsafe_code)]
+
+mod cells;
+mod group;
+mod head;
+mod kernels;
+mod prepare;
+mod scan;
+mod simd;
+
+pub use simd::Level;
+
+use super::{
+    Batch, Engine, Fields, Gradients, LayerTrace, Loss, Mode, Regime, Snapshot, Step, Trace,
+    Transition,
+};
+use crate::model::{Arch, Layout, Model};
+use crate::train::Optimiser;
+use group::{Group, GroupSpace, Learn, Observe, RowTrace, Shared, Sums, groups};
+use head::Head;
+use prepare::{Tokens, finish, prepare};
+use rayon::prelude::*;
+use scan::Pressure;
+use std::sync::Mutex;
+
+/// A batch's gradients are summed in this many chunks (or as many as it has groups of rows).
+const CHUNKS: usize = 8;
+
+/// The fast engine.
+pub struct Cpu {
+    arch: Arch,
+    layout: Layout,
+    optimiser: Optimiser,
+    state: Snapshot<f32>,
+    level: Level,
+    /// `None`: this thread does the work.
+    pool: Option<rayon::ThreadPool>,
+    /// Memory of workers that are not at work.
+    spaces: Mutex<Vec<GroupSpace>>,
+}
+
+impl Cpu {
+    /// An engine that starts from `model` and works with `threads` threads (at least one).
+    pub fn new(model: &Model<f32>, optimiser: Optimiser, threads: usize) -> Self {
+        Cpu::at_level(model, optimiser, threads, Level::best())
+    }
+
+    /// The same on a given instruction set, for tests and comparisons.
+    pub fn at_level(
+        model: &Model<f32>,
+        optimiser: Optimiser,
+        threads: usize,
+        level: Level,
+    ) -> Self {
+        let pool = (threads > 1).then(|| {
+            let builder = rayon::ThreadPoolBuilder::new().num_threads(threads);
+            builder.build().expect("the system gives threads")
+        });
+        Cpu {
+            arch: model.arch.clone(),
+            layout: model.layout(),
+            state: optimiser.begin(model.params.clone()),
+            optimiser,
+            level,
+            pool,
+            spaces: Mutex::default(),
+        }
+    }
+
+    /// Maps `work` over items, with the engine's threads; results in the items' order.
+    fn map<A: Sync, B: Send>(&self, items: &[A], work: impl Fn(&A) -> B + Sync) -> Vec<B> {
+        let work = |item: &A| simd::without_denormals(|| work(item));
+        match &self.pool {
+            None => items.iter().map(work).collect(),
+            Some(pool) => pool.install(|| items.par_iter().map(work).collect()),
+        }
+    }
+
+    /// Runs `work` with some worker's memory.
+    fn with_space<A>(&self, work: impl FnOnce(&mut GroupSpace) -> A) -> A {
+        let spare = self.spaces.lock().expect("no worker panics holding it").pop();
+        let mut space = spare.unwrap_or_default();
+        let result = work(&mut space);
+        self.spaces.lock().expect("no worker panics holding it").push(space);
+        result
+    }
+}
+
+impl Engine<f32> for Cpu {
+    fn model(&self) -> Model<f32> {
+        Model { arch: self.arch.clone(), params: self.state.params.clone() }
+    }
+
+    fn snapshot(&self) -> Snapshot<f32> {
+        self.state.clone()
+    }
+
+    fn restore(&mut self, snapshot: &Snapshot<f32>) {
+        assert_eq!(snapshot.params.len(), self.layout.len, "a snapshot of another architecture");
+        assert_eq!(snapshot.moments.len(), self.state.moments.len(), "of another optimiser");
+        self.state = snapshot.clone();
+    }
+
+    fn trace(&mut self, batch: &Batch, mode: Mode, fields: Fields) -> Trace<f32> {
+        let tokens = Tokens::of(batch, self.arch.input.vocabulary());
+        let (params, lanes) = (&self.state.params, self.level.lanes());
+        let lambda = if mode.transition == Transition::Mixture { mode.lambda } else { 1.0 };
+        let layers = prepare(&self.arch, &self.layout, params, &tokens, lambda, mode.tau, lanes);
+        let head = Head::prepare(&self.arch, &self.layout, params);
+        let shared = Shared {
+            arch: &self.arch,
+            batch,
+            tokens: &tokens,
+            layers: &layers,
+            head: &head,
+            mode,
+            pressure: Pressure::default(),
+            total_weight: 1.0,
+        };
+        let mut rows: Vec<RowTrace> = self
+            .map(&groups(&self.arch, batch), |&group| {
+                self.with_space(|space| self.level.run(Observe { shared, group, space, fields }))
+            })
+            .into_iter()
+            .flatten()
+            .collect();
+        rows.sort_by_key(|row| row.row);
+        join(rows, layers.len())
+    }
+
+    fn gradients(&mut self, batch: &Batch, regime: &Regime) -> Gradients<f32> {
+        let tokens = Tokens::of(batch, self.arch.input.vocabulary());
+        let (arch, layout, params, lanes) =
+            (&self.arch, &self.layout, &self.state.params, self.level.lanes());
+        let layers = prepare(arch, layout, params, &tokens, regime.lambda, regime.tau, lanes);
+        let head = Head::prepare(arch, layout, params);
+        let share = 1.0 / batch.stochastic_steps(arch.input.end().is_some()).max(1) as f64;
+        let shared = Shared {
+            arch,
+            batch,
+            tokens: &tokens,
+            layers: &layers,
+            head: &head,
+            mode: Mode { transition: Transition::Mixture, lambda: regime.lambda, tau: regime.tau },
+            pressure: Pressure {
+                commitment: (share * regime.commitment) as f32,
+                entropy: (share * regime.entropy) as f32,
+            },
+            total_weight: batch.total_weight(),
+        };
+        let mut sums = self.sums(shared);
+        let mut values = vec![0.0; layout.len];
+        let d = &sums.panels;
+        finish(arch, layout, params, &tokens, &layers, d, lanes, &mut values);
+        sums.head.finish(arch, layout, &mut values);
+        Gradients { loss: loss(&sums, &layers, share, regime), values }
+    }
+
+    fn step(&mut self, batch: &Batch, regime: &Regime) -> Step {
+        let Gradients { loss, values } = self.gradients(batch, regime);
+        let gradient_norm = if loss.total.is_finite() {
+            self.optimiser.update(&mut self.state, &values, regime.learning_rate)
+        } else {
+            f64::NAN
+        };
+        Step { loss, gradient_norm }
+    }
+
+    fn optimiser(&self) -> &Optimiser {
+        &self.optimiser
+    }
+}
+
+impl Cpu {
+    /// The sums over all rows of a batch: chunk by chunk, then in the chunks' order.
+    fn sums(&self, shared: Shared<'_>) -> Sums {
+        let groups = groups(shared.arch, shared.batch);
+        // Dealt out in turn, so that every chunk has long rows and short ones.
+        let count = CHUNKS.min(groups.len()).max(1);
+        let chunks: Vec<Vec<Group>> =
+            (0..count).map(|i| groups.iter().skip(i).step_by(count).copied().collect()).collect();
+        let parts = self.map(&chunks, |chunk| {
+            let mut sums = Sums::zeros(&shared);
+            self.with_space(|space| {
+                for &group in chunk {
+                    self.level.run(Learn { shared, group, space, sums: &mut sums });
+                }
+            });
+            sums
+        });
+        let mut parts = parts.into_iter();
+        let mut total = parts.next().expect("at least one chunk");
+        parts.for_each(|part| total.add(&part));
+        total
+    }
+}
+
+fn loss(sums: &Sums, layers: &[prepare::Prepared], share: f64, regime: &Regime) -> Loss {
+    let mut loss = Loss {
+        task: sums.said.loss,
+        correct: sums.said.correct,
+        counted: sums.said.counted,
+        ..Loss::default()
+    };
+    for (measured, layer) in sums.measured.iter().zip(layers) {
+        loss.commitment += share * measured.commitment / layer.d as f64;
+        loss.entropy += share * measured.entropy;
+    }
+    loss.total = loss.task + regime.commitment * loss.commitment + regime.entropy * loss.entropy;
+    loss
+}
+
+/// The rows' traces, in order, as one.
+fn join(rows: Vec<RowTrace>, layers: usize) -> Trace<f32> {
+    let mut trace = Trace { layers: vec![LayerTrace::default(); layers], logits: vec![] };
+    for row in rows {
+        for (into, from) in trace.layers.iter_mut().zip(row.layers) {
+            into.alpha.extend(from.alpha);
+            into.u.extend(from.u);
+            into.h.extend(from.h);
+            into.c.extend(from.c);
+        }
+        trace.logits.extend(row.logits);
+    }
+    trace
+}

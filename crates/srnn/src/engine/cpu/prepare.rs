@@ -1,0 +1,521 @@
+//! What is computed once per batch: the parameters in the form the scan reads them, and the
+//! adjoint of that.
+//!
+//! With `h = αS` the recurrence needs only `G = S·Rᵀ` (K rows instead of D) and one row
+//! `E·Wᵀ + b` per distinct token of the batch: the low-rank form. Where h is not a mixture of few
+//! centroids, the scan carries h itself and reads R: the direct form.
+
+use super::simd::{Aligned, padded};
+use crate::engine::{Batch, Inputs};
+use crate::model::{Arch, Cell, Gate, Input, Layer, LayerSlots, Layout, Reset, Score};
+use matrixmultiply::sgemm;
+
+/// What a layer carries from step to step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// α, K numbers.
+    LowRank,
+    /// h, D numbers.
+    Direct,
+}
+
+/// What a layer reads at each step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// A row of a table, by token.
+    Table,
+    /// A vector of the batch.
+    Real,
+    /// What the layer below carries: its α or its h.
+    Carry,
+    /// The h of the layer below, formed for this purpose: it carries α but may skip a step.
+    Hidden,
+}
+
+/// One layer as the scan sees it.
+pub struct Prepared {
+    /// The recurrent component.
+    pub cell: Cell,
+    /// The gates' nonlinearity.
+    pub gate: Gate,
+    /// How u is compared with centroids, and 1/τ; `None` for a vanilla layer.
+    pub stochastic: Option<(Score, f32)>,
+    /// λ of the homotopy; 1 in the low-rank form.
+    pub lambda: f32,
+    /// What is carried.
+    pub form: Form,
+    /// What is read.
+    pub source: Source,
+    /// D, and padded.
+    pub d: usize,
+    /// D padded to whole vectors.
+    pub dp: usize,
+    /// K, or 0.
+    pub k: usize,
+    /// K padded.
+    pub kp: usize,
+    /// Numbers carried: K or D.
+    pub n: usize,
+    /// The same, padded.
+    pub np: usize,
+    /// Numbers read per step; 0 for a table.
+    pub n_in: usize,
+    /// The same, padded.
+    pub n_in_p: usize,
+    /// The parameters.
+    pub panels: Panels,
+}
+
+/// Parameters, or their gradients, as panels (`kernels.rs`); Q·lanes = Dp.
+#[derive(Clone, Default)]
+pub struct Panels {
+    /// `[Q][n][NS]`: from the carried vector to i, f, g, o; to r, z, R_n h (and h itself in the
+    /// low-rank form); or to r, z where the reset gate acts before the matrix.
+    pub state: Aligned,
+    /// `[Q][D]`: from r∘h to the candidate; only where the reset gate acts before the matrix.
+    pub candidate: Aligned,
+    /// `[Q][n_in][NI]`, or a table `[U][Q][NI]`: to i, f, g, o or r, z, n.
+    pub input: Aligned,
+    /// `[Q][4]`: i, f, g, o or r, z, n and the candidate's recurrent bias.
+    pub bias: Aligned,
+    /// `[Q][3]`: i, f, o.
+    pub peephole: Aligned,
+    /// S: `[Q][K]`.
+    pub s: Aligned,
+}
+
+impl Panels {
+    /// Zeros of the same sizes.
+    pub fn zeros_like(&self) -> Panels {
+        let zeros = |a: &Aligned| Aligned::zeros(a.len());
+        Panels {
+            state: zeros(&self.state),
+            candidate: zeros(&self.candidate),
+            input: zeros(&self.input),
+            bias: zeros(&self.bias),
+            peephole: zeros(&self.peephole),
+            s: zeros(&self.s),
+        }
+    }
+
+    /// Every part, for sums and clearing.
+    pub fn parts_mut(&mut self) -> [&mut Aligned; 6] {
+        let Panels { state, candidate, input, bias, peephole, s } = self;
+        [state, candidate, input, bias, peephole, s]
+    }
+
+    /// Every part.
+    pub fn parts(&self) -> [&Aligned; 6] {
+        let Panels { state, candidate, input, bias, peephole, s } = self;
+        [state, candidate, input, bias, peephole, s]
+    }
+}
+
+/// The distinct tokens of a batch, ascending, and each step's place among them.
+pub struct Tokens {
+    /// Ids, ascending.
+    pub distinct: Vec<u32>,
+    /// `[N]`: the place of each step's token in `distinct`.
+    pub places: Vec<u32>,
+}
+
+impl Tokens {
+    /// Of a batch over a vocabulary of `size`; nothing for real inputs.
+    pub fn of(batch: &Batch, size: usize) -> Tokens {
+        let Inputs::Tokens(ids) = &batch.input else {
+            return Tokens { distinct: vec![], places: vec![] };
+        };
+        let mut place = vec![u32::MAX; size];
+        ids.iter().for_each(|&id| place[id as usize] = 0);
+        let mut distinct = vec![];
+        for (id, place) in place.iter_mut().enumerate().filter(|(_, place)| **place == 0) {
+            *place = distinct.len() as u32;
+            distinct.push(id as u32);
+        }
+        let places = ids.iter().map(|&id| place[id as usize]).collect();
+        Tokens { distinct, places }
+    }
+}
+
+/// Whether the low-rank form is the cheaper one (and exact): fewer centroids than break-even.
+fn form(layer: &Layer, lambda: f64) -> Form {
+    let (Some(centroids), true) = (layer.centroids, lambda == 1.0) else { return Form::Direct };
+    let low_rank = match layer.cell {
+        Cell::Gru { reset: Reset::AfterMatrix } => centroids.k < layer.units,
+        Cell::Gru { reset: Reset::BeforeMatrix } => false,
+        Cell::Lstm { .. } => 3 * centroids.k < 4 * layer.units,
+    };
+    if low_rank { Form::LowRank } else { Form::Direct }
+}
+
+/// Blocks of the state panel.
+fn state_blocks(cell: Cell, form: Form) -> usize {
+    match (cell, form) {
+        (Cell::Lstm { .. }, _) | (Cell::Gru { .. }, Form::LowRank) => 4,
+        (Cell::Gru { reset: Reset::AfterMatrix }, Form::Direct) => 3,
+        (Cell::Gru { reset: Reset::BeforeMatrix }, Form::Direct) => 2,
+    }
+}
+
+/// All layers, prepared for vectors of `lanes` numbers.
+pub fn prepare(
+    arch: &Arch,
+    layout: &Layout,
+    params: &[f32],
+    tokens: &Tokens,
+    lambda: f64,
+    tau: f64,
+    lanes: usize,
+) -> Vec<Prepared> {
+    let mut layers: Vec<Prepared> = Vec::with_capacity(arch.layers.len());
+    for (l, layer) in arch.layers.iter().enumerate() {
+        let source = match (&arch.input, layers.last()) {
+            (Input::Tokens { .. }, None) => Source::Table,
+            (Input::Real { .. }, None) => Source::Real,
+            (input, Some(below)) if below.form == Form::LowRank && input.end().is_some() => {
+                Source::Hidden
+            }
+            (_, Some(_)) => Source::Carry,
+        };
+        let at = At { layer, slots: &layout.layers[l], params, lanes };
+        let mut prepared = at.prepared(form(layer, lambda), source, lambda, tau);
+        prepared.n_in = match source {
+            Source::Table => 0,
+            Source::Real | Source::Hidden => arch.width_below(l),
+            Source::Carry => layers[l - 1].n,
+        };
+        prepared.n_in_p = padded(prepared.n_in);
+        let below = (source == Source::Carry && layers[l - 1].form == Form::LowRank)
+            .then(|| &params[layout.layers[l - 1].centroids.clone()]);
+        prepared.panels.input = match source {
+            Source::Table => at.table(&params[layout.embedding.clone()], tokens),
+            _ => at.input_panel(prepared.n_in, below),
+        };
+        layers.push(prepared);
+    }
+    layers
+}
+
+/// The adjoint of [`prepare`]: adds the gradients of the panels to those of the parameters.
+#[allow(clippy::too_many_arguments)]
+pub fn finish(
+    arch: &Arch,
+    layout: &Layout,
+    params: &[f32],
+    tokens: &Tokens,
+    layers: &[Prepared],
+    adjoints: &[Panels],
+    lanes: usize,
+    grads: &mut [f32],
+) {
+    for (l, (prepared, d)) in layers.iter().zip(adjoints).enumerate() {
+        let at = At { layer: &arch.layers[l], slots: &layout.layers[l], params, lanes };
+        at.state_adjoint(prepared, d, grads);
+        at.small_adjoints(prepared, d, grads);
+        match prepared.source {
+            Source::Table => at.table_adjoint(&layout.embedding, tokens, d, grads),
+            _ => {
+                let below = (prepared.source == Source::Carry
+                    && layers[l - 1].form == Form::LowRank)
+                    .then(|| layout.layers[l - 1].centroids.clone());
+                at.input_adjoint(prepared.n_in, below, d, grads);
+            }
+        }
+    }
+}
+
+/// One layer's parameters, and the vector width they are packed for.
+struct At<'a> {
+    layer: &'a Layer,
+    slots: &'a LayerSlots,
+    params: &'a [f32],
+    lanes: usize,
+}
+
+impl At<'_> {
+    fn prepared(&self, form: Form, source: Source, lambda: f64, tau: f64) -> Prepared {
+        let layer = self.layer;
+        let (d, k) = (layer.units, layer.centroids.map_or(0, |s| s.k));
+        let n = if form == Form::LowRank { k } else { d };
+        let stochastic = layer.centroids.map(|s| (s.score, (1.0 / (s.tau.get() * tau)) as f32));
+        let lambda = if layer.centroids.is_some() { lambda as f32 } else { 0.0 };
+        let panels = self.panels(form);
+        let (cell, gate) = (layer.cell, layer.gate);
+        let (dp, kp, np) = (padded(d), padded(k), padded(n));
+        #[rustfmt::skip]
+        return Prepared {
+            cell, gate, stochastic, lambda, form, source, d, dp, k, kp, n, np,
+            n_in: 0, n_in_p: 0, panels,
+        };
+    }
+
+    fn panels(&self, form: Form) -> Panels {
+        let (d, slots, p) = (self.layer.units, self.slots, self.params);
+        let (r, s) = (&p[slots.w_hh.clone()], &p[slots.centroids.clone()]);
+        let k = s.len() / d;
+        let blocks = self.layer.cell.blocks();
+        let state = match form {
+            Form::LowRank => {
+                let mut g = vec![0.0; k * blocks * d];
+                gemm_nt(k, d, blocks * d, s, r, &mut g);
+                self.pack(k, state_blocks(self.layer.cell, form), |j, b, u| {
+                    if b < blocks { g[(j * blocks + b) * d + u] } else { s[j * d + u] }
+                })
+            }
+            Form::Direct => {
+                self.pack(d, state_blocks(self.layer.cell, form), |j, b, u| r[(b * d + u) * d + j])
+            }
+        };
+        let candidate = match self.layer.cell {
+            Cell::Gru { reset: Reset::BeforeMatrix } => {
+                self.pack(d, 1, |j, _, u| r[(2 * d + u) * d + j])
+            }
+            _ => Aligned::default(),
+        };
+        let b_hh = &p[slots.b_hh.clone()];
+        let input_bias = self.input_bias();
+        let bias = self.pack(1, 4, |_, b, u| match b < blocks {
+            true => input_bias(b, u),
+            false if self.candidate_bias_apart() => b_hh.get(2 * d + u).copied().unwrap_or(0.0),
+            false => 0.0,
+        });
+        let peepholes = &p[slots.peephole.clone()];
+        let peephole = self.pack(1, 3, |_, b, u| peepholes.get(b * d + u).copied().unwrap_or(0.0));
+        let s = self.pack(k, 1, |j, _, u| s[j * d + u]);
+        Panels { state, candidate, input: Aligned::default(), bias, peephole, s }
+    }
+
+    /// Whether the candidate's recurrent bias stays inside `r ∘ (·)`.
+    fn candidate_bias_apart(&self) -> bool {
+        self.layer.cell == Cell::Gru { reset: Reset::AfterMatrix }
+    }
+
+    /// `E·Wᵀ + b`, a row per distinct token `[U][Q][NI]`.
+    fn table(&self, embedding: &[f32], tokens: &Tokens) -> Aligned {
+        let (d, blocks, w) =
+            (self.layer.units, self.layer.cell.blocks(), &self.params[self.slots.w_ih.clone()]);
+        let e = w.len() / (blocks * d);
+        let rows = gather(embedding, e, &tokens.distinct);
+        let mut x = vec![0.0; tokens.distinct.len() * blocks * d];
+        gemm_nt(tokens.distinct.len(), e, blocks * d, &rows, w, &mut x);
+        let bias = self.input_bias();
+        let mut table = Aligned::zeros(tokens.distinct.len() * padded(d) * blocks);
+        for (row, into) in table.chunks_exact_mut(padded(d) * blocks).enumerate() {
+            self.scatter(into, 1, blocks, |_, b, u| x[(row * blocks + b) * d + u] + bias(b, u));
+        }
+        table
+    }
+
+    /// The bias of an input block.
+    fn input_bias(&self) -> impl Fn(usize, usize) -> f32 {
+        let d = self.layer.units;
+        let (b_ih, b_hh) =
+            (&self.params[self.slots.b_ih.clone()], &self.params[self.slots.b_hh.clone()]);
+        let apart = self.candidate_bias_apart();
+        move |b, u| match b_ih.is_empty() {
+            true => 0.0,
+            false if apart && b == 2 => b_ih[2 * d + u],
+            false => b_ih[b * d + u] + b_hh[b * d + u],
+        }
+    }
+
+    /// `Wᵀ` `[Q][n_in][NI]`, or `S·Wᵀ` where the layer below carries α.
+    fn input_panel(&self, n_in: usize, below: Option<&[f32]>) -> Aligned {
+        let (d, blocks, w) =
+            (self.layer.units, self.layer.cell.blocks(), &self.params[self.slots.w_ih.clone()]);
+        let e = w.len() / (blocks * d);
+        match below {
+            None => self.pack(n_in, blocks, |j, b, u| w[(b * d + u) * e + j]),
+            Some(s) => {
+                let mut m = vec![0.0; n_in * blocks * d];
+                gemm_nt(n_in, e, blocks * d, s, w, &mut m);
+                self.pack(n_in, blocks, |j, b, u| m[(j * blocks + b) * d + u])
+            }
+        }
+    }
+
+    fn state_adjoint(&self, prepared: &Prepared, d_panels: &Panels, grads: &mut [f32]) {
+        let (d, blocks, n) = (self.layer.units, self.layer.cell.blocks(), prepared.n);
+        let packed = state_blocks(self.layer.cell, prepared.form);
+        let (r, s) = (self.slots.w_hh.clone(), self.slots.centroids.clone());
+        match prepared.form {
+            Form::LowRank => {
+                let mut dg = vec![0.0; n * blocks * d];
+                self.unpack(&d_panels.state, n, packed, |j, b, u, value| {
+                    if b < blocks {
+                        dg[(j * blocks + b) * d + u] = value;
+                    } else {
+                        grads[s.start + j * d + u] += value;
+                    }
+                });
+                let (params, rows) = (self.params, blocks * d);
+                gemm_nn(n, rows, d, &dg, &params[r.clone()], &mut grads[s.clone()]);
+                gemm_tn(rows, n, d, &dg, &params[s], &mut grads[r]);
+            }
+            Form::Direct => {
+                let d_r = &mut grads[r];
+                self.unpack(&d_panels.state, n, packed, |j, b, u, value| {
+                    d_r[(b * d + u) * d + j] += value;
+                });
+                self.unpack(&d_panels.candidate, d, 1, |j, _, u, value| {
+                    d_r[(2 * d + u) * d + j] += value;
+                });
+            }
+        }
+    }
+
+    /// Centroids, peepholes and the biases that the panels hold.
+    fn small_adjoints(&self, prepared: &Prepared, d_panels: &Panels, grads: &mut [f32]) {
+        let (d, slots) = (self.layer.units, self.slots);
+        let ds = &mut grads[slots.centroids.clone()];
+        self.unpack(&d_panels.s, prepared.k, 1, |j, _, u, value| ds[j * d + u] += value);
+        if self.layer.cell.has_peephole() {
+            let dp = &mut grads[slots.peephole.clone()];
+            self.unpack(&d_panels.peephole, 1, 3, |_, b, u, value| dp[b * d + u] += value);
+        }
+        if self.layer.bias {
+            let from_table = prepared.source == Source::Table;
+            self.unpack(&d_panels.bias, 1, 4, |_, b, u, value| {
+                self.add_bias_gradient(b, u, value, from_table, grads);
+            });
+        }
+    }
+
+    /// The gradient of one entry of the bias panel; those of a table come with the table.
+    fn add_bias_gradient(&self, b: usize, u: usize, value: f32, table: bool, grads: &mut [f32]) {
+        let d = self.layer.units;
+        let (ih, hh) = (self.slots.b_ih.start, self.slots.b_hh.start);
+        let apart = self.candidate_bias_apart();
+        if b >= self.layer.cell.blocks() {
+            if apart {
+                grads[hh + 2 * d + u] += value;
+            }
+        } else if !table {
+            grads[ih + b * d + u] += value;
+            if !(apart && b == 2) {
+                grads[hh + b * d + u] += value;
+            }
+        }
+    }
+
+    fn table_adjoint(
+        &self,
+        embedding: &std::ops::Range<usize>,
+        tokens: &Tokens,
+        d_panels: &Panels,
+        grads: &mut [f32],
+    ) {
+        let (d, blocks, w) = (self.layer.units, self.layer.cell.blocks(), self.slots.w_ih.clone());
+        let (u_count, e) = (tokens.distinct.len(), w.len() / (blocks * d));
+        let mut dx = vec![0.0; u_count * blocks * d];
+        for (row, from) in d_panels.input.chunks_exact(padded(d) * blocks).enumerate() {
+            self.unpack(from, 1, blocks, |_, b, u, value| {
+                dx[(row * blocks + b) * d + u] = value;
+            });
+        }
+        if self.layer.bias {
+            for (at, value) in dx.iter().enumerate() {
+                let (b, u) = (at / d % blocks, at % d);
+                self.add_bias_gradient(b, u, *value, false, grads);
+            }
+        }
+        let rows = gather(&self.params[embedding.clone()], e, &tokens.distinct);
+        gemm_tn(blocks * d, u_count, e, &dx, &rows, &mut grads[w.clone()]);
+        let mut d_rows = vec![0.0; u_count * e];
+        gemm_nn(u_count, blocks * d, e, &dx, &self.params[w], &mut d_rows);
+        for (&id, row) in tokens.distinct.iter().zip(d_rows.chunks_exact(e)) {
+            let into = &mut grads[embedding.start + id as usize * e..][..e];
+            into.iter_mut().zip(row).for_each(|(into, row)| *into += row);
+        }
+    }
+
+    fn input_adjoint(
+        &self,
+        n_in: usize,
+        below: Option<std::ops::Range<usize>>,
+        d_panels: &Panels,
+        grads: &mut [f32],
+    ) {
+        let (d, blocks, w) = (self.layer.units, self.layer.cell.blocks(), self.slots.w_ih.clone());
+        let e = w.len() / (blocks * d);
+        let Some(s) = below else {
+            let d_w = &mut grads[w];
+            self.unpack(&d_panels.input, n_in, blocks, |j, b, u, value| {
+                d_w[(b * d + u) * e + j] += value;
+            });
+            return;
+        };
+        let mut dm = vec![0.0; n_in * blocks * d];
+        self.unpack(&d_panels.input, n_in, blocks, |j, b, u, value| {
+            dm[(j * blocks + b) * d + u] = value;
+        });
+        gemm_nn(n_in, blocks * d, e, &dm, &self.params[w.clone()], &mut grads[s.clone()]);
+        gemm_tn(blocks * d, n_in, e, &dm, &self.params[s], &mut grads[w]);
+    }
+
+    /// A panel `[Q][n][blocks]` from its entries (row j, block b, unit u).
+    fn pack(&self, n: usize, blocks: usize, value: impl Fn(usize, usize, usize) -> f32) -> Aligned {
+        let mut panel = Aligned::zeros(n * blocks * padded(self.layer.units));
+        self.scatter(&mut panel, n, blocks, value);
+        panel
+    }
+
+    fn scatter(
+        &self,
+        panel: &mut [f32],
+        n: usize,
+        blocks: usize,
+        value: impl Fn(usize, usize, usize) -> f32,
+    ) {
+        let lanes = self.lanes;
+        for (at, vector) in panel.chunks_exact_mut(lanes).enumerate() {
+            let (q, j, b) = (at / (n * blocks), at / blocks % n, at % blocks);
+            let units = q * lanes..((q + 1) * lanes).min(self.layer.units);
+            vector.iter_mut().zip(units).for_each(|(v, u)| *v = value(j, b, u));
+        }
+    }
+
+    /// The entries of a panel `[Q][n][blocks]`, the padding left out.
+    fn unpack(
+        &self,
+        panel: &[f32],
+        n: usize,
+        blocks: usize,
+        mut put: impl FnMut(usize, usize, usize, f32),
+    ) {
+        let lanes = self.lanes;
+        for (at, vector) in panel.chunks_exact(lanes).enumerate() {
+            let (q, j, b) = (at / (n * blocks), at / blocks % n, at % blocks);
+            let units = q * lanes..((q + 1) * lanes).min(self.layer.units);
+            vector.iter().zip(units).for_each(|(&v, u)| put(j, b, u, v));
+        }
+    }
+}
+
+fn gather(embedding: &[f32], e: usize, ids: &[u32]) -> Vec<f32> {
+    ids.iter().flat_map(|&id| &embedding[id as usize * e..][..e]).copied().collect()
+}
+
+/// `C [m,n] = A [m,k] · Bᵀ`, B `[n,k]`.
+fn gemm_nt(m: usize, k: usize, n: usize, a: &[f32], b: &[f32], c: &mut [f32]) {
+    product([m, k, n], (a, [k, 1]), (b, [1, k]), c);
+}
+
+/// `C [m,n] += A [m,k] · B [k,n]`.
+fn gemm_nn(m: usize, k: usize, n: usize, a: &[f32], b: &[f32], c: &mut [f32]) {
+    product([m, k, n], (a, [k, 1]), (b, [n, 1]), c);
+}
+
+/// `C [m,n] += Aᵀ · B`, A `[k,m]`, B `[k,n]`.
+fn gemm_tn(m: usize, k: usize, n: usize, a: &[f32], b: &[f32], c: &mut [f32]) {
+    product([m, k, n], (a, [1, m]), (b, [n, 1]), c);
+}
+
+fn product([m, k, n]: [usize; 3], a: (&[f32], [usize; 2]), b: (&[f32], [usize; 2]), c: &mut [f32]) {
+    assert_eq!((a.0.len(), b.0.len(), c.len()), (m * k, k * n, m * n), "sizes of a product");
+    let [[ra, ca], [rb, cb]] = [a.1, b.1].map(|strides| strides.map(|s| s as isize));
+    let (a, b, c, rc) = (a.0.as_ptr(), b.0.as_ptr(), c.as_mut_ptr(), n as isize);
+    // SAFETY: the three slices have exactly the sizes of their matrices (asserted), each pair of
+    // strides walks such a slice row by row or column by column, and c is borrowed exclusively.
+    unsafe { sgemm(m, k, n, 1.0, a, ra, ca, b, rb, cb, 1.0, c, rc, 1) };
+}

@@ -1,0 +1,253 @@
+//! Vectors: dispatch, aligned memory, and the three transcendental functions.
+
+use pulp::{Simd, WithSimd};
+
+/// Every unit vector is padded to a multiple of this many numbers: the widest vector there is.
+pub const PAD: usize = 16;
+
+/// `n` rounded up to whole vectors.
+pub fn padded(n: usize) -> usize {
+    n.next_multiple_of(PAD)
+}
+
+/// An instruction set the kernels are compiled for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// AVX-512.
+    Avx512,
+    /// AVX2 with FMA.
+    Avx2,
+    /// Whatever the target's baseline has.
+    Scalar,
+}
+
+impl Level {
+    /// The best this machine has.
+    pub fn best() -> Level {
+        *Level::available().first().expect("scalar code always runs")
+    }
+
+    /// All this machine has, best first.
+    pub fn available() -> Vec<Level> {
+        let all = [Level::Avx512, Level::Avx2, Level::Scalar];
+        all.into_iter().filter(|level| level.is_available()).collect()
+    }
+
+    /// Numbers per vector.
+    pub fn lanes(self) -> usize {
+        match self {
+            Level::Avx512 => 16,
+            Level::Avx2 => 8,
+            Level::Scalar => 1,
+        }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    fn is_available(self) -> bool {
+        match self {
+            Level::Avx512 => pulp::x86::V4::try_new().is_some(),
+            Level::Avx2 => pulp::x86::V3::try_new().is_some(),
+            Level::Scalar => true,
+        }
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    fn is_available(self) -> bool {
+        self == Level::Scalar
+    }
+
+    /// Runs `op`, compiled for this level.
+    ///
+    /// # Panics
+    /// If the machine does not have it.
+    pub fn run<Op: WithSimd>(self, op: Op) -> Op::Output {
+        #[cfg(target_arch = "x86_64")]
+        match self {
+            Level::Avx512 => {
+                return Simd::vectorize(pulp::x86::V4::try_new().expect("AVX-512"), op);
+            }
+            Level::Avx2 => return Simd::vectorize(pulp::x86::V3::try_new().expect("AVX2"), op),
+            Level::Scalar => {}
+        }
+        op.with_simd(pulp::Scalar::new())
+    }
+}
+
+/// Floats on cache-line boundaries: a vector load that straddles two lines costs double.
+#[derive(Clone, Default)]
+pub struct Aligned {
+    lines: Vec<Line>,
+    len: usize,
+}
+
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+struct Line([f32; PAD]);
+
+impl Aligned {
+    /// `len` zeros.
+    pub fn zeros(len: usize) -> Self {
+        Aligned { lines: vec![Line([0.0; PAD]); len.div_ceil(PAD)], len }
+    }
+
+    /// Makes room for `len` numbers; what they are is not said. Keeps its memory: page faults of
+    /// fresh buffers cost as much as the kernels.
+    pub fn resize(&mut self, len: usize) {
+        if len.div_ceil(PAD) > self.lines.len() {
+            self.lines.resize(len.div_ceil(PAD), Line([0.0; PAD]));
+        }
+        self.len = len;
+    }
+}
+
+impl std::ops::Deref for Aligned {
+    type Target = [f32];
+    fn deref(&self) -> &[f32] {
+        // SAFETY: `lines` holds at least `len` f32 in a row: `Line` is `repr(C)`, its size is the
+        // array's because 64 divides it, and `len ≤ lines.len() · PAD` is kept by `resize`.
+        unsafe { std::slice::from_raw_parts(self.lines.as_ptr().cast(), self.len) }
+    }
+}
+
+impl std::ops::DerefMut for Aligned {
+    fn deref_mut(&mut self) -> &mut [f32] {
+        // SAFETY: as in `deref`; the borrow of `self` is exclusive.
+        unsafe { std::slice::from_raw_parts_mut(self.lines.as_mut_ptr().cast(), self.len) }
+    }
+}
+
+/// The vectors of a slice whose length is a multiple of the lanes.
+#[inline(always)]
+pub fn vectors<S: Simd>(values: &[f32]) -> &[S::f32s] {
+    S::as_simd_f32s(values).0
+}
+
+/// The vectors of a slice whose length is a multiple of the lanes, to be written.
+#[inline(always)]
+pub fn vectors_mut<S: Simd>(values: &mut [f32]) -> &mut [S::f32s] {
+    S::as_mut_simd_f32s(values).0
+}
+
+/// `eˣ`, relative error below 3e-7; arguments are clamped to ±86.
+#[inline(always)]
+pub fn exp<S: Simd>(simd: S, x: S::f32s) -> S::f32s {
+    let splat = |c: f32| simd.splat_f32s(c);
+    let x = simd.max_f32s(simd.min_f32s(x, splat(86.0)), splat(-86.0));
+    // x = n·ln 2 + r: adding 1.5·2²³ rounds to an integer and leaves it in the low bits.
+    let shifted = simd.mul_add_e_f32s(x, splat(std::f32::consts::LOG2_E), splat(12_582_912.0));
+    let n = simd.sub_f32s(shifted, splat(12_582_912.0));
+    let r = simd.mul_add_e_f32s(n, splat(-0.693_359_4), x);
+    let r = simd.mul_add_e_f32s(n, splat(2.121_944_4e-4), r);
+    // (eʳ − 1 − r)/r² on |r| ≤ ½ ln 2: minimax, relative error of eʳ 1.1e-7.
+    let p = simd.mul_add_e_f32s(r, splat(0.008_312_518), splat(0.041_890_156));
+    let p = simd.mul_add_e_f32s(r, p, splat(0.166_671_14));
+    let p = simd.mul_add_e_f32s(r, p, splat(0.499_992_3));
+    let p = simd.mul_add_e_f32s(simd.mul_f32s(r, r), p, simd.add_f32s(r, splat(1.0)));
+    let bits = simd.transmute_u32s_f32s(shifted);
+    let scale = simd.wrapping_dyn_shl_u32s(bits, simd.splat_u32s(23));
+    simd.transmute_f32s_u32s(simd.add_u32s(simd.transmute_u32s_f32s(p), scale))
+}
+
+/// `1 / (1 + e⁻ˣ)`, absolute error below 2e-7.
+#[inline(always)]
+pub fn sigmoid<S: Simd>(simd: S, x: S::f32s) -> S::f32s {
+    let one = simd.splat_f32s(1.0);
+    simd.div_f32s(one, simd.add_f32s(one, exp(simd, simd.neg_f32s(x))))
+}
+
+/// `tanh x = 1 − 2/(1 + e²ˣ)`, absolute error below 3e-7.
+#[inline(always)]
+pub fn tanh<S: Simd>(simd: S, x: S::f32s) -> S::f32s {
+    let one = simd.splat_f32s(1.0);
+    let e = exp(simd, simd.add_f32s(x, x));
+    simd.sub_f32s(one, simd.div_f32s(simd.splat_f32s(2.0), simd.add_f32s(one, e)))
+}
+
+/// Runs `work` with denormals flushed to zero, in this thread. Adjoints underflow on long
+/// sequences, and arithmetic on denormals is many times slower.
+pub fn without_denormals<A>(work: impl FnOnce() -> A) -> A {
+    #[cfg(target_arch = "x86_64")]
+    {
+        /// Puts the control register back when the work is done, or panics.
+        struct Restore(u32);
+        impl Drop for Restore {
+            fn drop(&mut self) {
+                set_mxcsr(self.0);
+            }
+        }
+        const FLUSH_TO_ZERO: u32 = 1 << 15;
+        const DENORMALS_ARE_ZERO: u32 = 1 << 6;
+        let before = mxcsr();
+        let _restore = Restore(before);
+        set_mxcsr(before | FLUSH_TO_ZERO | DENORMALS_ARE_ZERO);
+        work()
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    work()
+}
+
+#[cfg(target_arch = "x86_64")]
+fn mxcsr() -> u32 {
+    let mut value = 0u32;
+    // SAFETY: stores the 32-bit control register to a live u32. Every x86-64 has SSE.
+    unsafe { std::arch::asm!("stmxcsr [{}]", in(reg) &mut value, options(nostack)) };
+    value
+}
+
+#[cfg(target_arch = "x86_64")]
+fn set_mxcsr(value: u32) {
+    // SAFETY: loads the control register from a live u32 that `mxcsr` read, with at most the two
+    // flush bits added: no exception is unmasked.
+    unsafe { std::arch::asm!("ldmxcsr [{}]", in(reg) &value, options(nostack, readonly)) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Apply<'a>(&'a mut [f32], u8);
+
+    impl WithSimd for Apply<'_> {
+        type Output = ();
+        #[inline(always)]
+        fn with_simd<S: Simd>(self, simd: S) {
+            for x in vectors_mut::<S>(self.0) {
+                *x = match self.1 {
+                    0 => exp(simd, *x),
+                    1 => sigmoid(simd, *x),
+                    _ => tanh(simd, *x),
+                };
+            }
+        }
+    }
+
+    #[test]
+    fn transcendental_functions_keep_their_stated_errors() {
+        for level in Level::available() {
+            let xs: Vec<f32> = (0..200_000).map(|i| (i as f32 - 1e5) * 8e-4).collect();
+            for which in 0..3 {
+                let mut ys = xs.clone();
+                level.run(Apply(&mut ys, which));
+                for (&x, &y) in xs.iter().zip(&ys) {
+                    let x = x as f64;
+                    let (exact, bound) = match which {
+                        0 => (x.exp(), 3e-7 * x.exp()),
+                        1 => (1.0 / (1.0 + (-x).exp()), 2e-7),
+                        _ => (x.tanh(), 3e-7),
+                    };
+                    assert!((y as f64 - exact).abs() <= bound, "{level:?} {which} {x}: {y}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn denormals_are_flushed_inside_and_kept_outside() {
+        let small = std::hint::black_box(f32::MIN_POSITIVE);
+        let half = || std::hint::black_box(small) * std::hint::black_box(0.5);
+        if cfg!(target_arch = "x86_64") {
+            assert_eq!(without_denormals(half), 0.0);
+        }
+        assert!(half() > 0.0);
+    }
+}

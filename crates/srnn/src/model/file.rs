@@ -1,0 +1,398 @@
+//! A model on disk: a folder with `config.json`, which a person can read, and
+//! `model.safetensors`, which every framework can. The format is described in
+//! `docs/model-format.md`.
+//!
+//! Both files may come from anywhere. Loading checks everything, never panics, and holds at most
+//! twice the weights' file in memory.
+
+use super::{Arch, ArchError, Input, Layout, MAX_PARAMETERS, Model, Slot};
+use crate::atomic;
+use safetensors::tensor::TensorView;
+use safetensors::{Dtype, SafeTensors};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use std::collections::{BTreeSet, HashMap};
+use std::fs::{self, File};
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+/// A model and what its inputs and outputs mean.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ModelFile {
+    /// The network.
+    pub model: Model<f32>,
+    /// The symbol of each token id, start and end token not counted; empty for real inputs.
+    pub alphabet: Vec<String>,
+    /// The id that stands for symbols outside the alphabet; `None` refuses them.
+    pub unknown: Option<u32>,
+    /// The name of each class.
+    pub classes: Vec<String>,
+}
+
+/// What a file may hold before it is taken for a mistake or an attack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of `config.json`.
+    pub config_bytes: u64,
+    /// Bytes of the header of `model.safetensors`.
+    pub header_bytes: u64,
+    /// Layers.
+    pub layers: usize,
+    /// Any one size: units, k, symbols, classes, widths.
+    pub size: usize,
+    /// Bytes of one symbol or class name.
+    pub name_bytes: usize,
+    /// Numbers in all.
+    pub parameters: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            config_bytes: 64 << 20,
+            header_bytes: 1 << 20,
+            layers: 64,
+            size: 1 << 24,
+            name_bytes: 1 << 10,
+            parameters: MAX_PARAMETERS,
+        }
+    }
+}
+
+/// A model file that cannot be written or read: which file, and why.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {problem}", path.display())]
+pub struct FileError {
+    /// The file.
+    pub path: PathBuf,
+    /// The cause and the remedy.
+    pub problem: Problem,
+}
+
+/// What is wrong with a model file, with the remedy in the message.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)] // The messages say what each number is.
+pub enum Problem {
+    #[error("no such file: name the folder that holds {CONFIG} and {WEIGHTS}")]
+    Missing,
+    #[error("not a plain file: put the file itself here")]
+    NotAFile,
+    #[error("{0}: check the permissions and the space on the disk")]
+    Io(std::io::Error),
+    #[error("{what} is {found}, more than the limit of {limit}: this is not a model of srnn")]
+    TooLarge { what: &'static str, found: u64, limit: u64 },
+    #[error("not a model's config: {0}; see docs/model-format.md for the fields")]
+    Config(serde_json::Error),
+    #[error("format {found:?}, but only {FORMAT:?} can be read: was this file made by srnn?")]
+    Format { found: String },
+    #[error("version {found}, but only {VERSION} can be read: use the srnn that wrote it")]
+    Version { found: u64 },
+    #[error("{0}")]
+    Arch(#[from] ArchError),
+    #[error("{what}: {found} names for {expected}; list one name for each, in order")]
+    Names { what: &'static str, found: usize, expected: usize },
+    #[error("{what}: {name:?} stands there twice; names must differ")]
+    Twice { what: &'static str, name: String },
+    #[error("the unknown symbol is {found}, but the alphabet has only {symbols} symbols")]
+    Unknown { found: u32, symbols: usize },
+    #[error("damaged or not a safetensors file ({0}): copy or download it again")]
+    Header(String),
+    #[error("no tensor {name:?} of shape {expected:?}: {CONFIG} describes another model")]
+    NoTensor { name: String, expected: Vec<usize> },
+    #[error("a tensor {name:?} that {CONFIG} knows nothing of: remove it or describe it there")]
+    ExtraTensor { name: String },
+    #[error(
+        "{name} has shape {found:?}, but {CONFIG} says {expected:?}: they do not belong together"
+    )]
+    Shape { name: String, found: Vec<usize>, expected: Vec<usize> },
+    #[error("{name} is stored as {found}: convert it to F32 (F64 is read, too)")]
+    Type { name: String, found: String },
+    #[error("{name}[{at}] is {value}: weights must be finite in single precision")]
+    NotFinite { name: String, at: usize, value: f64 },
+    #[error(
+        "the weights' digest is {found}, but {CONFIG} says {expected}: the two files are of different saves, or one is damaged"
+    )]
+    Digest { found: String, expected: String },
+}
+
+const CONFIG: &str = "config.json";
+const WEIGHTS: &str = "model.safetensors";
+const FORMAT: &str = "srnn-model";
+const VERSION: u64 = 1;
+
+/// `config.json`.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Config {
+    format: String,
+    version: u64,
+    arch: Arch,
+    alphabet: Vec<String>,
+    unknown: Option<u32>,
+    classes: Vec<String>,
+    /// [`digest`] of the weights; weights that come from elsewhere may go without.
+    #[serde(default)]
+    digest: Option<String>,
+}
+
+/// The part of `config.json` that every version has.
+#[derive(Deserialize)]
+struct Tag {
+    format: String,
+    version: u64,
+}
+
+impl ModelFile {
+    /// Writes the model to the folder `dir`, which is made if it is not there. Each file is
+    /// replaced whole; the config goes last and carries the weights' digest, so that a torn pair
+    /// is noticed.
+    pub fn save(&self, dir: &Path) -> Result<(), FileError> {
+        let path = dir.join(CONFIG);
+        let config = self.config();
+        check_config(&config, &Limits::default()).map_err(at(&path))?;
+        let layout = self.model.layout();
+        assert_eq!(self.model.params.len(), layout.len, "parameters of another architecture");
+        for slot in &layout.slots {
+            check_finite(&slot.name, &self.model.params[slot.range.clone()])
+                .map_err(at(&dir.join(WEIGHTS)))?;
+        }
+        fs::create_dir_all(dir).map_err(|error| at(dir)(Problem::Io(error)))?;
+        write(&dir.join(WEIGHTS), &weights_bytes(&self.model))?;
+        let mut text = serde_json::to_string_pretty(&config).expect("a config has no odd keys");
+        text.push('\n');
+        write(&path, text.as_bytes())
+    }
+
+    /// Reads the model in the folder `dir`.
+    pub fn load(dir: &Path) -> Result<ModelFile, FileError> {
+        ModelFile::load_within(dir, &Limits::default())
+    }
+
+    /// Reads the model in the folder `dir`, if it is within `limits`.
+    pub fn load_within(dir: &Path, limits: &Limits) -> Result<ModelFile, FileError> {
+        let path = dir.join(CONFIG);
+        let text = read(&path, "the file's size", limits.config_bytes)?;
+        let config = parse_config(&text, limits).map_err(at(&path))?;
+        let path = dir.join(WEIGHTS);
+        // F64 takes eight bytes a number: what is larger cannot be this model.
+        let largest = 8 + limits.header_bytes + 8 * Layout::of(&config.arch).len as u64;
+        let bytes = read(&path, "the file's size", largest)?;
+        let Config { arch, alphabet, unknown, classes, digest: expected, .. } = config;
+        let params = parse_weights(&bytes, &arch, limits).map_err(at(&path))?;
+        let model = Model { arch, params };
+        check_digest(&model, expected).map_err(at(&path))?;
+        Ok(ModelFile { model, alphabet, unknown, classes })
+    }
+
+    fn config(&self) -> Config {
+        Config {
+            format: FORMAT.into(),
+            version: VERSION,
+            arch: self.model.arch.clone(),
+            alphabet: self.alphabet.clone(),
+            unknown: self.unknown,
+            classes: self.classes.clone(),
+            digest: Some(digest(&self.model)),
+        }
+    }
+}
+
+/// SHA-256 over every tensor's name, shape and little-endian F32 bytes, in the layout's order:
+/// two models with one digest compute the same.
+pub fn digest(model: &Model<f32>) -> String {
+    let mut hash = Sha256::new();
+    for slot in model.layout().slots {
+        hash.update((slot.name.len() as u64).to_le_bytes());
+        hash.update(slot.name.as_bytes());
+        hash.update((slot.shape.len() as u64).to_le_bytes());
+        slot.shape.iter().for_each(|&size| hash.update((size as u64).to_le_bytes()));
+        hash.update(little_endian(&model.params[slot.range]));
+    }
+    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn at(path: &Path) -> impl Fn(Problem) -> FileError {
+    let path = path.to_path_buf();
+    move |problem| FileError { path: path.clone(), problem }
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
+    atomic::write(path, bytes).map_err(|error| at(path)(Problem::Io(error)))
+}
+
+/// The whole of a plain file of at most `limit` bytes.
+fn read(path: &Path, what: &'static str, limit: u64) -> Result<Vec<u8>, FileError> {
+    let io = |error: std::io::Error| match error.kind() {
+        std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => Problem::Missing,
+        _ => Problem::Io(error),
+    };
+    // Asked before opening: a pipe would wait for a writer.
+    let about = fs::metadata(path).map_err(io).map_err(at(path))?;
+    if !about.is_file() {
+        return Err(at(path)(Problem::NotAFile));
+    }
+    at_most(what, about.len(), limit).map_err(at(path))?;
+    let mut bytes = Vec::with_capacity(about.len() as usize);
+    let file = File::open(path).map_err(io).map_err(at(path))?;
+    // Not beyond the limit even if the file grows meanwhile.
+    file.take(limit).read_to_end(&mut bytes).map_err(io).map_err(at(path))?;
+    Ok(bytes)
+}
+
+fn at_most(what: &'static str, found: u64, limit: u64) -> Result<(), Problem> {
+    if found > limit { Err(Problem::TooLarge { what, found, limit }) } else { Ok(()) }
+}
+
+fn parse_config(text: &[u8], limits: &Limits) -> Result<Config, Problem> {
+    let tag: Tag = serde_json::from_slice(text).map_err(Problem::Config)?;
+    if tag.format != FORMAT {
+        let found = tag.format.chars().take(40).collect();
+        return Err(Problem::Format { found });
+    }
+    if tag.version != VERSION {
+        return Err(Problem::Version { found: tag.version });
+    }
+    let config = serde_json::from_slice(text).map_err(Problem::Config)?;
+    check_config(&config, limits)?;
+    Ok(config)
+}
+
+fn check_config(config: &Config, limits: &Limits) -> Result<(), Problem> {
+    check_sizes(&config.arch, limits)?;
+    config.arch.validate()?;
+    let parameters = Layout::of(&config.arch).len;
+    at_most("the number of parameters", parameters as u64, limits.parameters as u64)?;
+    let symbols = match config.arch.input {
+        Input::Tokens { symbols, .. } => symbols,
+        Input::Real { .. } => 0,
+    };
+    check_names("the alphabet", &config.alphabet, symbols, limits)?;
+    check_names("the classes", &config.classes, config.arch.classes, limits)?;
+    match config.unknown {
+        Some(found) if found as usize >= symbols => Err(Problem::Unknown { found, symbols }),
+        _ => Ok(()),
+    }
+}
+
+/// Every size alone, so that no product of them overflows afterwards.
+fn check_sizes(arch: &Arch, limits: &Limits) -> Result<(), Problem> {
+    at_most("the number of layers", arch.layers.len() as u64, limits.layers as u64)?;
+    let size = |what, found: usize| at_most(what, found as u64, limits.size as u64);
+    size("the number of classes", arch.classes)?;
+    size("the input's width", arch.input.width())?;
+    if let Input::Tokens { symbols, .. } = arch.input {
+        size("the number of symbols", symbols)?;
+    }
+    for layer in &arch.layers {
+        size("the number of units", layer.units)?;
+        size("the number of centroids", layer.centroids.map_or(0, |centroids| centroids.k))?;
+    }
+    Ok(())
+}
+
+fn check_names(
+    what: &'static str,
+    names: &[String],
+    expected: usize,
+    limits: &Limits,
+) -> Result<(), Problem> {
+    if names.len() != expected {
+        return Err(Problem::Names { what, found: names.len(), expected });
+    }
+    let mut seen = BTreeSet::new();
+    for name in names {
+        at_most("the length of a name", name.len() as u64, limits.name_bytes as u64)?;
+        if !seen.insert(name) {
+            return Err(Problem::Twice { what, name: name.clone() });
+        }
+    }
+    Ok(())
+}
+
+fn parse_weights(bytes: &[u8], arch: &Arch, limits: &Limits) -> Result<Vec<f32>, Problem> {
+    if let Some(length) = bytes.first_chunk::<8>() {
+        let length = u64::from_le_bytes(*length);
+        at_most("the header's length", length, limits.header_bytes)?;
+    }
+    let file =
+        SafeTensors::deserialize(bytes).map_err(|error| Problem::Header(error.to_string()))?;
+    let layout = Layout::of(arch);
+    check_tensors(&file, &layout.slots)?;
+    // Only now is it certain that the file holds this many numbers.
+    let mut params = Vec::with_capacity(layout.len);
+    for slot in &layout.slots {
+        let tensor = find(&file, slot)?;
+        append(&mut params, &tensor);
+        check_finite(&slot.name, &params[slot.range.clone()])?;
+    }
+    Ok(params)
+}
+
+fn check_tensors(file: &SafeTensors, slots: &[Slot]) -> Result<(), Problem> {
+    let expected: BTreeSet<&str> = slots.iter().map(|slot| slot.name.as_str()).collect();
+    // Sorted, so that the same file gets the same message.
+    let names: BTreeSet<&str> = file.names().into_iter().collect();
+    for slot in slots {
+        let tensor = find(file, slot)?;
+        if tensor.shape() != slot.shape {
+            let (found, expected) = (tensor.shape().to_vec(), slot.shape.clone());
+            return Err(Problem::Shape { name: slot.name.clone(), found, expected });
+        }
+        if !matches!(tensor.dtype(), Dtype::F32 | Dtype::F64) {
+            let found = format!("{:?}", tensor.dtype());
+            return Err(Problem::Type { name: slot.name.clone(), found });
+        }
+    }
+    match names.difference(&expected).next() {
+        Some(name) => Err(Problem::ExtraTensor { name: name.chars().take(80).collect() }),
+        None => Ok(()),
+    }
+}
+
+fn find<'a>(file: &SafeTensors<'a>, slot: &Slot) -> Result<TensorView<'a>, Problem> {
+    file.tensor(&slot.name)
+        .map_err(|_| Problem::NoTensor { name: slot.name.clone(), expected: slot.shape.clone() })
+}
+
+fn append(params: &mut Vec<f32>, tensor: &TensorView) {
+    match tensor.dtype() {
+        Dtype::F64 => {
+            let (numbers, _) = tensor.data().as_chunks();
+            params.extend(numbers.iter().map(|bytes| f64::from_le_bytes(*bytes) as f32));
+        }
+        _ => {
+            let (numbers, _) = tensor.data().as_chunks();
+            params.extend(numbers.iter().map(|bytes| f32::from_le_bytes(*bytes)));
+        }
+    }
+}
+
+fn check_finite(name: &str, values: &[f32]) -> Result<(), Problem> {
+    match values.iter().position(|value| !value.is_finite()) {
+        Some(at) => Err(Problem::NotFinite { name: name.into(), at, value: values[at] as f64 }),
+        None => Ok(()),
+    }
+}
+
+fn check_digest(model: &Model<f32>, expected: Option<String>) -> Result<(), Problem> {
+    let Some(expected) = expected else { return Ok(()) };
+    let found = digest(model);
+    if found == expected { Ok(()) } else { Err(Problem::Digest { found, expected }) }
+}
+
+fn weights_bytes(model: &Model<f32>) -> Vec<u8> {
+    let slots = model.layout().slots;
+    let bytes: Vec<Vec<u8>> =
+        slots.iter().map(|slot| little_endian(&model.params[slot.range.clone()])).collect();
+    let tensors = slots.iter().zip(&bytes).map(|(slot, bytes)| {
+        let view = TensorView::new(Dtype::F32, slot.shape.clone(), bytes);
+        (&slot.name, view.expect("as many bytes as the shape says"))
+    });
+    // The tag by which other programs know that the tensors are laid out as PyTorch's.
+    let about = HashMap::from([("format".to_owned(), "pt".to_owned())]);
+    safetensors::serialize(tensors, Some(about)).expect("short names and true shapes")
+}
+
+fn little_endian(values: &[f32]) -> Vec<u8> {
+    values.iter().flat_map(|value| value.to_le_bytes()).collect()
+}

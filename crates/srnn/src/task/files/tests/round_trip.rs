@@ -1,0 +1,131 @@
+use super::*;
+use crate::key::Key;
+use crate::task::{Sequence, tomita};
+
+const FORMATS: [(Format, &str); 5] = [
+    (Format::Csv, "d.csv"),
+    (Format::Tsv, "d.tsv"),
+    (Format::Jsonl, "d.jsonl"),
+    (Format::Plain, "d.txt"),
+    (Format::Abbadingo, "d.dat"),
+];
+
+fn written(data: &Dataset, format: Format, tokens: &Tokens) -> Result<Vec<u8>, WriteError> {
+    let mut bytes = Vec::new();
+    write(data, format, tokens, &mut bytes).map(|()| bytes)
+}
+
+/// Some sequences over these names; every name occurs, and the empty sequence.
+fn over(alphabet: &[&str], classes: &[&str]) -> Dataset {
+    let n = alphabet.len() as u32;
+    let word = |i: u32| Sequence {
+        tokens: (0..=i % 4).map(|j| (i + j * j) % n).collect(),
+        label: i % classes.len() as u32,
+    };
+    let mut sequences: Vec<Sequence> = (0..12).map(word).collect();
+    sequences.push(Sequence { tokens: Vec::new(), label: 0 });
+    let names = |all: &[&str]| all.iter().map(|name| name.to_string()).collect();
+    Dataset { alphabet: names(alphabet), classes: names(classes), sequences }
+}
+
+/// Whether the set comes back; `false` if the format refuses it.
+fn comes_back(data: &Dataset, format: Format, name: &str, tokens: &Tokens) -> bool {
+    let bytes = match written(data, format, tokens) {
+        Ok(bytes) => bytes,
+        Err(error) => {
+            assert!(error.to_string().contains("JSONL"), "{error}");
+            return false;
+        }
+    };
+    let options = ReadOptions {
+        tokens: tokens.clone(),
+        contradictions: Contradictions::Keep,
+        ..ReadOptions::default()
+    };
+    let back = read_from(name, &bytes[..], &options).unwrap_or_else(|error| panic!("{error}"));
+    let text = String::from_utf8(bytes).unwrap();
+    assert_eq!(named(&back.data), named(data), "{format:?} {tokens:?}\n{text}");
+    true
+}
+
+#[test]
+fn tomita_sets_come_back_from_every_format() {
+    let data = tomita::sets(tomita::Grammar::T4, &Key::new(1)).train;
+    for (format, name) in FORMATS {
+        assert!(comes_back(&data, format, name, &Tokens::Guess));
+    }
+}
+
+#[test]
+fn tokens_come_back_from_every_format_that_takes_them() {
+    let separator = Tokens::Separator("|".into());
+    // Which of CSV, TSV, JSONL, plain, Abbadingo take these.
+    let cases: [(&[&str], Tokens, [bool; 5]); 14] = [
+        (&["a", "b"], Tokens::Guess, [true; 5]),
+        (&["ab", "c"], Tokens::Guess, [true; 5]),
+        (&["ä", "🦀", "\u{85}"], Tokens::Guess, [true; 5]),
+        (&["a,b", "say \"hi\"", ";"], separator.clone(), [true, true, true, true, false]),
+        (&["a,b", "\"", "''"], Tokens::Guess, [true; 5]),
+        (&["\"", ",", ";"], Tokens::Guess, [true; 5]),
+        (&["a b", "c"], Tokens::Guess, [false, false, true, false, false]),
+        (&["a b", "c"], separator.clone(), [true, true, true, true, false]),
+        (&["a\tb", "c"], separator.clone(), [true, false, true, true, false]),
+        (&["a\nb", "c\r\n", "\r"], separator.clone(), [true, false, true, false, false]),
+        (&["a|b", "c"], separator, [false, false, true, false, true]),
+        (&["\n", " ", "\"", "x"], Tokens::Characters, [true, false, true, false, false]),
+        (&["", "c"], Tokens::Guess, [false, false, true, false, false]),
+        (&["<script>", "\u{1b}[31m", "\0"], Tokens::Guess, [true; 5]),
+    ];
+    for (alphabet, tokens, taken) in cases {
+        let data = over(alphabet, &["no", "yes"]);
+        for ((format, name), expected) in FORMATS.into_iter().zip(taken) {
+            let back = comes_back(&data, format, name, &tokens);
+            assert_eq!(back, expected, "{alphabet:?} {tokens:?} {format:?}");
+        }
+    }
+}
+
+#[test]
+fn labels_come_back_from_every_format_that_takes_them() {
+    let cases: [(&[&str], [bool; 5]); 6] = [
+        (&["0", "1", "2"], [true; 5]),
+        (&["a,b", "\"q\""], [true; 5]),
+        (&["very good", "bad"], [true, true, true, false, false]),
+        (&["a\nb", "c"], [true, false, true, false, false]),
+        (&[" padded", "c"], [false, false, true, false, false]),
+        (&["-1", "1"], [true, true, true, true, false]),
+    ];
+    for (classes, taken) in cases {
+        let data = over(&["a", "b"], classes);
+        for ((format, name), expected) in FORMATS.into_iter().zip(taken) {
+            let back = comes_back(&data, format, name, &Tokens::Guess);
+            assert_eq!(back, expected, "{classes:?} {format:?}");
+        }
+    }
+}
+
+#[test]
+fn lone_words_are_refused_where_they_would_be_read_as_characters() {
+    let mut data = over(&["ab", "cd"], &["x", "y"]);
+    data.sequences.iter_mut().for_each(|sequence| sequence.tokens.truncate(1));
+    assert!(written(&data, Format::Csv, &Tokens::Guess).is_err());
+    assert!(comes_back(&data, Format::Csv, "d.csv", &Tokens::Whitespace));
+    assert!(comes_back(&data, Format::Abbadingo, "d.dat", &Tokens::Guess));
+}
+
+#[test]
+fn event_logs_are_not_written_and_failing_disks_are_reported() {
+    let data = over(&["a", "b"], &["x", "y"]);
+    assert!(written(&data, Format::Events, &Tokens::Guess).is_err());
+    struct Full;
+    impl std::io::Write for Full {
+        fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
+            Err(std::io::Error::other("disk full"))
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let error = write(&data, Format::Csv, &Tokens::Guess, &mut Full).unwrap_err();
+    assert!(error.to_string().contains("disk full"));
+}

@@ -1,0 +1,60 @@
+"""Loads a model folder of srnn (docs/model-format.md): python load_model.py FOLDER 0 1 1 0"""
+import json, pathlib, sys
+import torch
+from safetensors.torch import load_file
+
+
+class Model:
+    def __init__(self, folder):
+        self.config = json.loads(pathlib.Path(folder, "config.json").read_text())
+        self.arch = self.config["arch"]
+        self.p = load_file(pathlib.Path(folder, "model.safetensors"))
+
+    def logits(self, row):
+        """[C], or [T, C] for a read-out at every step. `row`: ids without start and end, or [T, E]."""
+        given, p = self.arch["input"], self.p
+        if given["kind"] == "tokens":
+            start = [given["symbols"]] * given["start"]
+            end = [given["symbols"] + given["start"]] * given["end"]
+            row = p["embedding.weight"][torch.tensor(start + list(row) + end, dtype=torch.long)]
+        row, end = torch.as_tensor(row), given.get("end", False)
+        for l, layer in enumerate(self.arch["layers"]):
+            d, steps = layer["units"], {"h": [], "u": [], "c": []}
+            h = c = torch.zeros(d)
+            for t, x in enumerate(row):
+                u, c = self.cell(layer, l, x, h, c)
+                h = u
+                if layer["centroids"] and not (end and t + 1 == len(row)):
+                    s, about = p[f"centroids_l{l}"], layer["centroids"]
+                    score = s @ u if about["score"] == "dot" else -(u - s).norm(dim=1)
+                    h = torch.softmax(score / about["tau"], 0) @ s
+                for name, value in zip("huc", (h, u, c)):
+                    steps[name].append(value)
+            row = torch.stack(steps["h"]) if len(row) else torch.zeros(0, d)
+        parts = [steps[name] or [torch.zeros(d)] for name in self.arch["readout"]["from"]]
+        read = torch.cat([torch.stack(part) for part in parts], 1)
+        read = read[-1] if self.arch["readout"]["when"] == "last" else read[: len(row)]
+        return read @ p["head.weight"].T + p["head.bias"]
+
+    def cell(self, layer, l, x, h, c):
+        hard = layer["gate"] == "hard-sigmoid"
+        gate = (lambda a: (0.2 * a + 0.5).clamp(0, 1)) if hard else torch.sigmoid
+        get = lambda name: self.p.get(f"{name}_l{l}", torch.zeros(1))
+        w, r, d = get("rnn.weight_ih"), get("rnn.weight_hh"), layer["units"]
+        a = (w @ x + get("rnn.bias_ih")).split(d)
+        b = get("rnn.bias_hh").expand(len(w)).split(d)
+        q = [m @ h + b for m, b in zip(r.split(d), b)]
+        if layer["cell"]["kind"] == "lstm":
+            p = self.p.get(f"peephole_l{l}", torch.zeros(3, d))
+            i, f = gate(a[0] + q[0] + p[0] * c), gate(a[1] + q[1] + p[1] * c)
+            c = f * c + i * torch.tanh(a[2] + q[2])
+            return gate(a[3] + q[3] + p[2] * c) * torch.tanh(c), c
+        reset, z = gate(a[0] + q[0]), gate(a[1] + q[1])
+        after = layer["cell"]["reset"] == "after-matrix"
+        n = torch.tanh(a[2] + (reset * q[2] if after else r[2 * d :] @ (reset * h) + b[2]))
+        return (1 - z) * n + z * h, c
+
+
+if __name__ == "__main__":
+    model = Model(sys.argv[1])
+    print(dict(zip(model.config["classes"], model.logits(map(int, sys.argv[2:])).tolist())))
