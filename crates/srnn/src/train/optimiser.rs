@@ -182,3 +182,61 @@ fn norm<F: Real>(values: &[F]) -> f64 {
     }
     sums.iter().sum::<f64>().sqrt()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RMSPROP: Rule =
+        Rule::RmsProp { decay: 0.9, momentum: 0.9, epsilon: 1e-6, centred: false };
+    const CENTRED: Rule = Rule::RmsProp { decay: 0.9, momentum: 0.0, epsilon: 1e-6, centred: true };
+    const ADADELTA: Rule = Rule::AdaDelta { decay: 0.9, epsilon: 1e-6 };
+
+    fn plain(rule: Rule) -> Optimiser {
+        Optimiser { rule, clip: f64::INFINITY, l2: 0.0 }
+    }
+
+    #[test]
+    fn the_first_updates_have_the_values_of_their_formulas() {
+        let first = |rule: Rule| {
+            let mut state = plain(rule).begin(vec![1.0f64]);
+            plain(rule).update(&mut state, &[0.5], 0.01);
+            1.0 - state.params[0]
+        };
+        let close = |a: f64, b: f64| (a - b).abs() < 1e-12;
+        // Bias correction makes Adam's first step the whole rate.
+        assert!(close(first(Rule::ADAM), 0.01 * 0.5 / (0.5 + 1e-8)));
+        assert!(close(first(RMSPROP), 0.01 * 0.5 / (0.025f64 + 1e-6).sqrt()));
+        assert!(close(first(CENTRED), 0.01 * 0.5 / (0.025f64 - 0.0025 + 1e-6).sqrt()));
+        assert!(close(first(ADADELTA), 0.01 * (1e-6 / (0.025f64 + 1e-6)).sqrt() * 0.5));
+    }
+
+    #[test]
+    fn every_rule_goes_down_a_bowl() {
+        for (rule, rate) in
+            [(Rule::ADAM, 0.01), (RMSPROP, 0.001), (CENTRED, 0.001), (ADADELTA, 1.0)]
+        {
+            let mut state = plain(rule).begin(vec![1.0f64, -2.0]);
+            for _ in 0..2_000 {
+                let gradient = state.params.clone();
+                plain(rule).update(&mut state, &gradient, rate);
+            }
+            assert!(norm(&state.params) < 0.1, "{rule:?}: {:?}", state.params);
+            assert_eq!(state.updates, 2_000);
+        }
+    }
+
+    #[test]
+    fn a_long_gradient_is_clipped_and_a_broken_one_changes_nothing() {
+        let clipped = Optimiser { rule: RMSPROP, clip: 1.0, l2: 0.0 };
+        let (mut a, mut b) = (clipped.begin(vec![0.0f64; 2]), clipped.begin(vec![0.0f64; 2]));
+        assert_eq!(clipped.update(&mut a, &[300.0, 400.0], 0.1), 500.0);
+        clipped.update(&mut b, &[0.6, 0.8], 0.1);
+        assert!((a.params[0] - b.params[0]).abs() < 1e-12);
+        let before = a.clone();
+        for broken in [f64::NAN, f64::INFINITY] {
+            assert!(!clipped.update(&mut a, &[broken, 1.0], 0.1).is_finite());
+            assert_eq!(a, before);
+        }
+    }
+}

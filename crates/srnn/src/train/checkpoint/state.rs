@@ -1,0 +1,109 @@
+//! Tensors of a checkpoint as bytes and back.
+
+use super::{Checkpoint, Identity};
+use crate::engine::Snapshot;
+use crate::train::optimiser::Real;
+use crate::train::progress::Progress;
+use safetensors::{Dtype, SafeTensors, tensor::TensorView};
+
+const PARAMS: &str = "params";
+const BEST: &str = "best.params";
+
+fn moment(index: usize) -> String {
+    format!("moment.{index}")
+}
+
+/// The largest file a run of this identity writes; the slack is for names and shapes.
+pub fn largest(identity: &Identity) -> u64 {
+    let vectors = 2 + identity.moments as u64;
+    (1 << 16) + vectors * identity.parameters as u64 * size_of::<f64>() as u64
+}
+
+/// The tensors in safetensors format.
+pub fn encode<F: Real>(checkpoint: &Checkpoint<F>) -> Vec<u8> {
+    let mut vectors = vec![(PARAMS.to_string(), &checkpoint.snapshot.params)];
+    let moments = checkpoint.snapshot.moments.iter().enumerate();
+    vectors.extend(moments.map(|(index, values)| (moment(index), values)));
+    vectors.extend(checkpoint.best.iter().map(|params| (BEST.to_string(), params)));
+    let bytes: Vec<(String, usize, Vec<u8>)> =
+        vectors.into_iter().map(|(name, values)| (name, values.len(), to_bytes(values))).collect();
+    let views = bytes.iter().map(|(name, len, bytes)| {
+        let view = TensorView::new(dtype::<F>(), vec![*len], bytes).expect("as long as its shape");
+        (name, view)
+    });
+    safetensors::serialize(views, None).expect("named vectors can be written")
+}
+
+/// The checkpoint of `progress` from its tensors, or what is wrong with them.
+pub fn decode<F: Real>(
+    bytes: &[u8],
+    identity: &Identity,
+    progress: Progress,
+) -> Result<Checkpoint<F>, String> {
+    let tensors = SafeTensors::deserialize(bytes).map_err(|error| error.to_string())?;
+    let vector = |name: &str| read_vector(&tensors, name, identity.parameters);
+    let params = vector(PARAMS)?;
+    let moments =
+        (0..identity.moments).map(|i| vector(&moment(i))).collect::<Result<Vec<_>, _>>()?;
+    let best = progress.best.map(|_| vector(BEST)).transpose()?;
+    let expected = 1 + moments.len() + best.iter().len();
+    if tensors.len() != expected {
+        return Err(format!("{} tensors instead of {expected}", tensors.len()));
+    }
+    let snapshot = Snapshot { params, moments, updates: progress.update };
+    Ok(Checkpoint { progress, snapshot, best })
+}
+
+fn read_vector<F: Real>(
+    tensors: &SafeTensors<'_>,
+    name: &str,
+    len: usize,
+) -> Result<Vec<F>, String> {
+    let tensor = tensors.tensor(name).map_err(|_| format!("no tensor \"{name}\""))?;
+    if tensor.dtype() != dtype::<F>() || tensor.shape() != [len] {
+        let (found, shape, expected) = (tensor.dtype(), tensor.shape(), dtype::<F>());
+        return Err(format!("\"{name}\" is {found:?}{shape:?} instead of {expected:?}[{len}]"));
+    }
+    Ok(from_bytes(tensor.data()))
+}
+
+fn dtype<F: Real>() -> Dtype {
+    if size_of::<F>() == size_of::<f32>() { Dtype::F32 } else { Dtype::F64 }
+}
+
+/// Little-endian. Single precision goes through double precision and back without a change.
+fn to_bytes<F: Real>(values: &[F]) -> Vec<u8> {
+    match dtype::<F>() {
+        Dtype::F32 => values.iter().flat_map(|x| (x.to() as f32).to_le_bytes()).collect(),
+        _ => values.iter().flat_map(|x| x.to().to_le_bytes()).collect(),
+    }
+}
+
+fn from_bytes<F: Real>(bytes: &[u8]) -> Vec<F> {
+    let (singles, doubles) = (bytes.as_chunks::<4>().0, bytes.as_chunks::<8>().0);
+    match dtype::<F>() {
+        Dtype::F32 => singles.iter().map(|&b| F::of(f32::from_le_bytes(b) as f64)).collect(),
+        _ => doubles.iter().map(|&b| F::of(f64::from_le_bytes(b))).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_give_back_the_same_bits_in_both_precisions() {
+        let singles = [0.0f32, -0.0, 1.0, f32::MIN_POSITIVE / 8.0, f32::MAX, -1e-30];
+        let back: Vec<f32> = from_bytes(&to_bytes(&singles));
+        assert_eq!(
+            singles.map(f32::to_bits).to_vec(),
+            Vec::from_iter(back.iter().map(|x| x.to_bits()))
+        );
+        let doubles = [0.1f64, -0.0, 5e-324, f64::MAX, std::f64::consts::PI];
+        let back: Vec<f64> = from_bytes(&to_bytes(&doubles));
+        assert_eq!(
+            doubles.map(f64::to_bits).to_vec(),
+            Vec::from_iter(back.iter().map(|x| x.to_bits()))
+        );
+    }
+}

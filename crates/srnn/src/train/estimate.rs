@@ -1,0 +1,139 @@
+//! What a run will take, before it is started.
+
+use super::batch::Sampler;
+use super::config::TrainConfig;
+use crate::key::Key;
+use crate::model::{Arch, Layout};
+use crate::task::Dataset;
+
+/// What a run will take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Estimate {
+    /// Memory at its highest, about; from above where engines differ.
+    pub bytes: u64,
+    /// Updates of all seeds.
+    pub updates: u64,
+    /// Tokens these learn from, start and end tokens included; the expectation where sequences
+    /// are drawn.
+    pub tokens: u64,
+}
+
+/// Parameters and all that is as long: gradient, clipped gradient, a snapshot being saved.
+const COPIES: u64 = 4;
+
+/// Bytes per number: single precision is what runs are made with.
+const NUMBER: u64 = 4;
+
+/// What `seeds` runs on `train` will take if all are held in memory at the same time. Saturates
+/// where the numbers leave 64 bits.
+pub fn estimate(arch: &Arch, config: &TrainConfig, train: &Dataset, seeds: usize) -> Estimate {
+    let schedule = config.schedule.suited_to(arch);
+    let updates = schedule.updates();
+    let seeds = seeds as u64;
+    let config = TrainConfig { schedule, ..config.clone() };
+    let per_seed = parameters(arch, &config).saturating_add(activations(arch, &config, train));
+    Estimate {
+        bytes: per_seed.saturating_mul(seeds).saturating_add(data(train)),
+        updates: updates.saturating_mul(seeds),
+        tokens: tokens(arch, &config, train).saturating_mul(seeds),
+    }
+}
+
+/// Parameters, moments, best network, and copies of them.
+fn parameters(arch: &Arch, config: &TrainConfig) -> u64 {
+    let vectors = COPIES + 2 * (1 + config.optimiser.rule.moments() as u64);
+    (Layout::of(arch).len as u64).saturating_mul(vectors * NUMBER)
+}
+
+/// What forward keeps for backward, for a batch of the longest sequences.
+fn activations(arch: &Arch, config: &TrainConfig, train: &Dataset) -> u64 {
+    let longest = train.sequences.iter().map(|s| s.tokens.len()).max().unwrap_or(0);
+    let steps = (longest as u64 + framing(arch)).saturating_mul(config.batch_size as u64);
+    let layers = arch.layers.iter().map(|layer| {
+        let k = layer.centroids.map_or(0, |s| s.k) as u64;
+        // Gates and their gradients; u, h, c, mixture; α and the scores.
+        let vectors = 2 * layer.cell.blocks() as u64 + 4;
+        vectors * layer.units as u64 + 2 * k
+    });
+    let per_step = layers.fold(arch.input.width() as u64, u64::saturating_add);
+    steps.saturating_mul(per_step).saturating_mul(NUMBER)
+}
+
+fn data(train: &Dataset) -> u64 {
+    let tokens: u64 = train.sequences.iter().map(|s| s.tokens.len() as u64).sum();
+    let sequence = size_of::<crate::task::Sequence>() as u64;
+    tokens * size_of::<u32>() as u64 + train.sequences.len() as u64 * sequence
+}
+
+/// Start and end token.
+fn framing(arch: &Arch) -> u64 {
+    arch.input.start().is_some() as u64 + arch.input.end().is_some() as u64
+}
+
+/// Expected tokens of one run: exact sums while the curriculum opens, a product after it.
+fn tokens(arch: &Arch, config: &TrainConfig, train: &Dataset) -> u64 {
+    if train.sequences.is_empty() {
+        return 0;
+    }
+    let sampler = Sampler::new(train, config, Key::new(0));
+    let mut lengths: Vec<u64> = train.sequences.iter().map(|s| s.tokens.len() as u64).collect();
+    lengths.sort_unstable();
+    let mut sums = vec![0u64];
+    lengths.iter().for_each(|length| sums.push(sums[sums.len() - 1] + length));
+    let mean = |update| {
+        let open = sampler.open(update);
+        framing(arch) as f64 + sums[open] as f64 / open as f64
+    };
+    let updates = config.schedule.updates();
+    let opening = updates.min(config.schedule.curriculum);
+    // A curriculum has as many different means as lengths; 4,096 points of it are enough.
+    let stride = opening.div_ceil(4_096).max(1);
+    let points = (0..opening).step_by(stride as usize);
+    let early: f64 = points.map(|i| mean(i) * stride.min(opening - i) as f64).sum();
+    let late = mean(config.schedule.curriculum) * (updates - opening) as f64;
+    ((early + late) * config.batch_size as f64).round() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::schedule::Schedule;
+    use super::super::testing::{arch, short_words, words};
+    use super::*;
+
+    #[test]
+    fn tokens_and_updates_are_counted_exactly_without_a_curriculum() {
+        let set = words(&["0000", "11"]);
+        let config =
+            TrainConfig { schedule: Schedule::plain(10), batch_size: 3, ..Default::default() };
+        let estimate = estimate(&arch(4, 2), &config, &set, 2);
+        assert_eq!(estimate.updates, 20);
+        assert_eq!(estimate.tokens, 2 * 10 * 3 * (3 + 1), "mean length 3 and a start token");
+    }
+
+    #[test]
+    fn a_curriculum_reads_fewer_tokens() {
+        let (set, arch) = (short_words(6), arch(4, 2));
+        let open = TrainConfig::default();
+        let schedule = Schedule { curriculum: 0, ..Schedule::default() };
+        let closed = TrainConfig { schedule, ..TrainConfig::default() };
+        let tokens = |config| estimate(&arch, config, &set, 1).tokens;
+        assert!(tokens(&open) < tokens(&closed));
+        assert!(tokens(&open) > tokens(&closed) * 3_600 / 4_600);
+    }
+
+    #[test]
+    fn memory_grows_with_everything_that_takes_it_and_never_overflows() {
+        let set = short_words(3);
+        let base = TrainConfig::default();
+        let bytes = |config: &TrainConfig, units, seeds| {
+            estimate(&arch(units, 5), config, &set, seeds).bytes
+        };
+        let least = bytes(&base, 10, 1);
+        assert!(least > 10_000 && least < 10_000_000, "{least}");
+        assert!(bytes(&base, 20, 1) > least);
+        assert!(bytes(&base, 10, 2) > least);
+        assert!(bytes(&TrainConfig { batch_size: 128, ..base.clone() }, 10, 1) > least);
+        let absurd = TrainConfig { batch_size: usize::MAX, ..base };
+        assert_eq!(bytes(&absurd, 10, usize::MAX), u64::MAX);
+    }
+}

@@ -1,0 +1,104 @@
+//! How well a network does on a set.
+
+use super::batch::batch;
+use super::optimiser::Real;
+use crate::engine::reference::{argmax, log_softmax};
+use crate::engine::{Engine, Fields, Mode};
+use crate::task::Dataset;
+use serde::{Deserialize, Serialize};
+
+/// How well a network does on a set.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Evaluation {
+    /// The part that is right.
+    pub accuracy: f64,
+    /// Mean cross-entropy, every sequence weighing the same.
+    pub loss: f64,
+    /// `[truth][predicted]`: how many sequences.
+    pub confusion: Vec<Vec<u64>>,
+}
+
+/// A batch of an evaluation ends where it has this many steps, so that long sequences do not
+/// fill the memory.
+const STEPS: usize = 1 << 14;
+
+/// How well the network does on all of `dataset`. The deployed network is the default mode.
+///
+/// # Panics
+/// If there are no sequences.
+pub fn evaluate<F: Real, E: Engine<F>>(
+    engine: &mut E,
+    dataset: &Dataset,
+    mode: Mode,
+) -> Evaluation {
+    let all: Vec<usize> = (0..dataset.sequences.len()).collect();
+    evaluate_at(engine, dataset, &all, mode)
+}
+
+/// The same for the sequences at `indices`.
+///
+/// # Panics
+/// If there are none.
+pub fn evaluate_at<F: Real, E: Engine<F>>(
+    engine: &mut E,
+    dataset: &Dataset,
+    indices: &[usize],
+    mode: Mode,
+) -> Evaluation {
+    assert!(!indices.is_empty(), "an evaluation on no sequences");
+    let arch = engine.model().arch;
+    let classes = arch.classes;
+    let mut confusion = vec![vec![0; classes]; classes];
+    let mut loss = 0.0;
+    for part in parts(dataset, indices) {
+        let trace = engine.trace(&batch(dataset, part, &arch), mode, Fields::default());
+        for (&index, logits) in part.iter().zip(trace.logits.chunks_exact(classes)) {
+            let logits: Vec<f64> = logits.iter().map(|x| x.to()).collect();
+            let truth = dataset.sequences[index].label as usize;
+            loss -= log_softmax(&logits)[truth];
+            confusion[truth][argmax(&logits)] += 1;
+        }
+    }
+    let right: u64 = (0..classes).map(|class| confusion[class][class]).sum();
+    let total = indices.len() as f64;
+    Evaluation { accuracy: right as f64 / total, loss: loss / total, confusion }
+}
+
+/// The indices, cut where a batch gets long.
+fn parts<'a>(dataset: &'a Dataset, indices: &'a [usize]) -> impl Iterator<Item = &'a [usize]> {
+    let mut rest = indices;
+    std::iter::from_fn(move || {
+        let mut steps = 0;
+        let fits = rest.iter().take_while(|&&index| {
+            let before = steps;
+            steps += dataset.sequences[index].tokens.len() + 2;
+            before == 0 || steps <= STEPS
+        });
+        let (part, after) = rest.split_at(fits.count());
+        rest = after;
+        (!part.is_empty()).then_some(part)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{engine, words};
+    use super::*;
+
+    #[test]
+    fn an_evaluation_counts_every_sequence_once_whatever_the_parts() {
+        let long = "01".repeat(STEPS);
+        let set = words(&["", &long, "0", "1", &long, "11"]);
+        let all: Vec<usize> = (0..6).collect();
+        let cuts: Vec<&[usize]> = parts(&set, &all).collect();
+        assert_eq!(cuts, [&[0][..], &[1], &[2, 3], &[4], &[5]]);
+
+        let set = words(&["", "0", "1", "01", "11"]);
+        let mut engine = engine(3, 2, 1);
+        let whole = evaluate(&mut engine, &set, Mode::default());
+        assert_eq!(whole.confusion.iter().flatten().sum::<u64>(), 5);
+        let single: f64 =
+            (0..5).map(|i| evaluate_at(&mut engine, &set, &[i], Mode::default()).loss).sum();
+        assert!((whole.loss - single / 5.0).abs() < 1e-12);
+    }
+}

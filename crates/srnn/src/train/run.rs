@@ -1,0 +1,404 @@
+//! The training loop.
+
+use super::batch::{Sampler, batch};
+use super::checkpoint::{Checkpoint, CheckpointError, Identity, Keeper};
+use super::config::{Keep, TrainConfig};
+use super::evaluate::{Evaluation, evaluate, evaluate_at};
+use super::job::{Job, JobError};
+use super::observer::{Control, Event, Observer};
+use super::optimiser::Real;
+use super::progress::{Enough, Progress, Record};
+use super::reseed::reseed;
+use super::schedule::Reseed;
+use crate::engine::{Engine, Mode, Snapshot, Transition};
+use crate::model::{Arch, ArchError};
+use crate::task::Dataset;
+use serde::{Deserialize, Serialize};
+
+/// What came of a run. The network itself is in the engine.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// Why it ended.
+    pub stop: Stop,
+    /// Updates made.
+    pub updates: u64,
+    /// The update whose network is the result: the last, or the best.
+    pub kept: u64,
+    /// One record per evaluation.
+    pub history: Vec<Record>,
+    /// The resulting network on all of the data; nothing where the run was interrupted or
+    /// diverged, because then there is no result yet.
+    pub end: Option<End>,
+}
+
+/// The resulting network, as it is deployed (λ = 1), on all of the data.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct End {
+    /// The training set.
+    pub train: Evaluation,
+    /// The validation set.
+    pub valid: Evaluation,
+}
+
+/// Why a run ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "reason")]
+pub enum Stop {
+    /// Good enough for long enough.
+    Converged,
+    /// Nothing better for long.
+    Patience,
+    /// The schedule is finished.
+    Updates,
+    /// The observer's time is up.
+    Time,
+    /// A number that is none. The last good checkpoint is kept.
+    Diverged {
+        /// The update, counted from 0.
+        update: u64,
+        /// Where it showed.
+        found: Found,
+        /// The training sequences of that update.
+        sequences: Vec<usize>,
+    },
+    /// The observer asked for it; a checkpoint was written.
+    Interrupted,
+}
+
+/// Where a number that is none showed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Found {
+    /// In the loss; the update was not made.
+    Loss,
+    /// In the gradient; the update was not made.
+    Gradient,
+    /// In the parameters after the update.
+    Parameters,
+    /// In the evaluation after the update.
+    Evaluation,
+}
+
+impl std::fmt::Display for Stop {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Stop::Converged => f.write_str("converged"),
+            Stop::Patience => f.write_str("no better evaluation for long"),
+            Stop::Updates => f.write_str("the schedule is finished"),
+            Stop::Time => f.write_str("the time is up"),
+            Stop::Interrupted => f.write_str("interrupted"),
+            Stop::Diverged { update, found, sequences } => {
+                let place = match found {
+                    Found::Loss => "loss",
+                    Found::Gradient => "gradient",
+                    Found::Parameters => "parameters",
+                    Found::Evaluation => "evaluation",
+                };
+                write!(f, "diverged: the {place} of update {update} is not a number ")?;
+                write!(f, "(training sequences {sequences:?}): lower the learning rate or clip")
+            }
+        }
+    }
+}
+
+/// A run that could not be, or could not go on.
+#[derive(Debug, thiserror::Error)]
+pub enum TrainError {
+    /// Configuration, architecture and data do not go together.
+    #[error(transparent)]
+    Job(#[from] JobError),
+    /// An architecture that cannot be.
+    #[error(transparent)]
+    Arch(#[from] ArchError),
+    /// A checkpoint could not be written or read.
+    #[error(transparent)]
+    Checkpoint(#[from] CheckpointError),
+}
+
+/// Trains a new network: the engine's, which has made no updates yet.
+pub fn train<F: Real, E: Engine<F>>(
+    engine: &mut E,
+    job: &Job<'_>,
+    keeper: &mut dyn Keeper<F>,
+    observer: &mut dyn Observer,
+) -> Result<Run, TrainError> {
+    assert_eq!(engine.snapshot().updates, 0, "a new run on an engine that was trained before");
+    let (progress, best) = (Progress::default(), None);
+    Training::new(engine, job, keeper, observer, progress, best)?.run()
+}
+
+/// Goes on where a checkpoint of the same job was taken, to the same bits as without the break.
+pub fn resume<F: Real, E: Engine<F>>(
+    engine: &mut E,
+    checkpoint: Checkpoint<F>,
+    job: &Job<'_>,
+    keeper: &mut dyn Keeper<F>,
+    observer: &mut dyn Observer,
+) -> Result<Run, TrainError> {
+    engine.restore(&checkpoint.snapshot);
+    let Checkpoint { progress, best, .. } = checkpoint;
+    Training::new(engine, job, keeper, observer, progress, best)?.run()
+}
+
+/// Goes on from the keeper's newest good checkpoint, or begins where there is none.
+pub fn train_or_resume<F: Real, E: Engine<F>>(
+    engine: &mut E,
+    job: &Job<'_>,
+    keeper: &mut dyn Keeper<F>,
+    observer: &mut dyn Observer,
+) -> Result<Run, TrainError> {
+    let latest = keeper.latest(&Identity::of(job, &engine.model().arch))?;
+    for error in &latest.skipped {
+        observer.event(&Event::Skipped(error));
+    }
+    match latest.checkpoint {
+        Some(checkpoint) => resume(engine, checkpoint, job, keeper, observer),
+        None => train(engine, job, keeper, observer),
+    }
+}
+
+/// Why a run cannot go on.
+enum Halt {
+    /// A number is none.
+    Broken(Found),
+    /// A checkpoint could not be kept.
+    Failed(TrainError),
+}
+
+struct Training<'a, F, E> {
+    engine: &'a mut E,
+    arch: Arch,
+    identity: Identity,
+    job: &'a Job<'a>,
+    /// The job's, with the schedule suited to the architecture.
+    config: TrainConfig,
+    keeper: &'a mut dyn Keeper<F>,
+    observer: &'a mut dyn Observer,
+    sampler: Sampler,
+    /// The training sequences that evaluations look at.
+    train_sample: Vec<usize>,
+    progress: Progress,
+    /// Parameters of the best evaluation, where they are kept.
+    best: Option<Vec<F>>,
+    saved: Option<u64>,
+    control: Control,
+}
+
+impl<'a, F: Real, E: Engine<F>> Training<'a, F, E> {
+    fn new(
+        engine: &'a mut E,
+        job: &'a Job<'a>,
+        keeper: &'a mut dyn Keeper<F>,
+        observer: &'a mut dyn Observer,
+        progress: Progress,
+        best: Option<Vec<F>>,
+    ) -> Result<Self, TrainError> {
+        let arch = engine.model().arch;
+        job.validate(&arch)?;
+        let rule = engine.optimiser();
+        assert_eq!(rule, &job.config.optimiser, "the engine's optimiser and the configured one");
+        let config = job.suited_config(&arch);
+        Ok(Training {
+            engine,
+            identity: Identity::of(job, &arch),
+            sampler: Sampler::new(&job.split.train, &config, job.key),
+            train_sample: train_sample(&job.split.train, &config, job),
+            arch,
+            job,
+            config,
+            keeper,
+            observer,
+            saved: Some(progress.update).filter(|&update| update > 0),
+            progress,
+            best,
+            control: Control::Continue,
+        })
+    }
+
+    fn run(mut self) -> Result<Run, TrainError> {
+        let (update, updates) = (self.progress.update, self.updates());
+        self.tell(Event::Begun { update, updates });
+        match self.advance_until_finished() {
+            Ok(stop) => Ok(self.conclude(stop)),
+            Err(Halt::Broken(found)) => {
+                let stop = self.diverged(found);
+                Ok(self.conclude(stop))
+            }
+            Err(Halt::Failed(error)) => Err(error),
+        }
+    }
+
+    fn advance_until_finished(&mut self) -> Result<Stop, Halt> {
+        loop {
+            if let Some(stop) = self.finished() {
+                self.save()?;
+                return Ok(stop);
+            }
+            self.advance()?;
+        }
+    }
+
+    /// Names the update and the batch: sampling is a function of the update.
+    fn diverged(&mut self, found: Found) -> Stop {
+        let update = match found {
+            Found::Loss | Found::Gradient => self.progress.update,
+            Found::Parameters | Found::Evaluation => self.progress.update.saturating_sub(1),
+        };
+        Stop::Diverged { update, found, sequences: self.sampler.indices(update) }
+    }
+
+    fn updates(&self) -> u64 {
+        self.config.schedule.updates()
+    }
+
+    fn tell(&mut self, event: Event<'_>) {
+        let wish = self.observer.event(&event);
+        if self.control == Control::Continue {
+            self.control = wish;
+        }
+    }
+
+    /// The reason to end here, if there is one. The schedule's comes first: a wish to end that
+    /// arrives with the last update changes nothing.
+    fn finished(&self) -> Option<Stop> {
+        match self.progress.enough(&self.config) {
+            Some(Enough::Patience) => return Some(Stop::Patience),
+            Some(Enough::Converged) => return Some(Stop::Converged),
+            None => {}
+        }
+        if self.progress.update >= self.updates() {
+            return Some(Stop::Updates);
+        }
+        match self.control {
+            Control::Continue => None,
+            Control::Interrupt => Some(Stop::Interrupted),
+            Control::TimeUp => Some(Stop::Time),
+        }
+    }
+
+    /// One update with all that is due after it.
+    fn advance(&mut self) -> Result<(), Halt> {
+        self.reseed_if_due();
+        self.update()?;
+        let made = self.progress.update;
+        if made.is_multiple_of(self.config.validate_every) || made == self.updates() {
+            self.evaluate()?;
+        }
+        if made.is_multiple_of(self.config.checkpoint_every) {
+            self.save()?;
+        }
+        Ok(())
+    }
+
+    fn reseed_if_due(&mut self) {
+        let update = self.progress.update;
+        if !self.config.schedule.reseeds_before(update) {
+            return;
+        }
+        if let Reseed::KMeans { sequences } = self.config.schedule.reseed {
+            reseed(self.engine, &self.job.split.train, sequences, self.job.key);
+            self.tell(Event::Reseeded { update });
+        }
+    }
+
+    fn update(&mut self) -> Result<(), Halt> {
+        let update = self.progress.update;
+        let sequences = self.sampler.indices(update);
+        let regime = self.config.regime(update);
+        let mut batch = batch(&self.job.split.train, &sequences, &self.arch);
+        batch.class_weights = self.config.class_weights.clone();
+        let step = self.engine.step(&batch, &regime);
+        let parts = [step.loss.total, step.loss.task, step.loss.commitment, step.loss.entropy];
+        if parts.iter().any(|part| !part.is_finite()) {
+            return Err(Halt::Broken(Found::Loss));
+        }
+        if !step.gradient_norm.is_finite() {
+            return Err(Halt::Broken(Found::Gradient));
+        }
+        self.progress.window.add(&step);
+        self.progress.update += 1;
+        self.tell(Event::Updated {
+            update: update + 1,
+            updates: self.updates(),
+            phase: self.config.schedule.phase(update),
+            regime,
+            step,
+            tokens: batch.steps(),
+        });
+        Ok(())
+    }
+
+    /// Evaluates the network at the λ of the last update.
+    fn evaluate(&mut self) -> Result<(), Halt> {
+        let lambda = self.config.regime(self.progress.update - 1).lambda;
+        let mode = Mode { transition: Transition::Mixture, lambda, tau: 1.0 };
+        let split = self.job.split;
+        let train = evaluate_at(self.engine, &split.train, &self.train_sample, mode);
+        let valid = evaluate(self.engine, &split.valid, mode);
+        if !train.loss.is_finite() || !valid.loss.is_finite() {
+            return Err(Halt::Broken(Found::Evaluation));
+        }
+        self.progress.record(&self.config, (&train).into(), (&valid).into());
+        if self.progress.is_best_now() {
+            self.best = Some(self.engine.model().params);
+        }
+        let record = *self.progress.history.last().expect("it was just recorded");
+        self.tell(Event::Evaluated(&record));
+        Ok(())
+    }
+
+    /// Hands a checkpoint to the keeper; parameters that are not numbers are never kept.
+    fn save(&mut self) -> Result<(), Halt> {
+        let update = self.progress.update;
+        if self.saved == Some(update) {
+            return Ok(());
+        }
+        let snapshot = self.engine.snapshot();
+        if !is_finite(&snapshot) {
+            return Err(Halt::Broken(Found::Parameters));
+        }
+        let (progress, best) = (self.progress.clone(), self.best.clone());
+        let saved = self.keeper.save(&self.identity, &Checkpoint { progress, snapshot, best });
+        saved.map_err(|error| Halt::Failed(error.into()))?;
+        self.saved = Some(update);
+        self.tell(Event::Saved { update });
+        Ok(())
+    }
+
+    fn conclude(mut self, stop: Stop) -> Run {
+        let unfinished = matches!(stop, Stop::Diverged { .. } | Stop::Interrupted);
+        let end = if unfinished { None } else { Some(self.end()) };
+        let best = self.progress.best.filter(|_| !unfinished);
+        let Progress { update: updates, history, .. } = self.progress;
+        Run { stop, updates, kept: best.unwrap_or(updates), history, end }
+    }
+
+    /// Puts the resulting network into the engine and evaluates it as it is deployed.
+    fn end(&mut self) -> End {
+        if let (Keep::Best, Some(params)) = (self.config.keep, self.best.take()) {
+            self.engine.restore(&Snapshot { params, ..self.engine.snapshot() });
+        }
+        let mode = Mode::default();
+        let split = self.job.split;
+        let train = evaluate(self.engine, &split.train, mode);
+        End { train, valid: evaluate(self.engine, &split.valid, mode) }
+    }
+}
+
+/// A fixed draw of training sequences, ascending: evaluations along a run are comparable.
+fn train_sample(train: &Dataset, config: &TrainConfig, job: &Job<'_>) -> Vec<usize> {
+    let mut indices: Vec<usize> = (0..train.sequences.len()).collect();
+    job.key.child("train sample", 0).stream().shuffle(&mut indices);
+    indices.truncate(config.train_sample);
+    indices.sort_unstable();
+    indices
+}
+
+fn is_finite<F: Real>(snapshot: &Snapshot<F>) -> bool {
+    let mut all = snapshot.moments.iter().flatten().chain(&snapshot.params);
+    all.all(|x| x.to().is_finite())
+}
+
+#[cfg(test)]
+#[path = "run_tests.rs"]
+mod tests;

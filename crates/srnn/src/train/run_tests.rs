@@ -1,0 +1,342 @@
+use super::super::checkpoint::{Folder, Latest, Nowhere};
+use super::super::config::{LearningRate, Sampling, Stopping};
+use super::super::observer::Silent;
+use super::super::schedule::Schedule;
+use super::super::testing::{arch, engine, short_words, small_split, words};
+use super::*;
+use crate::engine::reference::Reference;
+use crate::engine::{Batch, Fields, Gradients, Regime, Step, Trace};
+use crate::key::Key;
+use crate::model::{Init, Model};
+use crate::task::Split;
+use crate::train::Optimiser;
+
+const UNITS: usize = 4;
+const K: usize = 3;
+
+/// Every phase, reseeding, both kinds of evaluation, in 37 updates.
+fn config(sampling: Sampling) -> TrainConfig {
+    let schedule = Schedule {
+        warmup: 8,
+        ramp: 9,
+        settle: 6,
+        harden: 7,
+        finish: 7,
+        curriculum: 8,
+        reseed: Reseed::KMeans { sequences: 9 },
+        ..Schedule::default()
+    };
+    TrainConfig {
+        schedule,
+        sampling,
+        batch_size: 5,
+        validate_every: 4,
+        train_sample: 11,
+        checkpoint_every: 6,
+        keep: Keep::Best,
+        learning_rate: LearningRate::Cosine { rate: 1e-2, last: 1e-3 },
+        ..TrainConfig::default()
+    }
+}
+
+fn interrupt_at(stop: u64) -> impl FnMut(&Event<'_>) -> Control {
+    move |event| match event {
+        Event::Updated { update, .. } if *update == stop => Control::Interrupt,
+        _ => Control::Continue,
+    }
+}
+
+/// A keeper that holds its checkpoints.
+#[derive(Default)]
+struct Shelf(Vec<Checkpoint<f64>>);
+
+impl Keeper<f64> for Shelf {
+    fn save(&mut self, _: &Identity, checkpoint: &Checkpoint<f64>) -> Result<(), CheckpointError> {
+        self.0.push(checkpoint.clone());
+        Ok(())
+    }
+    fn latest(&mut self, _: &Identity) -> Result<Latest<f64>, CheckpointError> {
+        Ok(Latest { checkpoint: self.0.last().cloned(), skipped: vec![] })
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bits_and_another_seed_others() {
+    let (split, config) = (small_split(), config(Sampling::Draw));
+    let outcome = |seed| {
+        let job = Job { split: &split, config: &config, key: Key::new(seed) };
+        let mut engine = engine(UNITS, K, seed);
+        let run = train(&mut engine, &job, &mut Nowhere, &mut Silent).unwrap();
+        (run, engine.snapshot())
+    };
+    assert_eq!(outcome(1), outcome(1));
+    assert_ne!(outcome(1).1, outcome(2).1);
+}
+
+#[test]
+fn a_run_stopped_anywhere_goes_on_to_the_same_bits() {
+    for sampling in [Sampling::Draw, Sampling::Epochs] {
+        let (split, config) = (small_split(), config(sampling));
+        let job = Job { split: &split, config: &config, key: Key::new(3) };
+        let mut whole = engine(UNITS, K, 3);
+        let expected = train(&mut whole, &job, &mut Nowhere, &mut Silent).unwrap();
+        assert_eq!((expected.stop.clone(), expected.updates), (Stop::Updates, 37));
+        for stop in 0..37 {
+            let context = format!("{sampling:?} stopped at {stop}");
+            let mut shelf = Shelf::default();
+            break_and_resume(&job, stop, &mut shelf, &expected, &whole, &context);
+        }
+        // Through the file system too, but not everywhere: flushing takes its time.
+        for stop in [0, 5, 9, 23, 36] {
+            let context = format!("{sampling:?} stopped at {stop}, on disk");
+            let root = tempfile::tempdir().unwrap();
+            let mut folder = Folder::new(root.path().join("checkpoints"));
+            break_and_resume(&job, stop, &mut folder, &expected, &whole, &context);
+        }
+    }
+}
+
+fn break_and_resume(
+    job: &Job<'_>,
+    stop: u64,
+    keeper: &mut dyn Keeper<f64>,
+    expected: &Run,
+    whole: &Reference,
+    context: &str,
+) {
+    let mut first = engine(UNITS, K, 3);
+    let mut observer = |event: &Event<'_>| match event {
+        Event::Begun { .. } if stop == 0 => Control::Interrupt,
+        event => interrupt_at(stop)(event),
+    };
+    let broken = train(&mut first, job, keeper, &mut observer).unwrap();
+    assert_eq!((broken.stop, broken.updates), (Stop::Interrupted, stop), "{context}");
+    assert_eq!(broken.end, None, "{context}");
+    // Another engine, another network: everything must come from the checkpoint.
+    let mut second = engine(UNITS, K, 99);
+    let run = train_or_resume(&mut second, job, keeper, &mut Silent).unwrap();
+    assert_eq!(&run, expected, "{context}");
+    assert_eq!(second.snapshot(), whole.snapshot(), "{context}");
+}
+
+#[test]
+fn a_run_broken_many_times_goes_on_to_the_same_bits() {
+    let (split, config) = (small_split(), config(Sampling::Epochs));
+    let job = Job { split: &split, config: &config, key: Key::new(4) };
+    let mut whole = engine(UNITS, K, 4);
+    let expected = train(&mut whole, &job, &mut Nowhere, &mut Silent).unwrap();
+    let mut shelf = Shelf::default();
+    for stop in [1, 2, 7, 8, 9, 17, 18, 30, 36] {
+        let mut engine = engine(UNITS, K, 4);
+        let mut observer = interrupt_at(stop);
+        let run = train_or_resume(&mut engine, &job, &mut shelf, &mut observer).unwrap();
+        assert_eq!(run.stop, Stop::Interrupted);
+    }
+    let mut last = engine(UNITS, K, 4);
+    let run = train_or_resume(&mut last, &job, &mut shelf, &mut Silent).unwrap();
+    assert_eq!(run, expected);
+    assert_eq!(last.snapshot(), whole.snapshot());
+    let mut again = engine(UNITS, K, 4);
+    let run = train_or_resume(&mut again, &job, &mut shelf, &mut Silent).unwrap();
+    assert_eq!(run, expected, "a finished run is found finished");
+    assert_eq!(again.model(), whole.model());
+}
+
+#[test]
+fn a_lost_process_goes_on_from_the_last_checkpoint_to_the_same_bits() {
+    let (split, config) = (small_split(), config(Sampling::Draw));
+    let job = Job { split: &split, config: &config, key: Key::new(5) };
+    let mut shelf = Shelf::default();
+    let mut whole = engine(UNITS, K, 5);
+    let expected = train(&mut whole, &job, &mut shelf, &mut Silent).unwrap();
+    let updates: Vec<u64> = shelf.0.iter().map(|c| c.progress.update).collect();
+    assert_eq!(updates, [6, 12, 18, 24, 30, 36, 37]);
+    for checkpoint in shelf.0 {
+        let mut engine = engine(UNITS, K, 5);
+        let run = resume(&mut engine, checkpoint, &job, &mut Nowhere, &mut Silent).unwrap();
+        assert_eq!(run, expected);
+        assert_eq!(engine.model(), whole.model());
+    }
+}
+
+#[test]
+fn checkpoints_of_another_seed_are_refused() {
+    let (split, config) = (small_split(), config(Sampling::Draw));
+    let root = tempfile::tempdir().unwrap();
+    let mut keeper = Folder::new(root.path());
+    let job = |seed| Job { split: &split, config: &config, key: Key::new(seed) };
+    let mut observer = interrupt_at(3);
+    train(&mut engine(UNITS, K, 1), &job(1), &mut keeper, &mut observer).unwrap();
+    let mut engine = engine(UNITS, K, 1);
+    let error = train_or_resume(&mut engine, &job(2), &mut keeper, &mut Silent).unwrap_err();
+    assert!(error.to_string().contains("configuration or seed"), "{error}");
+}
+
+/// The reference engine, with a step or a network that breaks at an update.
+struct Breaking {
+    inner: Reference,
+    at: u64,
+    how: Found,
+}
+
+impl Engine<f64> for Breaking {
+    fn model(&self) -> Model<f64> {
+        self.inner.model()
+    }
+    fn snapshot(&self) -> Snapshot<f64> {
+        let mut snapshot = self.inner.snapshot();
+        if self.how == Found::Parameters && snapshot.updates > self.at {
+            snapshot.params[0] = f64::INFINITY;
+        }
+        snapshot
+    }
+    fn restore(&mut self, snapshot: &Snapshot<f64>) {
+        self.inner.restore(snapshot)
+    }
+    fn trace(&mut self, batch: &Batch, mode: Mode, fields: Fields) -> Trace<f64> {
+        let mut trace = self.inner.trace(batch, mode, fields);
+        if self.how == Found::Evaluation && self.inner.snapshot().updates > self.at {
+            trace.logits.fill(f64::NAN);
+        }
+        trace
+    }
+    fn gradients(&mut self, batch: &Batch, regime: &Regime) -> Gradients<f64> {
+        self.inner.gradients(batch, regime)
+    }
+    fn step(&mut self, batch: &Batch, regime: &Regime) -> Step {
+        let mut step = self.inner.step(batch, regime);
+        if self.inner.snapshot().updates == self.at + 1 {
+            match self.how {
+                Found::Loss => step.loss.total = f64::NAN,
+                Found::Gradient => step.gradient_norm = f64::INFINITY,
+                Found::Parameters | Found::Evaluation => {}
+            }
+        }
+        step
+    }
+    fn optimiser(&self) -> &Optimiser {
+        self.inner.optimiser()
+    }
+}
+
+#[test]
+fn a_number_that_is_none_stops_the_run_names_the_batch_and_keeps_the_last_good_checkpoint() {
+    let (split, config) = (small_split(), config(Sampling::Draw));
+    let job = Job { split: &split, config: &config, key: Key::new(6) };
+    for (at, how, shown_at) in [
+        (14, Found::Loss, 14),
+        (14, Found::Gradient, 14),
+        // Shows at the next evaluation or checkpoint: after 16 and 18 updates.
+        (14, Found::Evaluation, 15),
+        (14, Found::Parameters, 17),
+    ] {
+        let root = tempfile::tempdir().unwrap();
+        let mut keeper = Folder::new(root.path());
+        let mut engine = Breaking { inner: engine(UNITS, K, 6), at, how };
+        let run = train(&mut engine, &job, &mut keeper, &mut Silent).unwrap();
+        let batch = Sampler::new(&split.train, &config, job.key).indices(shown_at);
+        assert_eq!(run.stop, Stop::Diverged { update: shown_at, found: how, sequences: batch });
+        assert_eq!(run.end, None);
+        let words = run.stop.to_string();
+        assert!(words.contains(&format!("update {shown_at}")) && words.contains('['), "{words}");
+        let identity = Identity::of(&job, &arch(UNITS, K));
+        let latest = Keeper::<f64>::latest(&mut keeper, &identity).unwrap();
+        assert_eq!(latest.checkpoint.unwrap().progress.update, 12, "{how:?}");
+    }
+}
+
+#[test]
+fn a_learning_rate_without_measure_is_found_out() {
+    let learning_rate = LearningRate::Constant { rate: f64::MAX };
+    let config = TrainConfig { learning_rate, ..config(Sampling::Draw) };
+    let split = small_split();
+    let job = Job { split: &split, config: &config, key: Key::new(6) };
+    let mut shelf = Shelf::default();
+    let run = train(&mut engine(UNITS, K, 6), &job, &mut shelf, &mut Silent).unwrap();
+    assert!(matches!(run.stop, Stop::Diverged { .. }), "{:?}", run.stop);
+    assert!(shelf.0.iter().all(|checkpoint| is_finite(&checkpoint.snapshot)));
+}
+
+#[test]
+fn time_up_ends_with_a_checkpoint_and_a_result() {
+    let (split, config) = (small_split(), config(Sampling::Draw));
+    let job = Job { split: &split, config: &config, key: Key::new(7) };
+    let mut shelf = Shelf::default();
+    let mut clock = |event: &Event<'_>| match event {
+        Event::Updated { update: 10, .. } => Control::TimeUp,
+        _ => Control::Continue,
+    };
+    let run = train(&mut engine(UNITS, K, 7), &job, &mut shelf, &mut clock).unwrap();
+    assert_eq!((run.stop, run.updates), (Stop::Time, 10));
+    assert!(run.end.is_some());
+    assert_eq!(shelf.0.last().unwrap().progress.update, 10);
+}
+
+#[test]
+fn only_the_finish_is_cut_short() {
+    let (split, mut config) = (small_split(), config(Sampling::Draw));
+    config.stopping = Stopping::Converged { accuracy: 0.0, evaluations: 1 };
+    let job = Job { split: &split, config: &config, key: Key::new(8) };
+    let run = train(&mut engine(UNITS, K, 8), &job, &mut Nowhere, &mut Silent).unwrap();
+    assert_eq!((run.stop, run.updates), (Stop::Converged, 32), "the first evaluation after 30");
+}
+
+#[test]
+fn the_best_network_of_the_last_phase_is_the_result_where_it_is_kept() {
+    let (split, config) = (small_split(), config(Sampling::Draw));
+    let job = Job { split: &split, config: &config, key: Key::new(9) };
+    let mut engine = engine(UNITS, K, 9);
+    let run = train(&mut engine, &job, &mut Nowhere, &mut Silent).unwrap();
+    let best = run.history.iter().find(|record| record.update == run.kept).unwrap();
+    assert_eq!(Some(best.valid), run.end.as_ref().map(|end| (&end.valid).into()));
+    let last = run.history.iter().filter(|record| record.update > 30);
+    assert!(last.clone().all(|record| !record.valid.beats(&best.valid)));
+    assert_eq!(last.count(), 3, "after 32, 36 and 37");
+}
+
+#[test]
+fn the_observer_hears_of_everything_in_order() {
+    let (split, config) = (small_split(), config(Sampling::Draw));
+    let job = Job { split: &split, config: &config, key: Key::new(1) };
+    let mut told = String::new();
+    let mut observer = |event: &Event<'_>| {
+        told.push(match event {
+            Event::Begun { .. } => 'b',
+            Event::Updated { .. } => 'u',
+            Event::Reseeded { .. } => 'r',
+            Event::Evaluated(_) => 'e',
+            Event::Saved { .. } => 's',
+            Event::Skipped(_) => 'x',
+        });
+        Control::Continue
+    };
+    train(&mut engine(UNITS, K, 1), &job, &mut Nowhere, &mut observer).unwrap();
+    let due = |update: u64| {
+        let reseeded = if update == 9 { "r" } else { "" };
+        let evaluated = if update.is_multiple_of(4) || update == 37 { "e" } else { "" };
+        let saved = if update.is_multiple_of(6) || update == 37 { "s" } else { "" };
+        format!("{reseeded}u{evaluated}{saved}")
+    };
+    assert_eq!(told, format!("b{}", (1..=37).map(due).collect::<String>()));
+}
+
+#[test]
+fn parity_is_learned_end_to_end() {
+    let train_set = short_words(8);
+    let long: Vec<String> = (0..60u32).map(|i| format!("{:011b}", i * 33 % 2_048)).collect();
+    let split = Split { train: train_set, valid: words(&long), test: None };
+    let schedule = Schedule::default().scaled_to(900);
+    let config = TrainConfig {
+        schedule,
+        batch_size: 16,
+        learning_rate: LearningRate::Constant { rate: 1e-2 },
+        ..TrainConfig::default()
+    };
+    let model = Model::new(arch(8, 4), &Init::default(), Key::new(1)).unwrap();
+    let mut engine = Reference::new(&model.to_f64(), config.optimiser);
+    let job = Job { split: &split, config: &config, key: Key::new(1) };
+    let run = train(&mut engine, &job, &mut Nowhere, &mut Silent).unwrap();
+    let end = run.end.unwrap();
+    assert_eq!((end.train.accuracy, end.valid.accuracy), (1.0, 1.0), "{:?}", run.history.last());
+    assert_eq!(run.stop, Stop::Updates);
+}

@@ -1,0 +1,300 @@
+//! The homotopy from the vanilla network to the paper's, as a pure function of the update.
+//!
+//! Plain state-regularized training fails on the interesting grammars. What works: learn as a
+//! vanilla network first, move h from u to the mixture αS by degrees while a commitment loss
+//! pulls u to it, settle there, then harden the choices of α. At λ = 1 the network is exactly
+//! the paper's.
+
+use crate::engine::Regime;
+use crate::model::Arch;
+use serde::{Deserialize, Serialize};
+
+/// Phases of a run, each so many updates long, one after the other. A phase of length 0 is
+/// skipped.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Schedule {
+    /// Updates at λ = 0: the network is a vanilla one. Default 1,000.
+    pub warmup: u64,
+    /// Updates while λ rises linearly from 0; it is 1 at the first update after them.
+    /// Default 2,000.
+    pub ramp: u64,
+    /// Updates at λ = 1. Default 1,000.
+    pub settle: u64,
+    /// Updates at λ = 1 with the entropy of α in the loss. Default 600.
+    pub harden: u64,
+    /// Updates as in the last phase before them: the only ones that early stopping may leave
+    /// out. Default 0.
+    pub finish: u64,
+    /// Weight of the commitment loss at λ = 1; below, it is multiplied by λ. Default 0.3.
+    pub commitment: f64,
+    /// Weight of the entropy of α while hardening. Default 0.1.
+    pub entropy: f64,
+    /// The length curriculum opens over this many updates, from the beginning; 0 is none.
+    /// Default 1,000.
+    pub curriculum: u64,
+    /// What happens to the centroids where the ramp starts. Default: nothing; the commitment
+    /// loss does not need it.
+    pub reseed: Reseed,
+}
+
+/// What happens to the centroids where the ramp starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub enum Reseed {
+    /// They stay where they are.
+    Never,
+    /// They move to hidden states of the training set, chosen by k-means++. The optimiser's
+    /// moments are left alone.
+    KMeans {
+        /// Sequences the hidden states are taken from.
+        sequences: usize,
+    },
+}
+
+/// A part of the schedule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Phase {
+    /// λ = 0.
+    Warmup,
+    /// λ rises.
+    Ramp,
+    /// λ = 1.
+    Settle,
+    /// λ = 1, with the entropy of α in the loss.
+    Harden,
+    /// As the last phase before; may be cut short.
+    Finish,
+}
+
+impl Phase {
+    /// Its name, as in the configuration.
+    pub fn name(self) -> &'static str {
+        match self {
+            Phase::Warmup => "warmup",
+            Phase::Ramp => "ramp",
+            Phase::Settle => "settle",
+            Phase::Harden => "harden",
+            Phase::Finish => "finish",
+        }
+    }
+}
+
+impl Default for Schedule {
+    fn default() -> Self {
+        Schedule {
+            warmup: 1_000,
+            ramp: 2_000,
+            settle: 1_000,
+            harden: 600,
+            finish: 0,
+            commitment: 0.3,
+            entropy: 0.1,
+            curriculum: 1_000,
+            reseed: Reseed::Never,
+        }
+    }
+}
+
+impl Schedule {
+    /// `updates` at λ = 1 from the first on, without curriculum: training as the paper tells it.
+    pub fn plain(updates: u64) -> Schedule {
+        Schedule {
+            warmup: 0,
+            ramp: 0,
+            settle: 0,
+            harden: 0,
+            finish: updates,
+            commitment: 0.0,
+            entropy: 0.0,
+            curriculum: 0,
+            reseed: Reseed::Never,
+        }
+    }
+
+    /// The schedule for an architecture: one without centroids has nothing to ramp, to commit to
+    /// or to harden. It keeps its curriculum and spends the updates of ramp and settling plainly,
+    /// so that comparisons have equal budgets.
+    pub fn suited_to(&self, arch: &Arch) -> Schedule {
+        if arch.layers.iter().any(|layer| layer.centroids.is_some()) {
+            return self.clone();
+        }
+        let finish = self.ramp + self.settle + self.finish;
+        let curriculum = self.curriculum;
+        Schedule { warmup: self.warmup, curriculum, ..Schedule::plain(finish) }
+    }
+
+    /// The same proportions with `updates` in all, to the update.
+    pub fn scaled_to(&self, updates: u64) -> Schedule {
+        let total = self.updates().max(1) as u128;
+        let scale = |point: u64| (point as u128 * updates as u128 / total) as u64;
+        let mut scaled = Schedule { curriculum: scale(self.curriculum), ..self.clone() };
+        let mut end = 0;
+        let mut scaled_end = 0;
+        for (phase, length) in self.phases() {
+            end += length;
+            *scaled.length_mut(phase) = scale(end) - scaled_end;
+            scaled_end = scale(end);
+        }
+        scaled
+    }
+
+    /// All updates.
+    pub fn updates(&self) -> u64 {
+        self.phases().iter().map(|&(_, length)| length).sum()
+    }
+
+    /// The phase of an update, counted from 0. Beyond the end it is the last phase there is.
+    pub fn phase(&self, update: u64) -> Phase {
+        let mut end = 0;
+        let mut last = Phase::Finish;
+        for (phase, length) in self.phases() {
+            end += length;
+            if update < end {
+                return phase;
+            }
+            last = if length > 0 { phase } else { last };
+        }
+        last
+    }
+
+    /// The phase that ends the run.
+    pub fn last_phase(&self) -> Phase {
+        self.phase(self.updates())
+    }
+
+    /// λ, the weights of the loss and the step size of an update, counted from 0.
+    pub fn regime(&self, update: u64, learning_rate: f64) -> Regime {
+        let phase = self.phase(update);
+        let lambda = match phase {
+            Phase::Warmup => 0.0,
+            Phase::Ramp => (update - self.warmup) as f64 / self.ramp as f64,
+            Phase::Settle | Phase::Harden | Phase::Finish => 1.0,
+        };
+        let hard = phase == Phase::Harden || (phase == Phase::Finish && self.harden > 0);
+        let entropy = if hard { self.entropy } else { 0.0 };
+        Regime { lambda, commitment: self.commitment * lambda, entropy, tau: 1.0, learning_rate }
+    }
+
+    /// Whether the centroids are reseeded before this update: it is the first of the ramp.
+    pub fn reseeds_before(&self, update: u64) -> bool {
+        self.reseed != Reseed::Never && self.ramp > 0 && update == self.warmup
+    }
+
+    /// Which of `lengths` distinct sequence lengths, ascending, is the longest drawn at an
+    /// update: the ⌊n·i/curriculum⌋-th, counted from 0.
+    ///
+    /// # Panics
+    /// If there are no lengths.
+    pub fn longest(&self, update: u64, lengths: usize) -> usize {
+        assert!(lengths > 0, "a curriculum over no sequences");
+        if update >= self.curriculum {
+            return lengths - 1;
+        }
+        (lengths as u128 * update as u128 / self.curriculum as u128) as usize
+    }
+
+    fn phases(&self) -> [(Phase, u64); 5] {
+        [
+            (Phase::Warmup, self.warmup),
+            (Phase::Ramp, self.ramp),
+            (Phase::Settle, self.settle),
+            (Phase::Harden, self.harden),
+            (Phase::Finish, self.finish),
+        ]
+    }
+
+    fn length_mut(&mut self, phase: Phase) -> &mut u64 {
+        match phase {
+            Phase::Warmup => &mut self.warmup,
+            Phase::Ramp => &mut self.ramp,
+            Phase::Settle => &mut self.settle,
+            Phase::Harden => &mut self.harden,
+            Phase::Finish => &mut self.finish,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn corner(update: u64) -> (Phase, f64, f64, f64) {
+        let schedule = Schedule::default();
+        let regime = schedule.regime(update, 1e-3);
+        (schedule.phase(update), regime.lambda, regime.commitment, regime.entropy)
+    }
+
+    #[test]
+    fn the_default_schedule_has_the_measured_values_at_its_corners() {
+        assert_eq!(Schedule::default().updates(), 4_600);
+        assert_eq!(corner(0), (Phase::Warmup, 0.0, 0.0, 0.0));
+        assert_eq!(corner(999), (Phase::Warmup, 0.0, 0.0, 0.0));
+        assert_eq!(corner(1_000), (Phase::Ramp, 0.0, 0.0, 0.0));
+        assert_eq!(corner(2_000), (Phase::Ramp, 0.5, 0.15, 0.0));
+        assert_eq!(corner(2_999), (Phase::Ramp, 0.9995, 0.3 * 0.9995, 0.0));
+        assert_eq!(corner(3_000), (Phase::Settle, 1.0, 0.3, 0.0));
+        assert_eq!(corner(3_999), (Phase::Settle, 1.0, 0.3, 0.0));
+        assert_eq!(corner(4_000), (Phase::Harden, 1.0, 0.3, 0.1));
+        assert_eq!(corner(4_599), (Phase::Harden, 1.0, 0.3, 0.1));
+        assert_eq!(corner(9_999), (Phase::Harden, 1.0, 0.3, 0.1), "beyond the end");
+    }
+
+    #[test]
+    fn the_curriculum_opens_one_length_after_the_other() {
+        let schedule = Schedule::default();
+        let longest = |update| schedule.longest(update, 16);
+        assert_eq!(longest(0), 0);
+        assert_eq!(longest(62), 0);
+        assert_eq!(longest(63), 1);
+        assert_eq!(longest(500), 8);
+        assert_eq!(longest(937), 14);
+        assert_eq!(longest(938), 15);
+        assert_eq!(longest(999), 15);
+        assert_eq!(longest(1_000), 15);
+        assert_eq!(longest(4_599), 15);
+        assert_eq!(schedule.longest(0, 1), 0);
+        assert_eq!(schedule.longest(999, 5_000), 4_995, "more lengths than updates");
+        assert_eq!(schedule.longest(1_000, 5_000), 4_999);
+        assert_eq!(Schedule::plain(10).longest(0, 16), 15, "no curriculum");
+    }
+
+    #[test]
+    fn plain_training_is_the_papers_network_from_the_first_update() {
+        let plain = Schedule::plain(10);
+        assert_eq!(plain.phase(0), Phase::Finish);
+        let regime = plain.regime(0, 0.01);
+        assert_eq!((regime.lambda, regime.commitment, regime.entropy), (1.0, 0.0, 0.0));
+        assert_eq!(regime.learning_rate, 0.01);
+    }
+
+    #[test]
+    fn the_finish_goes_on_as_the_phase_before_it() {
+        let hardened = Schedule { finish: 10, ..Schedule::default() };
+        assert_eq!(hardened.regime(4_605, 1e-3).entropy, 0.1);
+        assert_eq!(hardened.last_phase(), Phase::Finish);
+        let soft = Schedule { harden: 0, finish: 10, ..Schedule::default() };
+        assert_eq!(soft.regime(4_005, 1e-3).entropy, 0.0);
+        assert_eq!(soft.regime(4_005, 1e-3).commitment, 0.3);
+    }
+
+    #[test]
+    fn scaling_keeps_the_total_and_the_order_of_phases() {
+        let scaled = Schedule::default().scaled_to(460);
+        assert_eq!((scaled.warmup, scaled.ramp, scaled.settle, scaled.harden), (100, 200, 100, 60));
+        assert_eq!(scaled.curriculum, 100);
+        for updates in [0, 1, 2, 3, 7, 100, 4_599, 4_601, 1_000_000] {
+            assert_eq!(Schedule::default().scaled_to(updates).updates(), updates);
+        }
+    }
+
+    #[test]
+    fn reseeding_happens_once_and_where_the_ramp_starts() {
+        let reseed = Reseed::KMeans { sequences: 10 };
+        let schedule = Schedule { reseed, ..Schedule::default() };
+        let times: Vec<u64> = (0..4_600).filter(|&i| schedule.reseeds_before(i)).collect();
+        assert_eq!(times, [1_000]);
+        assert!(!(0..4_600).any(|i| Schedule::default().reseeds_before(i)));
+    }
+}

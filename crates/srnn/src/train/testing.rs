@@ -1,0 +1,50 @@
+//! Small sets and networks for the tests of this module.
+
+use super::optimiser::{Optimiser, Rule};
+use super::recipe::{Sizes, recipe_default};
+use crate::engine::reference::Reference;
+use crate::key::Key;
+use crate::model::{Arch, Init, Model};
+use crate::task::{Dataset, Sequence, Split};
+
+/// Words of 0 and 1, labelled by the parity of their 1s.
+pub fn words<S: AsRef<str>>(words: &[S]) -> Dataset {
+    let sequences = words
+        .iter()
+        .map(|word| {
+            let tokens: Vec<u32> = word.as_ref().bytes().map(|b| (b - b'0') as u32).collect();
+            let label = tokens.iter().sum::<u32>() % 2;
+            Sequence { tokens, label }
+        })
+        .collect();
+    let names = |a: &str, b: &str| vec![a.to_string(), b.to_string()];
+    Dataset { alphabet: names("0", "1"), classes: names("even", "odd"), sequences }
+}
+
+/// All words up to a length.
+pub fn short_words(longest: usize) -> Dataset {
+    let all: Vec<String> = (0..=longest).flat_map(words_of_length).collect();
+    words(&all)
+}
+
+fn words_of_length(length: usize) -> Vec<String> {
+    (0..1usize << length)
+        .map(|bits| (0..length).map(|i| if bits >> i & 1 == 1 { '1' } else { '0' }).collect())
+        .collect()
+}
+
+/// All words up to length 4 to learn from, those of length 5 held out.
+pub fn small_split() -> Split {
+    Split { train: short_words(4), valid: words(&words_of_length(5)), test: None }
+}
+
+/// An SR-GRU over 0 and 1.
+pub fn arch(units: usize, k: usize) -> Arch {
+    recipe_default(&Sizes { units, k, ..Sizes::of(2, 2) }).arch
+}
+
+/// A new SR-GRU on the reference engine, with Adam.
+pub fn engine(units: usize, k: usize, seed: u64) -> Reference {
+    let model = Model::new(arch(units, k), &Init::default(), Key::new(seed)).unwrap();
+    Reference::new(&model.to_f64(), Optimiser { rule: Rule::ADAM, clip: 1.0, l2: 0.0 })
+}
