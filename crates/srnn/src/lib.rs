@@ -7,6 +7,6 @@ pub mod engine;
 pub mod extract;
 pub mod key;
 pub mod model;
+pub mod render;
 pub mod task;
 pub mod train;
-pub mod render;
