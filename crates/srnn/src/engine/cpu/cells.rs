@@ -3,7 +3,7 @@
 //! The mathematics is `reference/cell.rs`; here is only how it is laid out. Each kind of cell
 //! knows its blocks, so that the products are compiled for them.
 
-use super::kernels::{ROWS, accumulate, dots, outer, rows};
+use super::kernels::{Dots, Outer, ROWS, accumulate, rows};
 use super::prepare::{Panels, Prepared};
 use super::simd::{sigmoid, tanh, vectors, vectors_mut};
 use crate::model::Gate;
@@ -288,17 +288,29 @@ impl Kind for Lstm {
 
     #[inline(always)]
     fn carry_gradient<S: Simd>(simd: S, p: &Prepared, da: &[f32], out: &mut [f32]) {
-        dots::<S, 4>(simd, out, p.np, p.n, da, &p.panels.state);
+        simd.vectorize(Dots::<4> { out, width: p.np, n: p.n, y: da, panel: &p.panels.state });
     }
 
     #[inline(always)]
     fn input_gradient<S: Simd>(simd: S, p: &Prepared, da_in: &[f32], out: &mut [f32]) {
-        dots::<S, 4>(simd, out, p.n_in_p, p.n_in, da_in, &p.panels.input);
+        simd.vectorize(Dots::<4> {
+            out,
+            width: p.n_in_p,
+            n: p.n_in,
+            y: da_in,
+            panel: &p.panels.input,
+        });
     }
 
     #[inline(always)]
     fn panel_gradients<S: Simd>(simd: S, p: &Prepared, seg: Segment<'_>, d: &mut Panels) {
-        outer::<S, 4>(simd, &mut d.state, p.n, seg.carry, p.np, seg.da_in);
+        simd.vectorize(Outer::<4> {
+            d_panel: &mut d.state,
+            n: p.n,
+            v: seg.carry,
+            width: p.np,
+            da: seg.da_in,
+        });
         if p.n_in > 0 {
             add_bias(simd, p, &mut d.bias, seg.da_in, 4, (0, 0, 4));
         }
@@ -312,14 +324,20 @@ impl Kind for Lstm {
         da_in: &[f32],
         d: &mut Panels,
     ) {
-        outer::<S, 4>(simd, &mut d.input, p.n_in, read, p.n_in_p, da_in);
+        simd.vectorize(Outer::<4> {
+            d_panel: &mut d.input,
+            n: p.n_in,
+            v: read,
+            width: p.n_in_p,
+            da: da_in,
+        });
     }
 }
 
 /// What the GRUs share: the input feeds r, z, n.
 #[inline(always)]
 fn gru_input_gradient<S: Simd>(simd: S, p: &Prepared, da_in: &[f32], out: &mut [f32]) {
-    dots::<S, 3>(simd, out, p.n_in_p, p.n_in, da_in, &p.panels.input);
+    simd.vectorize(Dots::<3> { out, width: p.n_in_p, n: p.n_in, y: da_in, panel: &p.panels.input });
 }
 
 /// The biases of r, z and n, where no table holds them.
@@ -405,7 +423,7 @@ impl<const NS: usize> Kind for Gru<NS> {
 
     #[inline(always)]
     fn carry_gradient<S: Simd>(simd: S, p: &Prepared, da: &[f32], out: &mut [f32]) {
-        dots::<S, NS>(simd, out, p.np, p.n, da, &p.panels.state);
+        simd.vectorize(Dots::<NS> { out, width: p.np, n: p.n, y: da, panel: &p.panels.state });
     }
 
     #[inline(always)]
@@ -415,7 +433,13 @@ impl<const NS: usize> Kind for Gru<NS> {
 
     #[inline(always)]
     fn panel_gradients<S: Simd>(simd: S, p: &Prepared, seg: Segment<'_>, d: &mut Panels) {
-        outer::<S, NS>(simd, &mut d.state, p.n, seg.carry, p.np, seg.da_state);
+        simd.vectorize(Outer::<NS> {
+            d_panel: &mut d.state,
+            n: p.n,
+            v: seg.carry,
+            width: p.np,
+            da: seg.da_state,
+        });
         add_gru_input_bias(simd, p, seg.da_in, d);
         add_bias(simd, p, &mut d.bias, seg.da_state, NS, (2, 3, 1));
     }
@@ -428,7 +452,13 @@ impl<const NS: usize> Kind for Gru<NS> {
         da_in: &[f32],
         d: &mut Panels,
     ) {
-        outer::<S, 3>(simd, &mut d.input, p.n_in, read, p.n_in_p, da_in);
+        simd.vectorize(Outer::<3> {
+            d_panel: &mut d.input,
+            n: p.n_in,
+            v: read,
+            width: p.n_in_p,
+            da: da_in,
+        });
     }
 }
 
@@ -489,7 +519,13 @@ impl Kind for GruResetBefore {
         }
         // d(r∘h) in place of dh, until the gates have taken their share.
         io.dh.fill(0.0);
-        dots::<S, 1>(simd, io.dh, p.dp, p.d, io.scratch, &p.panels.candidate);
+        simd.vectorize(Dots::<1> {
+            out: io.dh,
+            width: p.dp,
+            n: p.d,
+            y: io.scratch,
+            panel: &p.panels.candidate,
+        });
         let dh = vectors_mut::<S>(io.dh);
         for at in 0..ROWS * q_count {
             let (r, z, n) = (gates[at * 3], gates[at * 3 + 1], gates[at * 3 + 2]);
@@ -505,7 +541,7 @@ impl Kind for GruResetBefore {
 
     #[inline(always)]
     fn carry_gradient<S: Simd>(simd: S, p: &Prepared, da: &[f32], out: &mut [f32]) {
-        dots::<S, 2>(simd, out, p.np, p.n, da, &p.panels.state);
+        simd.vectorize(Dots::<2> { out, width: p.np, n: p.n, y: da, panel: &p.panels.state });
     }
 
     #[inline(always)]
@@ -515,7 +551,13 @@ impl Kind for GruResetBefore {
 
     #[inline(always)]
     fn panel_gradients<S: Simd>(simd: S, p: &Prepared, seg: Segment<'_>, d: &mut Panels) {
-        outer::<S, 2>(simd, &mut d.state, p.n, seg.carry, p.np, seg.da_state);
+        simd.vectorize(Outer::<2> {
+            d_panel: &mut d.state,
+            n: p.n,
+            v: seg.carry,
+            width: p.np,
+            da: seg.da_state,
+        });
         add_gru_input_bias(simd, p, seg.da_in, d);
         // The candidate's matrix meets r∘h, and the third block of da.
         let lanes = S::F32_LANES;
@@ -528,7 +570,13 @@ impl Kind for GruResetBefore {
             vectors_mut::<S>(reset_h)[at] = simd.mul_f32s(gates[at * 3], h[at]);
             vectors_mut::<S>(dn)[at] = da_in[at * 3 + 2];
         }
-        outer::<S, 1>(simd, &mut d.candidate, p.d, reset_h, p.dp, dn);
+        simd.vectorize(Outer::<1> {
+            d_panel: &mut d.candidate,
+            n: p.d,
+            v: reset_h,
+            width: p.dp,
+            da: dn,
+        });
     }
 
     #[inline(always)]
@@ -539,6 +587,12 @@ impl Kind for GruResetBefore {
         da_in: &[f32],
         d: &mut Panels,
     ) {
-        outer::<S, 3>(simd, &mut d.input, p.n_in, read, p.n_in_p, da_in);
+        simd.vectorize(Outer::<3> {
+            d_panel: &mut d.input,
+            n: p.n_in,
+            v: read,
+            width: p.n_in_p,
+            da: da_in,
+        });
     }
 }

@@ -4,7 +4,7 @@
 //! stretch of units meets all its weights in a row. A row's gate vector is `[Q][NB]` vectors.
 
 use super::simd::{vectors, vectors_mut};
-use pulp::Simd;
+use pulp::{Simd, WithSimd};
 
 /// Rows that share every load of a weight.
 pub const ROWS: usize = 4;
@@ -38,28 +38,40 @@ pub fn accumulate<S: Simd, const NB: usize, const TILE: usize>(
     }
 }
 
-/// `out[r][j] = Σ y[r] · M_j` for all j: the adjoint of [`accumulate`] in v. `out` is
-/// `[ROWS, width]`, of which the first n of each row are assigned; y is `[ROWS, Q·NB·lanes]`.
-#[inline(always)]
-pub fn dots<S: Simd, const NB: usize>(
-    simd: S,
-    out: &mut [f32],
-    width: usize,
-    n: usize,
-    y: &[f32],
-    panel: &[f32],
-) {
-    let y = vectors::<S>(y);
-    let y: Rows<&[S::f32s]> = std::array::from_fn(|r| &y[r * y.len() / ROWS..][..y.len() / ROWS]);
-    let panel = vectors::<S>(panel);
-    let mut j = 0;
-    while j + 4 <= n {
-        dots_tile::<S, NB, 4>(simd, out, width, n, j, y, panel);
-        j += 4;
-    }
-    while j < n {
-        dots_tile::<S, NB, 1>(simd, out, width, n, j, y, panel);
-        j += 1;
+// PERF: the two adjoints are operations of their own, one compiled function per instruction set
+// and NB: inlined where they are used they take the compiler minutes and run no faster.
+
+/// `out[r][j] = Σ y[r] · M_j` for all j: the adjoint of [`accumulate`] in v.
+pub struct Dots<'a, const NB: usize> {
+    /// `[ROWS, width]`; the first n of each row are assigned.
+    pub out: &'a mut [f32],
+    pub width: usize,
+    pub n: usize,
+    /// `[ROWS, Q·NB]` vectors.
+    pub y: &'a [f32],
+    /// `[Q][n][NB]`.
+    pub panel: &'a [f32],
+}
+
+impl<const NB: usize> WithSimd for Dots<'_, NB> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Dots { out, width, n, y, panel } = self;
+        let y = vectors::<S>(y);
+        let y: Rows<&[S::f32s]> =
+            std::array::from_fn(|r| &y[r * y.len() / ROWS..][..y.len() / ROWS]);
+        let panel = vectors::<S>(panel);
+        let mut j = 0;
+        while j + 4 <= n {
+            dots_tile::<S, NB, 4>(simd, out, width, n, j, y, panel);
+            j += 4;
+        }
+        while j < n {
+            dots_tile::<S, NB, 1>(simd, out, width, n, j, y, panel);
+            j += 1;
+        }
     }
 }
 
@@ -94,31 +106,39 @@ fn dots_tile<S: Simd, const NB: usize, const TILE: usize>(
 }
 
 /// `dM[j][b] += Σ_i v_i[j] · da_i[b]` over the rows i of many steps: the adjoint of
-/// [`accumulate`] in M. v is `[I, width]`, of which the first n of each row count; da is
-/// `[I, Q·NB·lanes]`.
-#[inline(always)]
-pub fn outer<S: Simd, const NB: usize>(
-    simd: S,
-    d_panel: &mut [f32],
-    n: usize,
-    v: &[f32],
-    width: usize,
-    da: &[f32],
-) {
-    let lanes = S::F32_LANES;
-    let q_count = d_panel.len() / (n * NB * lanes);
-    let da = vectors::<S>(da);
-    let d_panel = vectors_mut::<S>(d_panel);
-    for q in 0..q_count {
-        let stretch = &mut d_panel[q * n * NB..][..n * NB];
-        let mut j = 0;
-        while j + 4 <= n {
-            outer_tile::<S, NB, 4>(simd, &mut stretch[j * NB..], j, v, width, da, q, q_count);
-            j += 4;
-        }
-        while j < n {
-            outer_tile::<S, NB, 1>(simd, &mut stretch[j * NB..], j, v, width, da, q, q_count);
-            j += 1;
+/// [`accumulate`] in M.
+pub struct Outer<'a, const NB: usize> {
+    /// `[Q][n][NB]`.
+    pub d_panel: &'a mut [f32],
+    pub n: usize,
+    /// `[I, width]`; the first n of each row count.
+    pub v: &'a [f32],
+    pub width: usize,
+    /// `[I, Q·NB]` vectors.
+    pub da: &'a [f32],
+}
+
+impl<const NB: usize> WithSimd for Outer<'_, NB> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Outer { d_panel, n, v, width, da } = self;
+        let lanes = S::F32_LANES;
+        let q_count = d_panel.len() / (n * NB * lanes);
+        let da = vectors::<S>(da);
+        let d_panel = vectors_mut::<S>(d_panel);
+        for q in 0..q_count {
+            let stretch = &mut d_panel[q * n * NB..][..n * NB];
+            let mut j = 0;
+            while j + 4 <= n {
+                outer_tile::<S, NB, 4>(simd, &mut stretch[j * NB..], j, v, width, da, q, q_count);
+                j += 4;
+            }
+            while j < n {
+                outer_tile::<S, NB, 1>(simd, &mut stretch[j * NB..], j, v, width, da, q, q_count);
+                j += 1;
+            }
         }
     }
 }

@@ -1,0 +1,320 @@
+//! One step backward: the stochastic component, then the cell; and what the steps of a segment
+//! add to the gradients of the parameters.
+
+use super::cells::{Backward, Kind, Segment};
+use super::centroids::{add_mixture, distances, mix, pull_centroids, slopes};
+use super::kernels::{Dots, Outer, ROWS, add_scaled, dot};
+use super::prepare::{Form, Panels, Prepared, Source};
+use super::scan::{FromHead, Measured, Scan, Space, StepSpace, read_of};
+use super::simd::{vectors, vectors_mut};
+use crate::model::Score;
+use pulp::{Simd, WithSimd};
+use std::marker::PhantomData;
+
+/// Where a step backward is: step t, at place i of its segment.
+#[derive(Clone, Copy)]
+pub struct StepBack<'a> {
+    pub scan: Scan<'a>,
+    pub above: Option<(&'a Prepared, &'a Space)>,
+    pub head: FromHead<'a>,
+    pub t: usize,
+    pub i: usize,
+}
+
+/// From the gradients that reach h_t and α_t to du, in `step.du`; returns whether αS was pulled
+/// at.
+pub struct StochasticBack<'a> {
+    pub at: StepBack<'a>,
+    pub space: &'a mut Space,
+    pub measured: &'a mut Measured,
+}
+
+impl WithSimd for StochasticBack<'_> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) -> bool {
+        let StochasticBack { at, space, measured } = self;
+        at.stochastic(simd, space, measured)
+    }
+}
+
+/// Through the cell, to what was carried and read.
+pub struct CellBack<'a, C> {
+    pub at: StepBack<'a>,
+    pub space: &'a mut Space,
+    pub d: &'a mut Panels,
+    pub kind: PhantomData<C>,
+}
+
+impl<C: Kind> WithSimd for CellBack<'_, C> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        self.at.cell::<S, C>(simd, self.space, self.d);
+    }
+}
+
+impl StepBack<'_> {
+    #[inline(always)]
+    fn stochastic<S: Simd>(&self, simd: S, space: &mut Space, measured: &mut Measured) -> bool {
+        let p = self.scan.p;
+        space.step.du.fill(0.0);
+        space.d_mixture[self.i * ROWS * p.dp..][..ROWS * p.dp].fill(0.0);
+        let mut pulled = p.form == Form::Direct && p.k > 0;
+        for r in (0..ROWS).filter(|&r| self.scan.lengths.has(r, self.t)) {
+            pulled |= self.gather(simd, space, r);
+        }
+        if p.k == 0 {
+            return false;
+        }
+        pulled |= self.commit(simd, space, measured);
+        self.alpha(simd, space, pulled);
+        self.scores(simd, space, measured);
+        pulled
+    }
+
+    /// What reaches row r from outside the stochastic component: to du, dc and ∂/∂ αS. Returns
+    /// whether αS was pulled at from outside the layer.
+    #[inline(always)]
+    fn gather<S: Simd>(&self, simd: S, space: &mut Space, r: usize) -> bool {
+        let (Scan { p, lengths, .. }, t, head) = (self.scan, self.t, &self.head);
+        let row = r * p.dp..(r + 1) * p.dp;
+        let StepSpace { dh, du, dc, d_carry, .. } = &mut space.step;
+        let (dh, du) = (&mut dh[row.clone()], &mut du[row.clone()]);
+        let from_above = self.above.and_then(|(p_above, above)| {
+            let is_h = p.form == Form::Direct || p_above.source == Source::Hidden;
+            is_h.then(|| &above.d_read[t * ROWS * p.dp..][row.clone()])
+        });
+        let from_head = head.at(head.dh, &lengths, r, t, p.dp);
+        // In the low-rank form h is not carried: it is only read from outside.
+        match p.form {
+            Form::Direct => dh.copy_from_slice(&d_carry[row.clone()]),
+            Form::LowRank => dh.fill(0.0),
+        }
+        for outside in from_above.into_iter().chain(from_head) {
+            add_scaled(simd, dh, 1.0, outside);
+        }
+        let pulled = from_above.is_some() || from_head.is_some();
+        if p.k == 0 || !lengths.is_stochastic(r, t) {
+            du.copy_from_slice(dh);
+        } else if pulled || p.form == Form::Direct {
+            add_scaled(simd, du, 1.0 - p.lambda, dh);
+            let d_mixture = &mut space.d_mixture[(self.i * ROWS + r) * p.dp..][..p.dp];
+            add_scaled(simd, d_mixture, p.lambda, dh);
+        }
+        if let Some(outside) = head.at(head.du, &lengths, r, t, p.dp) {
+            add_scaled(simd, du, 1.0, outside);
+        }
+        if let Some(outside) = head.at(head.dc, &lengths, r, t, p.dp) {
+            add_scaled(simd, &mut dc[row], 1.0, outside);
+        }
+        pulled
+    }
+
+    /// The commitment loss: `w·(u − αS)²` pulls at both. Returns whether it is weighed.
+    #[inline(always)]
+    fn commit<S: Simd>(&self, simd: S, space: &mut Space, measured: &mut Measured) -> bool {
+        let Scan { p, lengths, pressure, .. } = self.scan;
+        if pressure.commitment == 0.0 {
+            return false;
+        }
+        let (t, wide, kw) = (self.t, ROWS * p.dp, ROWS * p.kp);
+        let StepSpace { dh: gap, du, mixture, .. } = &mut space.step;
+        mix(simd, p, &space.alpha[(t + 1) * kw..][..kw], mixture);
+        let u = &space.u[self.i * wide..][..wide];
+        let d_mixture = &mut space.d_mixture[self.i * wide..][..wide];
+        for r in (0..ROWS).filter(|&r| lengths.is_stochastic(r, t)) {
+            let row = r * p.dp..(r + 1) * p.dp;
+            let gap = &mut gap[row.clone()];
+            gap.copy_from_slice(&u[row.clone()]);
+            add_scaled(simd, gap, -1.0, &mixture[row.clone()]);
+            measured.commitment += dot(simd, gap, gap) as f64;
+            add_scaled(simd, &mut du[row.clone()], 2.0 * pressure.commitment, gap);
+            add_scaled(simd, &mut d_mixture[row], -2.0 * pressure.commitment, gap);
+        }
+        true
+    }
+
+    /// ∂/∂α, from αS and, where α is what is carried and read, from the next step and from above.
+    #[inline(always)]
+    fn alpha<S: Simd>(&self, simd: S, space: &mut Space, pulled: bool) {
+        let (p, wide, kw) = (self.scan.p, ROWS * self.scan.p.dp, ROWS * self.scan.p.kp);
+        let d_alpha = &mut space.step.d_alpha;
+        d_alpha.fill(0.0);
+        if pulled {
+            let y = &space.d_mixture[self.i * wide..][..wide];
+            let (width, n, panel) = (p.kp, p.k, &p.panels.s);
+            simd.vectorize(Dots::<1> { out: d_alpha, width, n, y, panel });
+        }
+        if p.form == Form::LowRank {
+            add_scaled(simd, d_alpha, 1.0, &space.step.d_carry);
+            match self.above {
+                Some((p_above, above)) if p_above.source == Source::Carry => {
+                    add_scaled(simd, d_alpha, 1.0, &above.d_read[self.t * kw..][..kw]);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Through softmax and scores: `d_scores`, and du.
+    #[inline(always)]
+    fn scores<S: Simd>(&self, simd: S, space: &mut Space, measured: &mut Measured) {
+        let Scan { p, lengths, pressure, .. } = self.scan;
+        let (t, wide, kw) = (self.t, ROWS * p.dp, ROWS * p.kp);
+        let (score, inv_tau) = p.stochastic.expect("a layer with centroids");
+        let d_scores = &mut space.d_scores[self.i * kw..][..kw];
+        for r in 0..ROWS {
+            let row = r * p.kp..(r + 1) * p.kp;
+            let d_row = &mut d_scores[row.clone()];
+            if !lengths.is_stochastic(r, t) {
+                d_row.fill(0.0);
+                continue;
+            }
+            let alpha = &space.alpha[(t + 1) * kw..][row.clone()];
+            let d_alpha = &mut space.step.d_alpha[row.clone()];
+            if pressure.entropy != 0.0 {
+                // ∂H/∂α through the softmax is that of −ln α: constants cancel.
+                let log_alpha = &space.log_alpha[(t + 1) * kw..][row];
+                measured.entropy -= dot(simd, alpha, log_alpha) as f64;
+                add_scaled(simd, d_alpha, -pressure.entropy, log_alpha);
+            }
+            let mean = simd.splat_f32s(dot(simd, alpha, d_alpha));
+            let inv = simd.splat_f32s(inv_tau);
+            let (alpha, d_alpha) = (vectors::<S>(alpha), vectors::<S>(d_alpha));
+            for ((d, &a), &da) in vectors_mut::<S>(d_row).iter_mut().zip(alpha).zip(d_alpha) {
+                *d = simd.mul_f32s(simd.mul_f32s(a, inv), simd.sub_f32s(da, mean));
+            }
+        }
+        let du = &mut space.step.du;
+        match score {
+            Score::Dot => add_mixture(simd, p, d_scores, du),
+            Score::Euclidean => {
+                let u = &space.u[self.i * wide..][..wide];
+                distances(simd, p, u, &mut space.step.scores);
+                slopes(d_scores, &space.step.scores);
+                // Σ_j slope_j·(u − s_j), subtracted.
+                let (q_count, s) = (p.dp / S::F32_LANES, vectors::<S>(&p.panels.s));
+                let (u, du) = (vectors::<S>(u), vectors_mut::<S>(du));
+                for at in 0..ROWS * q_count {
+                    let (r, q) = (at / q_count, at % q_count);
+                    for j in 0..p.k {
+                        let slope = simd.splat_f32s(d_scores[r * p.kp + j]);
+                        let gap = simd.sub_f32s(u[at], s[q * p.k + j]);
+                        du[at] = simd.negate_mul_add_e_f32s(slope, gap, du[at]);
+                    }
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn cell<S: Simd, C: Kind>(&self, simd: S, space: &mut Space, d: &mut Panels) {
+        let p = self.scan.p;
+        let (t, i, wide) = (self.t, self.i, ROWS * p.dp);
+        let cw = space.c.len() / (space.segment + 1);
+        let step = &mut space.step;
+        let da_in = &mut space.da_in[i * wide * C::INPUTS..][..wide * C::INPUTS];
+        let da_state = &mut space.da_state[i * wide * C::STATES..][..wide * C::STATES];
+        C::backward(
+            simd,
+            p,
+            Backward {
+                carry: &space.carry[t * ROWS * p.np..][..ROWS * p.np],
+                c_prev: &space.c[i * cw..][..cw],
+                c: &space.c[(i + 1) * cw..][..cw],
+                gates: &space.gates[i * wide * C::GATES..][..wide * C::GATES],
+                du: &step.du,
+                dc: &mut step.dc,
+                da_in,
+                da_state,
+                dh: &mut step.dh,
+                scratch: &mut step.scratch,
+            },
+            d,
+        );
+        let da: &[f32] = if C::STATES == 0 { da_in } else { da_state };
+        C::carry_gradient(simd, p, da, &mut step.d_carry);
+        if p.form == Form::Direct && C::STATES > 0 {
+            add_scaled(simd, &mut step.d_carry, 1.0, &step.dh);
+        }
+        if matches!(p.source, Source::Carry | Source::Hidden) {
+            let width = ROWS * p.n_in_p;
+            C::input_gradient(simd, p, da_in, &mut space.d_read[t * width..][..width]);
+        }
+    }
+}
+
+/// What a segment's steps add to the gradients of the panels.
+pub struct SegmentGradients<'a, C> {
+    pub scan: Scan<'a>,
+    pub space: &'a mut Space,
+    pub below: Option<(&'a Prepared, &'a Space)>,
+    pub first: usize,
+    pub count: usize,
+    pub mixture_pulled: bool,
+    pub d: &'a mut Panels,
+    pub kind: PhantomData<C>,
+}
+
+impl<C: Kind> WithSimd for SegmentGradients<'_, C> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let SegmentGradients { scan, space, below, first, count, mixture_pulled, d, .. } = self;
+        let Scan { p, lengths, .. } = scan;
+        let (wide, kw, items) = (ROWS * p.dp, ROWS * p.kp, count * ROWS);
+        let da_in = &space.da_in[..count * wide * C::INPUTS];
+        if p.k > 0 {
+            let (d_scores, u) = (&space.d_scores[..count * kw], &space.u[..count * wide]);
+            match p.stochastic.expect("a layer with centroids").0 {
+                Score::Dot => simd.vectorize(Outer::<1> {
+                    d_panel: &mut d.s,
+                    n: p.k,
+                    v: d_scores,
+                    width: p.kp,
+                    da: u,
+                }),
+                Score::Euclidean => pull_centroids(simd, p, d_scores, u, &mut d.s),
+            }
+            if mixture_pulled {
+                let alpha = &space.alpha[(first + 1) * kw..][..count * kw];
+                simd.vectorize(Outer::<1> {
+                    d_panel: &mut d.s,
+                    n: p.k,
+                    v: alpha,
+                    width: p.kp,
+                    da: &space.d_mixture[..count * wide],
+                });
+            }
+        }
+        match p.source {
+            Source::Table => {
+                let row_len = p.dp * C::INPUTS;
+                for item in 0..items {
+                    let (t, r) = (first + item / ROWS, item % ROWS);
+                    if lengths.has(r, t) {
+                        let into = &mut d.input[space.ids[t][r] as usize * row_len..][..row_len];
+                        add_scaled(simd, into, 1.0, &da_in[item * row_len..][..row_len]);
+                    }
+                }
+            }
+            _ => {
+                let read = read_of(p, &space.read, below);
+                let read = &read[first * ROWS * p.n_in_p..][..items * p.n_in_p];
+                C::input_panel_gradient(simd, p, read, da_in, d);
+            }
+        }
+        let segment = Segment {
+            carry: &space.carry[first * ROWS * p.np..][..items * p.np],
+            da_in,
+            da_state: &space.da_state[..count * wide * C::STATES],
+            gates: &space.gates[..count * wide * C::GATES],
+            scratch: &mut space.scratch,
+        };
+        C::panel_gradients(simd, p, segment, d);
+    }
+}
