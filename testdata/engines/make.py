@@ -129,8 +129,13 @@ def losses(case, logits, terms, stochastic):
             total += float(weights[target])
             task = task - float(weights[target]) * torch.log_softmax(row, 0)[target]
     task = task / total
-    mean = lambda values: sum(values, torch.zeros(())) / max(stochastic, 1)
-    commitment, entropy = mean(terms["commitment"]), mean(terms["entropy"])
+
+    def part(name):
+        """A mean over the stochastic steps; 0 where its weight is 0."""
+        values = terms[name] if regime[name] else []
+        return sum(values, torch.zeros(())) / max(stochastic, 1)
+
+    commitment, entropy = part("commitment"), part("entropy")
     whole = task + regime["commitment"] * commitment + regime["entropy"] * entropy
     return torch.stack([whole, task, commitment, entropy])
 

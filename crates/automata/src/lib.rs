@@ -1,1 +1,44 @@
-//! Finite automata as values.
+//! Finite automata as values: the referee of extraction.
+//!
+//! An automaton is plain data ([`Moore`], [`Dfa`], [`Partial`]), a question about it is a function,
+//! and an answer that claims something carries its witness: [`distinguish`] gives the shortest word
+//! on which two automata differ, [`Dfa::shortest_accepted`] a word that shows a language is not
+//! empty. There is no network here, no file, no clock and no global randomness.
+//!
+//! ```
+//! use srnn_automata::{distinguish, regex, text::dot, Alphabet, Limits};
+//!
+//! let bits = Alphabet::of_chars("01")?;
+//! let even = regex::compile("(0|10*1)*", &bits, &Limits::default())?;
+//! assert_eq!(even.state_count(), 2);
+//!
+//! let short = regex::compile("(0|101|11)*", &bits, &Limits::default())?;
+//! let word = distinguish(&even, &short)?.expect("the languages differ");
+//! assert_eq!(bits.spell(&word), "1001");
+//!
+//! let again = dot::read_dfa(&dot::write_dfa(&even, "even"), &Limits::default())?;
+//! assert_eq!(again.complete(false), even);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+#![forbid(unsafe_code)]
+
+mod alphabet;
+mod compare;
+mod limits;
+mod minimize;
+mod moore;
+mod partial;
+mod random;
+pub mod regex;
+pub mod text;
+mod words;
+
+pub use alphabet::{Alphabet, InvalidAlphabet, Symbol, Word};
+pub use compare::{
+    AlphabetMismatch, difference, distinguish, intersection, product, symmetric_difference, union,
+};
+pub use limits::Limits;
+pub use moore::{Dfa, InvalidAutomaton, Moore, Path, State};
+pub use partial::{Incomplete, Partial, Unknown};
+pub use random::random;
+pub use words::{Shortlex, shortlex};

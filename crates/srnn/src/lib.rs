@@ -4,7 +4,9 @@
 
 mod atomic;
 pub mod engine;
+pub mod extract;
 pub mod key;
 pub mod model;
+pub mod render;
 pub mod task;
 pub mod train;

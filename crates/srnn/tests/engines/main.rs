@@ -6,6 +6,7 @@
 
 mod agreement;
 mod cases;
+mod cpu;
 mod differences;
 mod fixtures;
 mod hard;

@@ -1,7 +1,7 @@
 //! Four rows through the whole network: all layers up, the classifier, all layers down.
 
 use super::cells::{Gru, GruResetBefore, Lstm};
-use super::head::{Head, HeadSpace, Said};
+use super::head::{self, Head, HeadSpace, Said};
 use super::kernels::ROWS;
 use super::prepare::{Form, Panels, Prepared, Source, Tokens};
 use super::scan::{self, FromHead, Left, Lengths, Measured, Pressure, Scan, Space};
@@ -105,10 +105,9 @@ pub struct Learn<'a> {
 impl WithSimd for Learn<'_> {
     type Output = ();
 
-    #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         let Learn { shared, group, space, sums } = self;
-        up(simd, shared, &group, space, |_, _, _| {}, false);
+        up(simd, shared, &group, space, None);
         let when = shared.arch.readout.when;
         let ids = shared.batch.target_ids();
         let target = |readout: usize, r: usize| match group.rows[r] {
@@ -118,9 +117,17 @@ impl WithSimd for Learn<'_> {
             }
             _ => IGNORE,
         };
-        let dp = shared.layers.last().expect("at least one layer").dp;
-        let (batch, weight) = (shared.batch, shared.total_weight);
-        let said = space.head.learn(simd, shared.head, dp, batch, weight, target, &mut sums.head);
+        let readouts = if when == When::Last { 1 } else { group.lengths.longest() };
+        let targets: Vec<(u32, f64)> = (0..readouts * ROWS)
+            .map(|i| target(i / ROWS, i % ROWS))
+            .map(|y| (y, shared.batch.class_weight(y) / shared.total_weight))
+            .collect();
+        let said = simd.vectorize(head::Learn {
+            space: &mut space.head,
+            head: shared.head,
+            targets: &targets,
+            d_head: &mut sums.head,
+        });
         sums.said.loss += said.loss;
         sums.said.correct += said.correct;
         sums.said.counted += said.counted;
@@ -139,13 +146,12 @@ pub struct Observe<'a> {
 impl WithSimd for Observe<'_> {
     type Output = Vec<RowTrace>;
 
-    #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) -> Vec<RowTrace> {
         let Observe { shared, group, space, fields } = self;
         let empty = || vec![LayerTrace::default(); shared.layers.len()];
         let mut traces: [Vec<LayerTrace<f32>>; ROWS] = std::array::from_fn(|_| empty());
         let observes = fields != Fields::default();
-        let record = |l: usize, t: usize, left: &Left<'_>| {
+        let mut record = |l: usize, t: usize, left: &Left<'_>| {
             let p = &shared.layers[l];
             for r in (0..ROWS).filter(|&r| group.lengths.has(r, t)) {
                 let out = &mut traces[r][l];
@@ -161,7 +167,7 @@ impl WithSimd for Observe<'_> {
                 }
             }
         };
-        up(simd, shared, &group, space, record, observes);
+        up(simd, shared, &group, space, observes.then_some(&mut record));
         let classes = shared.arch.classes;
         let logits = |r: usize| -> Vec<f32> {
             let readouts = match shared.arch.readout.when {
@@ -205,16 +211,16 @@ fn read_inputs(shared: &Shared<'_>, group: &Group, space: &mut Space) {
     }
 }
 
-/// All layers forward, and the classifier. `record(layer, step, left)` sees every step if
-/// `observes`.
-#[inline(always)]
+/// Who watches: told the layer, the step and what it left behind.
+type Watch<'a> = &'a mut dyn FnMut(usize, usize, &Left<'_>);
+
+/// All layers forward, and the classifier.
 fn up<S: Simd>(
     simd: S,
     shared: Shared<'_>,
     group: &Group,
     space: &mut GroupSpace,
-    mut record: impl FnMut(usize, usize, &Left<'_>),
-    observes: bool,
+    mut watch: Option<Watch<'_>>,
 ) {
     let (count, lengths) = (shared.layers.len(), group.lengths);
     space.layers.resize_with(count, Space::default);
@@ -228,15 +234,16 @@ fn up<S: Simd>(
         let mut draws = draws(&shared, group, l);
         let top = l + 1 == count;
         let head = &mut space.head;
-        let seen = |t: usize, left: Left<'_>| {
+        let observes = watch.is_some();
+        let seen = &mut |t: usize, left: Left<'_>| {
             if top && is_read(t) {
                 head.keep(shared.arch, &lengths, t, &left);
             }
-            if observes {
-                record(l, t, &left);
+            if let Some(watch) = &mut watch {
+                watch(l, t, &left);
             }
         };
-        let observed = |t: usize| observes || (top && is_read(t));
+        let observed = &|t: usize| observes || (top && is_read(t));
         let scan = scan_of(&shared, group, l);
         let own = &mut own[0];
         match kind(scan.p) {
@@ -254,11 +261,10 @@ fn up<S: Simd>(
             ),
         }
     }
-    space.head.say(simd, shared.head, shared.layers[count - 1].dp);
+    simd.vectorize(head::Say { space: &mut space.head, head: shared.head });
 }
 
 /// All layers backward.
-#[inline(always)]
 fn down<S: Simd>(
     simd: S,
     shared: Shared<'_>,

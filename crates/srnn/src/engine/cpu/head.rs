@@ -3,9 +3,9 @@
 use super::kernels::{ROWS, add_scaled, dot};
 use super::scan::{FromHead, Left, Lengths};
 use super::simd::{Aligned, padded};
-use crate::engine::{Batch, IGNORE};
+use crate::engine::IGNORE;
 use crate::model::{Arch, Layout, When};
-use pulp::Simd;
+use pulp::{Simd, WithSimd};
 
 /// The classifier's weights, or their gradients: for each of h, u, c `[C, dp]`, empty where it is
 /// not read; and the bias `[C]`.
@@ -13,6 +13,7 @@ use pulp::Simd;
 pub struct Head {
     pub weights: [Aligned; 3],
     pub bias: Vec<f32>,
+    dp: usize,
 }
 
 /// Which of h, u, c are read.
@@ -33,9 +34,10 @@ impl Head {
 
     /// All zero.
     pub fn zeros(arch: &Arch) -> Head {
-        let size = arch.classes * padded(arch.top().units);
+        let dp = padded(arch.top().units);
+        let size = arch.classes * dp;
         let weights = wanted(arch).map(|wanted| Aligned::zeros(if wanted { size } else { 0 }));
-        Head { weights, bias: vec![0.0; arch.classes] }
+        Head { weights, bias: vec![0.0; arch.classes], dp }
     }
 
     /// The adjoint of [`Head::prepare`].
@@ -121,49 +123,65 @@ impl HeadSpace {
         }
     }
 
-    /// All logits.
+    /// The gradients for the top layer.
+    pub fn gradients(&self, arch: &Arch) -> FromHead<'_> {
+        let [dh, du, dc] = &self.d_features;
+        FromHead { dh, du, dc, every_step: arch.readout.when == When::EveryStep }
+    }
+}
+
+/// All logits.
+pub struct Say<'a> {
+    pub space: &'a mut HeadSpace,
+    pub head: &'a Head,
+}
+
+impl WithSimd for Say<'_> {
+    type Output = ();
+
     #[inline(always)]
-    pub fn say<S: Simd>(&mut self, simd: S, head: &Head, dp: usize) {
-        let classes = head.bias.len();
-        for (row, logits) in self.logits.chunks_exact_mut(classes).enumerate() {
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Say { space, head } = self;
+        for (row, logits) in space.logits.chunks_exact_mut(head.bias.len()).enumerate() {
             logits.copy_from_slice(&head.bias);
-            for (part, features) in head.weights.iter().zip(&self.features) {
-                for (class, w) in part.chunks_exact(dp).enumerate() {
-                    logits[class] += dot(simd, w, &features[row * dp..][..dp]);
+            for (part, features) in head.weights.iter().zip(&space.features) {
+                for (class, w) in part.chunks_exact(head.dp).enumerate() {
+                    logits[class] += dot(simd, w, &features[row * head.dp..][..head.dp]);
                 }
             }
         }
     }
+}
 
-    /// Cross-entropy of the read-outs, and its gradients. `targets(readout, r)` is the class, or
-    /// [`IGNORE`].
+/// Cross-entropy of the read-outs, and its gradients.
+pub struct Learn<'a> {
+    pub space: &'a mut HeadSpace,
+    pub head: &'a Head,
+    /// `[readouts, ROWS]`: the class and its share in the loss; [`IGNORE`] where there is none.
+    pub targets: &'a [(u32, f64)],
+    pub d_head: &'a mut Head,
+}
+
+impl WithSimd for Learn<'_> {
+    type Output = Said;
+
     #[inline(always)]
-    #[allow(clippy::too_many_arguments)]
-    pub fn learn<S: Simd>(
-        &mut self,
-        simd: S,
-        head: &Head,
-        dp: usize,
-        batch: &Batch,
-        total_weight: f64,
-        targets: impl Fn(usize, usize) -> u32,
-        d_head: &mut Head,
-    ) -> Said {
-        let classes = head.bias.len();
+    fn with_simd<S: Simd>(self, simd: S) -> Said {
+        let Learn { space, head, targets, d_head } = self;
+        let (classes, dp) = (head.bias.len(), head.dp);
         let mut said = Said::default();
         let mut d_logits = vec![0.0f32; classes];
-        for (row, logits) in self.logits.chunks_exact(classes).enumerate() {
-            let target = targets(row / ROWS, row % ROWS);
+        for (row, logits) in space.logits.chunks_exact(classes).enumerate() {
+            let (target, weight) = targets[row];
             if target == IGNORE {
                 continue;
             }
-            let weight = batch.class_weight(target) / total_weight;
             said.loss += weight * cross_entropy(logits, target as usize, weight, &mut d_logits);
             said.counted += 1;
             said.correct += (largest(logits) == target as usize) as usize;
             for (part, w) in head.weights.iter().enumerate().filter(|(_, w)| !w.is_empty()) {
-                let features = &self.features[part][row * dp..][..dp];
-                let d_features = &mut self.d_features[part][row * dp..][..dp];
+                let features = &space.features[part][row * dp..][..dp];
+                let d_features = &mut space.d_features[part][row * dp..][..dp];
                 for (class, &d) in d_logits.iter().enumerate() {
                     add_scaled(simd, d_features, d, &w[class * dp..][..dp]);
                     let d_w = &mut d_head.weights[part][class * dp..][..dp];
@@ -173,12 +191,6 @@ impl HeadSpace {
             d_head.bias.iter_mut().zip(&d_logits).for_each(|(b, d)| *b += d);
         }
         said
-    }
-
-    /// The gradients for the top layer.
-    pub fn gradients(&self, arch: &Arch) -> FromHead<'_> {
-        let [dh, du, dc] = &self.d_features;
-        FromHead { dh, du, dc, every_step: arch.readout.when == When::EveryStep }
     }
 }
 

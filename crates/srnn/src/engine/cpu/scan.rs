@@ -12,7 +12,8 @@ use super::simd::{Aligned, exp, vectors, vectors_mut};
 use crate::engine::{Mode, Transition};
 use crate::key::Stream;
 use crate::model::Score;
-use pulp::Simd;
+use pulp::{Simd, WithSimd};
+use std::marker::PhantomData;
 
 /// The gates and gradients of one segment should stay in a second-level cache.
 const SEGMENT_BYTES: usize = 512 << 10;
@@ -226,15 +227,14 @@ pub struct Scan<'a> {
 }
 
 /// All steps forward. `seen(t, left)` is told what each step left behind, if `observed`.
-#[inline(always)]
 pub fn forward<S: Simd, C: Kind>(
     simd: S,
     scan: Scan<'_>,
     space: &mut Space,
     below: Option<(&Prepared, &Space)>,
     draws: &mut [Stream],
-    mut seen: impl FnMut(usize, Left<'_>),
-    observed: impl Fn(usize) -> bool,
+    seen: &mut dyn FnMut(usize, Left<'_>),
+    observed: &dyn Fn(usize) -> bool,
 ) {
     let Scan { p, lengths, .. } = scan;
     let steps = lengths.longest();
@@ -254,15 +254,15 @@ pub fn forward<S: Simd, C: Kind>(
             let mark = t / space.segment * cw;
             space.marks[mark..mark + cw].copy_from_slice(&space.c[..cw]);
         }
-        cell_step::<S, C>(simd, p, space, below, t, i);
+        simd.vectorize(CellStep::<C> { p, space, below, t, i, kind: PhantomData });
         if p.k > 0 {
-            stochastic_step(simd, scan, space, draws, t, i);
+            simd.vectorize(StochasticStep { scan, space, draws, t, i });
         } else {
             let next = (t + 1) * wide;
             space.carry[next..next + wide].copy_from_slice(&space.u[i * wide..][..wide]);
         }
         if scan.emits_hidden || observed(t) {
-            hidden(simd, scan, space, t, i);
+            simd.vectorize(Hidden { scan, space, t, i });
             if scan.emits_hidden {
                 space.hidden[t * wide..][..wide].copy_from_slice(&space.step.mixture);
             }
@@ -279,111 +279,139 @@ pub fn forward<S: Simd, C: Kind>(
     }
 }
 
+// PERF: the parts of a step are operations of their own: each is compiled as one function per
+// instruction set. Inlined into one another they take the compiler minutes and run no faster.
+
 /// Gates, c and u of step t, kept at place i of the segment.
-#[inline(always)]
-fn cell_step<S: Simd, C: Kind>(
-    simd: S,
-    p: &Prepared,
-    space: &mut Space,
-    below: Option<(&Prepared, &Space)>,
+struct CellStep<'a, C> {
+    p: &'a Prepared,
+    space: &'a mut Space,
+    below: Option<(&'a Prepared, &'a Space)>,
     t: usize,
     i: usize,
-) {
-    let wide = ROWS * p.dp;
-    let cw = space.c.len() / (space.segment + 1);
-    let read = read_of(p, &space.read, below);
-    let (c_prev, c) = space.c.split_at_mut((i + 1) * cw);
-    C::forward(
-        simd,
-        p,
-        Forward {
-            feed: feed(p, &space.ids, read, t),
-            carry: &space.carry[t * ROWS * p.np..][..ROWS * p.np],
-            c_prev: &c_prev[i * cw..],
-            c: &mut c[..cw],
-            gates: &mut space.gates[i * wide * C::GATES..][..wide * C::GATES],
-            u: &mut space.u[i * wide..][..wide],
-            scratch: &mut space.step.scratch,
-        },
-    );
+    kind: PhantomData<C>,
+}
+
+impl<C: Kind> WithSimd for CellStep<'_, C> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let CellStep { p, space, below, t, i, .. } = self;
+        let wide = ROWS * p.dp;
+        let cw = space.c.len() / (space.segment + 1);
+        let read = read_of(p, &space.read, below);
+        let (c_prev, c) = space.c.split_at_mut((i + 1) * cw);
+        C::forward(
+            simd,
+            p,
+            Forward {
+                feed: feed(p, &space.ids, read, t),
+                carry: &space.carry[t * ROWS * p.np..][..ROWS * p.np],
+                c_prev: &c_prev[i * cw..],
+                c: &mut c[..cw],
+                gates: &mut space.gates[i * wide * C::GATES..][..wide * C::GATES],
+                u: &mut space.u[i * wide..][..wide],
+                scratch: &mut space.step.scratch,
+            },
+        );
+    }
 }
 
 /// α of step t from u, and what is carried on.
-#[inline(always)]
-fn stochastic_step<S: Simd>(
-    simd: S,
-    scan: Scan<'_>,
-    space: &mut Space,
-    draws: &mut [Stream],
+struct StochasticStep<'a> {
+    scan: Scan<'a>,
+    space: &'a mut Space,
+    draws: &'a mut [Stream],
     t: usize,
     i: usize,
-) {
-    let Scan { p, lengths, mode, .. } = scan;
-    let (wide, kw) = (ROWS * p.dp, ROWS * p.kp);
-    let u = &space.u[i * wide..][..wide];
-    let inv_tau = scores(simd, p, u, &mut space.step.scores);
-    let alpha = &mut space.alpha[(t + 1) * kw..][..kw];
-    let mut none = [];
-    let log_alpha = match space.log_alpha.is_empty() {
-        true => &mut none[..],
-        false => &mut space.log_alpha[(t + 1) * kw..][..kw],
-    };
-    for r in 0..ROWS {
-        let row = r * p.kp..(r + 1) * p.kp;
-        let log_row = log_alpha.get_mut(row.clone()).unwrap_or(&mut []);
-        softmax(
-            simd,
-            &space.step.scores[row.clone()],
-            inv_tau,
-            p.k,
-            &mut alpha[row.clone()],
-            log_row,
-        );
-        if !lengths.is_stochastic(r, t) {
-            alpha[row].fill(0.0);
+}
+
+impl WithSimd for StochasticStep<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let StochasticStep { scan, space, draws, t, i } = self;
+        let Scan { p, lengths, mode, .. } = scan;
+        let (wide, kw) = (ROWS * p.dp, ROWS * p.kp);
+        let u = &space.u[i * wide..][..wide];
+        let inv_tau = scores(simd, p, u, &mut space.step.scores);
+        let alpha = &mut space.alpha[(t + 1) * kw..][..kw];
+        let mut none = [];
+        let log_alpha = match space.log_alpha.is_empty() {
+            true => &mut none[..],
+            false => &mut space.log_alpha[(t + 1) * kw..][..kw],
+        };
+        for r in 0..ROWS {
+            let row = r * p.kp..(r + 1) * p.kp;
+            let log_row = log_alpha.get_mut(row.clone()).unwrap_or(&mut []);
+            softmax(
+                simd,
+                &space.step.scores[row.clone()],
+                inv_tau,
+                p.k,
+                &mut alpha[row.clone()],
+                log_row,
+            );
+            if !lengths.is_stochastic(r, t) {
+                alpha[row].fill(0.0);
+            }
         }
-    }
-    // What the mixture is made with: α, or the one centroid that was drawn.
-    let next = &mut space.carry[(t + 1) * ROWS * p.np..][..ROWS * p.np];
-    let chosen = &mut space.step.scores;
-    chosen.copy_from_slice(alpha);
-    if mode.transition != Transition::Mixture {
-        for r in (0..ROWS).filter(|&r| lengths.is_stochastic(r, t)) {
-            choose(mode.transition, &mut chosen[r * p.kp..][..p.k], &mut draws[r]);
+        // What the mixture is made with: α, or the one centroid that was drawn.
+        let next = &mut space.carry[(t + 1) * ROWS * p.np..][..ROWS * p.np];
+        let chosen = &mut space.step.scores;
+        chosen.copy_from_slice(alpha);
+        if mode.transition != Transition::Mixture {
+            for r in (0..ROWS).filter(|&r| lengths.is_stochastic(r, t)) {
+                choose(mode.transition, &mut chosen[r * p.kp..][..p.k], &mut draws[r]);
+            }
         }
-    }
-    if p.form == Form::LowRank {
-        next.copy_from_slice(chosen);
-        return;
-    }
-    mix(simd, p, chosen, &mut space.step.mixture);
-    let lambda = if mode.transition == Transition::Mixture { p.lambda } else { 1.0 };
-    for r in 0..ROWS {
-        let row = r * p.dp..(r + 1) * p.dp;
-        let (h, u) = (&mut next[row.clone()], &u[row.clone()]);
-        if lengths.is_stochastic(r, t) {
-            h.fill(0.0);
-            add_scaled(simd, h, 1.0 - lambda, u);
-            add_scaled(simd, h, lambda, &space.step.mixture[row]);
-        } else {
-            h.copy_from_slice(u);
+        if p.form == Form::LowRank {
+            next.copy_from_slice(chosen);
+            return;
+        }
+        mix(simd, p, chosen, &mut space.step.mixture);
+        let lambda = if mode.transition == Transition::Mixture { p.lambda } else { 1.0 };
+        for r in 0..ROWS {
+            let row = r * p.dp..(r + 1) * p.dp;
+            let (h, u) = (&mut next[row.clone()], &u[row.clone()]);
+            if lengths.is_stochastic(r, t) {
+                h.fill(0.0);
+                add_scaled(simd, h, 1.0 - lambda, u);
+                add_scaled(simd, h, lambda, &space.step.mixture[row]);
+            } else {
+                h.copy_from_slice(u);
+            }
         }
     }
 }
 
 /// h of step t, formed in `step.mixture`.
-#[inline(always)]
-fn hidden<S: Simd>(simd: S, scan: Scan<'_>, space: &mut Space, t: usize, i: usize) {
-    let Scan { p, lengths, .. } = scan;
-    let next = &space.carry[(t + 1) * ROWS * p.np..][..ROWS * p.np];
-    if p.form == Form::Direct {
-        space.step.mixture.copy_from_slice(next);
-        return;
-    }
-    mix(simd, p, next, &mut space.step.mixture);
-    for r in (0..ROWS).filter(|&r| !lengths.is_stochastic(r, t)) {
-        let u = &space.u[(i * ROWS + r) * p.dp..][..p.dp];
-        space.step.mixture[r * p.dp..][..p.dp].copy_from_slice(u);
+struct Hidden<'a> {
+    scan: Scan<'a>,
+    space: &'a mut Space,
+    t: usize,
+    i: usize,
+}
+
+impl WithSimd for Hidden<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Hidden { scan, space, t, i } = self;
+        let Scan { p, lengths, .. } = scan;
+        let next = &space.carry[(t + 1) * ROWS * p.np..][..ROWS * p.np];
+        if p.form == Form::Direct {
+            space.step.mixture.copy_from_slice(next);
+            return;
+        }
+        mix(simd, p, next, &mut space.step.mixture);
+        for r in (0..ROWS).filter(|&r| !lengths.is_stochastic(r, t)) {
+            let u = &space.u[(i * ROWS + r) * p.dp..][..p.dp];
+            space.step.mixture[r * p.dp..][..p.dp].copy_from_slice(u);
+        }
     }
 }
 
@@ -488,7 +516,6 @@ fn add_mixture<S: Simd>(simd: S, p: &Prepared, alpha: &[f32], out: &mut [f32]) {
 
 /// All steps backward; parameter gradients accumulate in `d`. `above` is the layer above with
 /// what it wants of this one, `head` what the classifier wants.
-#[inline(always)]
 #[allow(clippy::too_many_arguments)]
 pub fn backward<S: Simd, C: Kind>(
     simd: S,
@@ -508,19 +535,33 @@ pub fn backward<S: Simd, C: Kind>(
         let count = space.segment.min(steps - first);
         if first + count < steps {
             space.c[..cw].copy_from_slice(&space.marks[segment * cw..][..cw]);
-            (0..count).for_each(|i| cell_step::<S, C>(simd, p, space, below, first + i, i));
+            for i in 0..count {
+                let t = first + i;
+                simd.vectorize(CellStep::<C> { p, space, below, t, i, kind: PhantomData });
+            }
         }
         let mut mixture_pulled = false;
         for i in (0..count).rev() {
             let at = StepBack { scan, above, head, t: first + i, i };
-            mixture_pulled |= at.stochastic(simd, space, measured);
-            at.cell::<S, C>(simd, space, d);
+            mixture_pulled |= simd.vectorize(StochasticBack { at, space, measured });
+            simd.vectorize(CellBack::<C> { at, space, d, kind: PhantomData });
         }
-        segment_gradients::<S, C>(simd, scan, space, below, first, count, mixture_pulled, d);
+        let kind = PhantomData;
+        simd.vectorize(SegmentGradients::<C> {
+            scan,
+            space,
+            below,
+            first,
+            count,
+            mixture_pulled,
+            d,
+            kind,
+        });
     }
 }
 
-/// One step backward, at place i of its segment.
+/// Where a step backward is: step t, at place i of its segment.
+#[derive(Clone, Copy)]
 struct StepBack<'a> {
     scan: Scan<'a>,
     above: Option<(&'a Prepared, &'a Space)>,
@@ -529,9 +570,42 @@ struct StepBack<'a> {
     i: usize,
 }
 
+/// From the gradients that reach h_t and α_t to du, in `step.du`; returns whether αS was pulled
+/// at.
+struct StochasticBack<'a> {
+    at: StepBack<'a>,
+    space: &'a mut Space,
+    measured: &'a mut Measured,
+}
+
+impl WithSimd for StochasticBack<'_> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) -> bool {
+        let StochasticBack { at, space, measured } = self;
+        at.stochastic(simd, space, measured)
+    }
+}
+
+/// Through the cell, to what was carried and read.
+struct CellBack<'a, C> {
+    at: StepBack<'a>,
+    space: &'a mut Space,
+    d: &'a mut Panels,
+    kind: PhantomData<C>,
+}
+
+impl<C: Kind> WithSimd for CellBack<'_, C> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        self.at.cell::<S, C>(simd, self.space, self.d);
+    }
+}
+
 impl StepBack<'_> {
-    /// From the gradients that reach h_t and α_t to du, in `step.du`; returns whether αS was
-    /// pulled at.
     #[inline(always)]
     fn stochastic<S: Simd>(&self, simd: S, space: &mut Space, measured: &mut Measured) -> bool {
         let Scan { p, lengths, pressure, .. } = self.scan;
@@ -663,7 +737,6 @@ impl StepBack<'_> {
         }
     }
 
-    /// Through the cell, to what was carried and read.
     #[inline(always)]
     fn cell<S: Simd, C: Kind>(&self, simd: S, space: &mut Space, d: &mut Panels) {
         let p = self.scan.p;
@@ -709,57 +782,63 @@ fn slopes(d_scores: &mut [f32], distances: &[f32]) {
 }
 
 /// What a segment's steps add to the gradients of the panels.
-#[inline(always)]
-#[allow(clippy::too_many_arguments)]
-fn segment_gradients<S: Simd, C: Kind>(
-    simd: S,
-    scan: Scan<'_>,
-    space: &mut Space,
-    below: Option<(&Prepared, &Space)>,
+struct SegmentGradients<'a, C> {
+    scan: Scan<'a>,
+    space: &'a mut Space,
+    below: Option<(&'a Prepared, &'a Space)>,
     first: usize,
     count: usize,
     mixture_pulled: bool,
-    d: &mut Panels,
-) {
-    let Scan { p, lengths, .. } = scan;
-    let (wide, kw, items) = (ROWS * p.dp, ROWS * p.kp, count * ROWS);
-    let da_in = &space.da_in[..count * wide * C::INPUTS];
-    if p.k > 0 {
-        let (d_scores, u) = (&space.d_scores[..count * kw], &space.u[..count * wide]);
-        match p.stochastic.expect("a layer with centroids").0 {
-            Score::Dot => outer::<S, 1>(simd, &mut d.s, p.k, d_scores, p.kp, u),
-            Score::Euclidean => pull_centroids(simd, p, d_scores, u, &mut d.s),
-        }
-        if mixture_pulled {
-            let alpha = &space.alpha[(first + 1) * kw..][..count * kw];
-            outer::<S, 1>(simd, &mut d.s, p.k, alpha, p.kp, &space.d_mixture[..count * wide]);
-        }
-    }
-    match p.source {
-        Source::Table => {
-            let row_len = p.dp * C::INPUTS;
-            for item in 0..items {
-                let (t, r) = (first + item / ROWS, item % ROWS);
-                if lengths.has(r, t) {
-                    let into = &mut d.input[space.ids[t][r] as usize * row_len..][..row_len];
-                    add_scaled(simd, into, 1.0, &da_in[item * row_len..][..row_len]);
-                }
+    d: &'a mut Panels,
+    kind: PhantomData<C>,
+}
+
+impl<C: Kind> WithSimd for SegmentGradients<'_, C> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let SegmentGradients { scan, space, below, first, count, mixture_pulled, d, .. } = self;
+        let Scan { p, lengths, .. } = scan;
+        let (wide, kw, items) = (ROWS * p.dp, ROWS * p.kp, count * ROWS);
+        let da_in = &space.da_in[..count * wide * C::INPUTS];
+        if p.k > 0 {
+            let (d_scores, u) = (&space.d_scores[..count * kw], &space.u[..count * wide]);
+            match p.stochastic.expect("a layer with centroids").0 {
+                Score::Dot => outer::<S, 1>(simd, &mut d.s, p.k, d_scores, p.kp, u),
+                Score::Euclidean => pull_centroids(simd, p, d_scores, u, &mut d.s),
+            }
+            if mixture_pulled {
+                let alpha = &space.alpha[(first + 1) * kw..][..count * kw];
+                outer::<S, 1>(simd, &mut d.s, p.k, alpha, p.kp, &space.d_mixture[..count * wide]);
             }
         }
-        _ => {
-            let read = read_of(p, &space.read, below);
-            let read = &read[first * ROWS * p.n_in_p..][..items * p.n_in_p];
-            C::input_panel_gradient(simd, p, read, da_in, d);
+        match p.source {
+            Source::Table => {
+                let row_len = p.dp * C::INPUTS;
+                for item in 0..items {
+                    let (t, r) = (first + item / ROWS, item % ROWS);
+                    if lengths.has(r, t) {
+                        let into = &mut d.input[space.ids[t][r] as usize * row_len..][..row_len];
+                        add_scaled(simd, into, 1.0, &da_in[item * row_len..][..row_len]);
+                    }
+                }
+            }
+            _ => {
+                let read = read_of(p, &space.read, below);
+                let read = &read[first * ROWS * p.n_in_p..][..items * p.n_in_p];
+                C::input_panel_gradient(simd, p, read, da_in, d);
+            }
         }
+        let segment = Segment {
+            carry: &space.carry[first * ROWS * p.np..][..items * p.np],
+            da_in,
+            da_state: &space.da_state[..count * wide * C::STATES],
+            gates: &space.gates[..count * wide * C::GATES],
+            scratch: &mut space.scratch,
+        };
+        C::panel_gradients(simd, p, segment, d);
     }
-    let segment = Segment {
-        carry: &space.carry[first * ROWS * p.np..][..items * p.np],
-        da_in,
-        da_state: &space.da_state[..count * wide * C::STATES],
-        gates: &space.gates[..count * wide * C::GATES],
-        scratch: &mut space.scratch,
-    };
-    C::panel_gradients(simd, p, segment, d);
 }
 
 /// The Euclidean score's pull on the centroids: `ds_j += slope_j·(u − s_j)`.

@@ -169,9 +169,7 @@ impl<'a> Network<'a> {
 
     /// The state after reading `token` in `state`. An end token takes no stochastic step.
     pub fn advance(&self, state: &State, token: u32, mode: Mode) -> State {
-        let e = self.arch.input.width();
-        let embedding = &self.params[self.layout.embedding.clone()];
-        let mut x = embedding[token as usize * e..][..e].to_vec();
+        let mut x = self.embedding(token).to_vec();
         let stochastic = Some(token) != self.arch.input.end();
         let mut next = self.initial();
         for l in 0..self.arch.layers.len() {
@@ -187,6 +185,29 @@ impl<'a> Network<'a> {
             }
         }
         next
+    }
+
+    /// The embedding of a token `[E]`.
+    pub fn embedding(&self, token: u32) -> &'a [f64] {
+        let e = self.arch.input.width();
+        &self.params[self.layout.embedding.clone()][token as usize * e..][..e]
+    }
+
+    /// Centroid `i` of layer `l` `[D]`.
+    pub fn centroid(&self, l: usize, i: u32) -> &'a [f64] {
+        let d = self.arch.layers[l].units;
+        &self.params[self.layout.layers[l].centroids.clone()][i as usize * d..][..d]
+    }
+
+    /// α `[K]` of the memory-less layer `l` when it reads `x` `[E]` in `h` `[D]`: between
+    /// centroids, one row of the matrices of Theorem 3.1.
+    ///
+    /// # Panics
+    /// If the layer has no centroids.
+    pub fn probabilities(&self, l: usize, x: &[f64], h: &[f64], mode: Mode) -> Vec<f64> {
+        let mut draw = mode.transition.draws(0, l);
+        let step = self.layer_step(l, x, h, &[], mode, true, &mut draw);
+        step.moved.expect("a layer with centroids").alpha
     }
 
     /// What the classifier says of a state, without an end token `[C]`.

@@ -1,0 +1,386 @@
+//! Classical regular expressions, in and out.
+//!
+//! | written | means |
+//! |---|---|
+//! | `a` | the symbol named `a` |
+//! | `<open>` | the symbol named `open`; `\>` and `\\` stand for themselves within |
+//! | `\*` | the symbol named `*`; `\n`, `\t`, `\r` are line feed, tab, carriage return |
+//! | `[01a-f<open>]` | one of these; a range means the symbols of the alphabet within it |
+//! | `[^01]` | any symbol but these |
+//! | `.` | any symbol |
+//! | `r*`, `r+`, `r?` | any number, at least one, at most one |
+//! | `rs`, `r\|s`, `(r)` | one after the other, either, group |
+//! | `ε` or nothing, `∅` | the empty word, no word at all |
+//!
+//! White space is skipped unless escaped. An expression describes whole words: there are no anchors,
+//! and no captures or look-around, which would not be regular or not be needed here.
+
+mod eliminate;
+mod parse;
+mod print;
+mod subset;
+
+use std::collections::HashMap;
+use std::error::Error;
+use std::fmt;
+
+use crate::alphabet::{Alphabet, Symbol};
+use crate::limits::Limits;
+use crate::moore::Dfa;
+
+pub use eliminate::of_dfa;
+pub use parse::parse;
+
+/// A regular expression over the symbols of some alphabet.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Regex {
+    /// No word.
+    Nothing,
+    /// The empty word.
+    Empty,
+    /// One symbol of a set, which is sorted.
+    OneOf(Vec<Symbol>),
+    /// One after the other.
+    Concat(Vec<Regex>),
+    /// Any of them.
+    Union(Vec<Regex>),
+    /// Any number of times.
+    Star(Box<Regex>),
+    /// At least once.
+    Plus(Box<Regex>),
+    /// At most once.
+    Maybe(Box<Regex>),
+}
+
+/// Why a text is not an expression over an alphabet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RegexError {
+    /// Character of the text, from 1.
+    pub column: usize,
+    /// What is wrong there.
+    pub cause: String,
+    /// What to do about it.
+    pub remedy: String,
+}
+
+/// A result above a limit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TooLarge {
+    /// What there would be too many of.
+    pub what: &'static str,
+    /// The limit.
+    pub limit: usize,
+}
+
+/// The minimal automaton of an expression's text.
+pub fn compile(text: &str, alphabet: &Alphabet, limits: &Limits) -> Result<Dfa, RegexError> {
+    parse(text, alphabet, limits)?.to_dfa(alphabet, limits).map_err(|e| RegexError {
+        column: 1,
+        cause: e.to_string(),
+        remedy: "simplify the expression or raise the limit".to_string(),
+    })
+}
+
+impl Regex {
+    /// One symbol of a set; no set member, no word.
+    pub fn one_of(mut symbols: Vec<Symbol>) -> Regex {
+        symbols.sort_unstable();
+        symbols.dedup();
+        if symbols.is_empty() { Regex::Nothing } else { Regex::OneOf(symbols) }
+    }
+
+    /// One after the other, lightly simplified: `rr*` becomes `r+`, and the like.
+    pub fn concat(parts: Vec<Regex>) -> Regex {
+        if parts.contains(&Regex::Nothing) {
+            return Regex::Nothing;
+        }
+        let mut fused: Vec<Regex> = Vec::with_capacity(parts.len());
+        for part in parts.into_iter().filter(|part| *part != Regex::Empty) {
+            match fused.last().and_then(|last| fuse(last, &part)) {
+                Some(both) => *fused.last_mut().expect("it was fused") = both,
+                None => fused.push(part),
+            }
+        }
+        let mut flat = Vec::with_capacity(fused.len());
+        for part in fused {
+            match part {
+                Regex::Concat(inner) => flat.extend(inner),
+                other => flat.push(other),
+            }
+        }
+        one_or(flat, Regex::Empty, Regex::Concat)
+    }
+
+    /// Any of them, lightly simplified: sets of symbols are joined, `ε|r` becomes `r?`, `r|r*`
+    /// becomes `r*`, and the like.
+    pub fn union(parts: Vec<Regex>) -> Regex {
+        let mut alternatives = Alternatives::default();
+        parts.into_iter().for_each(|part| alternatives.add(part));
+        let mut parts: Vec<Regex> = alternatives.parts.into_iter().map(Times::into_regex).collect();
+        if !alternatives.symbols.is_empty() {
+            parts.insert(0, Regex::one_of(alternatives.symbols));
+        }
+        let union = one_or(parts, Regex::Nothing, Regex::Union);
+        if alternatives.empty { union.maybe() } else { union }
+    }
+
+    /// Any number of times.
+    pub fn star(self) -> Regex {
+        match self {
+            Regex::Nothing | Regex::Empty => Regex::Empty,
+            Regex::Star(body) | Regex::Plus(body) | Regex::Maybe(body) => Regex::Star(body),
+            body => Regex::Star(Box::new(body)),
+        }
+    }
+
+    /// At least once.
+    pub fn plus(self) -> Regex {
+        match self {
+            Regex::Nothing | Regex::Empty | Regex::Plus(_) => self,
+            body if body.accepts_empty() => body.star(),
+            body => Regex::Plus(Box::new(body)),
+        }
+    }
+
+    /// At most once.
+    pub fn maybe(self) -> Regex {
+        match self {
+            Regex::Nothing => Regex::Empty,
+            Regex::Plus(body) => Regex::Star(body),
+            body if body.accepts_empty() => body,
+            body => Regex::Maybe(Box::new(body)),
+        }
+    }
+
+    /// Whether ε is one of its words.
+    pub fn accepts_empty(&self) -> bool {
+        match self {
+            Regex::Nothing | Regex::OneOf(_) => false,
+            Regex::Empty | Regex::Star(_) | Regex::Maybe(_) => true,
+            Regex::Plus(body) => body.accepts_empty(),
+            Regex::Concat(parts) => parts.iter().all(Regex::accepts_empty),
+            Regex::Union(parts) => parts.iter().any(Regex::accepts_empty),
+        }
+    }
+}
+
+impl fmt::Display for RegexError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "column {}: {}; {}", self.column, self.cause, self.remedy)
+    }
+}
+
+impl Error for RegexError {}
+
+impl fmt::Display for TooLarge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the result needs more than {} {}", self.limit, self.what)
+    }
+}
+
+impl Error for TooLarge {}
+
+/// An expression as a body repeated: at least `least` times (0 or 1), once or any number.
+struct Times {
+    body: Regex,
+    least: u8,
+    many: bool,
+}
+
+impl Times {
+    fn of(regex: Regex) -> Times {
+        match regex {
+            Regex::Star(body) => Times { body: *body, least: 0, many: true },
+            Regex::Plus(body) => Times { body: *body, least: 1, many: true },
+            Regex::Maybe(body) => Times { body: *body, least: 0, many: false },
+            body => Times { body, least: 1, many: false },
+        }
+    }
+
+    fn into_regex(self) -> Regex {
+        match (self.least, self.many) {
+            (0, true) => self.body.star(),
+            (0, false) => self.body.maybe(),
+            (_, true) => self.body.plus(),
+            (_, false) => self.body,
+        }
+    }
+}
+
+/// The parts of a union, those with the same body joined: `r?|r+` is `r*`.
+#[derive(Default)]
+struct Alternatives {
+    empty: bool,
+    symbols: Vec<Symbol>,
+    parts: Vec<Times>,
+    places: HashMap<Regex, usize>,
+}
+
+impl Alternatives {
+    fn add(&mut self, part: Regex) {
+        match part {
+            Regex::Nothing => {}
+            Regex::Empty => self.empty = true,
+            Regex::OneOf(symbols) => self.symbols.extend(symbols),
+            Regex::Union(parts) => parts.into_iter().for_each(|part| self.add(part)),
+            Regex::Maybe(body) => {
+                self.empty = true;
+                self.add(*body);
+            }
+            repeated => self.join(Times::of(repeated)),
+        }
+    }
+
+    fn join(&mut self, part: Times) {
+        match self.places.get(&part.body) {
+            Some(&place) => {
+                let known = &mut self.parts[place];
+                known.least = known.least.min(part.least);
+                known.many |= part.many;
+            }
+            None => {
+                self.places.insert(part.body.clone(), self.parts.len());
+                self.parts.push(part);
+            }
+        }
+    }
+}
+
+/// `r*r`, `r?r*` and the like as one repetition of `r`.
+fn fuse(left: &Regex, right: &Regex) -> Option<Regex> {
+    let ((body, least, many), (other, more, again)) = (times(left), times(right));
+    let joined = body == other && (many || again) && least + more <= 1;
+    joined.then(|| Times { body: body.clone(), least: least + more, many: true }.into_regex())
+}
+
+fn times(regex: &Regex) -> (&Regex, u8, bool) {
+    match regex {
+        Regex::Star(body) => (body, 0, true),
+        Regex::Plus(body) => (body, 1, true),
+        Regex::Maybe(body) => (body, 0, false),
+        body => (body, 1, false),
+    }
+}
+
+fn one_or(mut parts: Vec<Regex>, none: Regex, many: fn(Vec<Regex>) -> Regex) -> Regex {
+    match parts.len() {
+        0 => none,
+        1 => parts.swap_remove(0),
+        _ => many(parts),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::{random, stream};
+    use crate::words::shortlex;
+
+    /// Whether a word belongs to an expression, straight from the definition.
+    fn matches(regex: &Regex, word: &[Symbol]) -> bool {
+        let splits = |from: usize| (from..=word.len()).map(|i| word.split_at(i));
+        match regex {
+            Regex::Nothing => false,
+            Regex::Empty => word.is_empty(),
+            Regex::OneOf(symbols) => word.len() == 1 && symbols.contains(&word[0]),
+            Regex::Union(parts) => parts.iter().any(|part| matches(part, word)),
+            Regex::Maybe(body) => word.is_empty() || matches(body, word),
+            Regex::Concat(parts) => match parts.split_first() {
+                None => word.is_empty(),
+                Some((first, rest)) => splits(0).any(|(head, tail)| {
+                    matches(first, head) && matches(&Regex::Concat(rest.to_vec()), tail)
+                }),
+            },
+            Regex::Star(body) => {
+                word.is_empty()
+                    || splits(1).any(|(head, tail)| matches(body, head) && matches(regex, tail))
+            }
+            Regex::Plus(body) => splits(0).any(|(head, tail)| {
+                matches(body, head) && matches(&Regex::Star(body.clone()), tail)
+            }),
+        }
+    }
+
+    /// A random expression without any simplification.
+    fn wild(bits: &mut impl FnMut() -> u64, depth: u32) -> Regex {
+        let kind = bits() % if depth == 0 { 4 } else { 10 };
+        match kind {
+            0 => Regex::Empty,
+            1 if bits().is_multiple_of(4) => Regex::Nothing,
+            1..=3 => Regex::one_of(vec![Symbol((bits() % 2) as u32)]),
+            4 | 5 => Regex::Concat((0..2).map(|_| wild(bits, depth - 1)).collect()),
+            6 | 7 => Regex::Union((0..2).map(|_| wild(bits, depth - 1)).collect()),
+            8 => Regex::Star(Box::new(wild(bits, depth - 1))),
+            _ if bits().is_multiple_of(2) => Regex::Plus(Box::new(wild(bits, depth - 1))),
+            _ => Regex::Maybe(Box::new(wild(bits, depth - 1))),
+        }
+    }
+
+    /// The same expression built by the simplifying constructors.
+    fn simplified(regex: &Regex) -> Regex {
+        match regex {
+            Regex::Concat(parts) => Regex::concat(parts.iter().map(simplified).collect()),
+            Regex::Union(parts) => Regex::union(parts.iter().map(simplified).collect()),
+            Regex::Star(body) => simplified(body).star(),
+            Regex::Plus(body) => simplified(body).plus(),
+            Regex::Maybe(body) => simplified(body).maybe(),
+            other => other.clone(),
+        }
+    }
+
+    #[test]
+    fn automata_and_simplified_forms_of_random_expressions_match_the_definition() {
+        let alphabet = Alphabet::of_chars("ab").unwrap();
+        let limits = Limits::default();
+        for seed in 0..3000 {
+            let regex = wild(&mut stream(seed), 4);
+            let simple = simplified(&regex);
+            let dfa = regex.to_dfa(&alphabet, &limits).unwrap();
+            assert_eq!(simple.to_dfa(&alphabet, &limits).unwrap(), dfa, "{regex:?} {simple:?}");
+            let text = simple.to_text(&alphabet);
+            assert_eq!(compile(&text, &alphabet, &limits).unwrap(), dfa, "{text}");
+            for word in shortlex(2, 4) {
+                assert_eq!(dfa.accepts(&word), matches(&regex, &word), "{regex:?} {word:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn expressions_of_random_automata_lead_back_to_them() {
+        let limits = Limits::default();
+        for seed in 0..300 {
+            let mut bits = stream(seed);
+            let alphabet = Alphabet::of_chars(&"0a*<"[..1 + seed as usize % 4]).unwrap();
+            let states = 1 + (bits() % 6) as u32;
+            let dfa = random(states, &alphabet, 0.4, &mut bits).minimize();
+            let regex = of_dfa(&dfa, &limits).unwrap();
+            assert_eq!(regex.to_dfa(&alphabet, &limits).unwrap(), dfa);
+            let text = regex.to_text(&alphabet);
+            assert_eq!(compile(&text, &alphabet, &limits).unwrap(), dfa, "{text}");
+        }
+    }
+
+    #[test]
+    fn repetitions_of_the_same_body_are_joined() {
+        let alphabet = Alphabet::of_chars("ab").unwrap();
+        let check = |text, simple: &str| {
+            let regex = parse(text, &alphabet, &Limits::default()).unwrap();
+            assert_eq!(regex.to_text(&alphabet), simple, "from {text}");
+        };
+        check("(ab)(ab)*", "(ab)+");
+        check("a*a", "a+");
+        check("a?a*", "a*");
+        check("aa", "aa");
+        check("a|b", ".");
+        check("(a+)?", "a*");
+        check("ab|(ab)*|ε", "(ab)*");
+        check("(ab)*|ab", "(ab)*");
+        check("(ab)+|(ab)?", "(ab)*");
+        check("ab|(ab)+|ab", "(ab)+");
+        check("a**?+?*", "a*");
+        check("(a?b?)+", "(a?b?)*");
+        check("∅a|b", "b");
+        check("∅*", "ε");
+        check("(a|ε)b", "a?b");
+    }
+}

@@ -1,0 +1,155 @@
+//! What labels say: symbols, outputs, and escapes around them.
+
+/// A label's characters, each with whether it was escaped and so has no meaning beyond itself.
+pub(super) struct Label {
+    chars: Vec<(char, bool)>,
+}
+
+impl Label {
+    /// Resolves escapes: `\n`, `\l` and `\r` break lines, `&#N;` is the character with that code, and
+    /// any other character behind a backslash is that character.
+    pub(super) fn decode(text: &str) -> Label {
+        let mut chars = Vec::new();
+        let mut rest = text.chars();
+        while let Some(c) = rest.next() {
+            let decoded = match c {
+                '&' => match entity(rest.as_str()) {
+                    Some((character, after)) => {
+                        rest = after.chars();
+                        (character, true)
+                    }
+                    None => ('&', false),
+                },
+                '\\' => match rest.next() {
+                    Some('n' | 'l' | 'r') => ('\n', false),
+                    Some(escaped) => (escaped, true),
+                    None => ('\\', true),
+                },
+                c => (c, false),
+            };
+            chars.push(decoded);
+        }
+        Label { chars }
+    }
+
+    /// The symbols it joins; none where it is blank.
+    pub(super) fn symbols(&self) -> Vec<String> {
+        let parts: Vec<String> = self.parts().into_iter().map(spell).collect();
+        let whole = spell(&self.chars);
+        match parts.iter().any(String::is_empty) {
+            true if whole.is_empty() => Vec::new(),
+            true => vec![whole],
+            false => parts,
+        }
+    }
+
+    /// The output of a Moore state: what stands behind the first bar.
+    pub(super) fn output(&self) -> Option<String> {
+        let chars = match self.chars.as_slice() {
+            [('{', false), inner @ .., ('}', false)] => inner,
+            all => all,
+        };
+        let bar = chars.iter().position(|&c| c == ('|', false))?;
+        Some(spell(&chars[bar + 1..]))
+    }
+
+    /// Whether a slash separates an input from an output.
+    pub(super) fn has_slash(&self) -> bool {
+        self.chars.contains(&('/', false))
+    }
+
+    fn parts(&self) -> Vec<&[(char, bool)]> {
+        let chars = trim(&self.chars);
+        let (mut parts, mut depth, mut first) = (Vec::new(), 0usize, 0);
+        for (at, &(c, escaped)) in chars.iter().enumerate() {
+            match c {
+                _ if escaped => {}
+                // A bracket right before a comma is a symbol of its own, not the start of a tuple.
+                '(' | '[' | '{' if chars.get(at + 1) != Some(&(',', false)) => depth += 1,
+                ')' | ']' | '}' => depth = depth.saturating_sub(1),
+                ',' | '\n' if depth == 0 => {
+                    parts.push(&chars[first..at]);
+                    first = at + 1;
+                }
+                _ => {}
+            }
+        }
+        parts.push(&chars[first..]);
+        parts
+    }
+}
+
+/// Escapes a symbol, an output or a name so that it is read back as it was.
+pub(super) fn escape(text: &str) -> String {
+    let chars: Vec<char> = text.chars().collect();
+    let mut escaped = String::new();
+    for (at, &c) in chars.iter().enumerate() {
+        let edge = at == 0 || at + 1 == chars.len();
+        let code = (c == '&' && chars.get(at + 1) == Some(&'#'))
+            || (c == ' ' && edge)
+            || (c != ' ' && c.is_whitespace())
+            || c.is_control();
+        match c {
+            c if code => escaped.push_str(&format!("&#{};", u32::from(c))),
+            '"' | '\\' | ',' | '/' | '|' | '{' | '}' | '<' | '>' => escaped.extend(['\\', c]),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+fn spell(chars: &[(char, bool)]) -> String {
+    trim(chars).iter().map(|&(c, _)| c).collect()
+}
+
+/// The characters without blanks around them; escaped blanks stay.
+fn trim(chars: &[(char, bool)]) -> &[(char, bool)] {
+    let blank = |&(c, escaped): &(char, bool)| c.is_whitespace() && !escaped;
+    let first = chars.iter().position(|c| !blank(c)).unwrap_or(chars.len());
+    let end = chars.iter().rposition(|c| !blank(c)).map_or(first, |last| last + 1);
+    &chars[first..end]
+}
+
+/// The character of `#N;` and what follows.
+fn entity(text: &str) -> Option<(char, &str)> {
+    // No code is longer; a search to the end at every `&#` would take quadratic time.
+    const LONGEST: usize = 8;
+    let text = text.strip_prefix('#')?;
+    let end = text.bytes().take(LONGEST).position(|byte| byte == b';')?;
+    Some((char::from_u32(text[..end].parse().ok()?)?, &text[end + 1..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn joined_labels_are_several_symbols() {
+        let check = |text: &str, symbols: &[&str]| {
+            assert_eq!(Label::decode(text).symbols(), symbols, "{text}");
+        };
+        check("0", &["0"]);
+        check("0, 1", &["0", "1"]);
+        check("0,1,two words", &["0", "1", "two words"]);
+        check("0\\n1\\l", &["0", "1"]);
+        check("0\\n1", &["0", "1"]);
+        check("(1, 2)", &["(1, 2)"]);
+        check("f(1, 2), g", &["f(1, 2)", "g"]);
+        check("(, )", &["(", ")"]);
+        check("), (", &[")", "("]);
+        check(",", &[","]);
+        check("a\\,b", &["a,b"]);
+        check(" ", &[]);
+        check("&#32;", &[" "]);
+        check("a & b &# &#x; &#99999999;", &["a & b &# &#x; &#99999999;"]);
+    }
+
+    #[test]
+    fn outputs_stand_behind_the_first_bar() {
+        assert_eq!(Label::decode("s0|yes").output().as_deref(), Some("yes"));
+        assert_eq!(Label::decode("{s0|a b}").output().as_deref(), Some("a b"));
+        assert_eq!(Label::decode("s0|a\\|b").output().as_deref(), Some("a|b"));
+        assert_eq!(Label::decode("s0|").output().as_deref(), Some(""));
+        assert_eq!(Label::decode("s0").output(), None);
+    }
+}

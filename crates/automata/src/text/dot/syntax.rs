@@ -1,0 +1,329 @@
+//! DOT's grammar, one statement at a time, without subgraphs.
+
+use crate::text::{TextError, error};
+
+/// The attributes of a statement that concern automata; escapes in values are left as they are.
+#[derive(Default)]
+pub(super) struct Attributes {
+    pub(super) label: Option<String>,
+    pub(super) shape: Option<String>,
+    pub(super) style: Option<String>,
+}
+
+pub(super) enum Statement {
+    /// What nodes first named from here on look like.
+    Defaults(Attributes),
+    Node(String, Attributes),
+    /// Nodes in a chain, at least two.
+    Edges(Vec<String>, Attributes),
+}
+
+pub(super) struct Statements<'a> {
+    lexer: Lexer<'a>,
+    next: Option<(usize, Token)>,
+    line: usize,
+}
+
+/// A statement is held in memory as a whole, so that it must not be as long as the text.
+const LONGEST_CHAIN: usize = 10_000;
+
+impl Attributes {
+    /// The last value of a name counts.
+    fn set(&mut self, name: &str, value: String) {
+        match name {
+            "label" => self.label = Some(value),
+            "shape" => self.shape = Some(value),
+            "style" => self.style = Some(value),
+            _ => {}
+        }
+    }
+}
+
+impl<'a> Statements<'a> {
+    /// Reads up to the opening brace.
+    pub(super) fn new(text: &'a str) -> Result<Statements<'a>, TextError> {
+        let mut this = Statements { lexer: Lexer { text, line: 1 }, next: None, line: 1 };
+        this.advance()?;
+        this.take_word("strict")?;
+        if !this.take_word("digraph")? {
+            let remedy = "begin with `digraph name {`";
+            return Err(error(this.line, "this is no directed graph in DOT", remedy));
+        }
+        if !this.is(&Token::Sign('{')) {
+            this.identifier()?;
+        }
+        this.expect('{')?;
+        Ok(this)
+    }
+
+    /// The next statement that concerns automata and its line.
+    pub(super) fn next(&mut self) -> Result<Option<(usize, Statement)>, TextError> {
+        loop {
+            while self.take(';')? {}
+            if self.take('}')? {
+                return self.end();
+            }
+            let line = self.line();
+            if let Some(statement) = self.statement()? {
+                return Ok(Some((line, statement)));
+            }
+        }
+    }
+
+    fn end(&mut self) -> Result<Option<(usize, Statement)>, TextError> {
+        match self.next {
+            None => Ok(None),
+            Some(_) => {
+                let remedy = "keep one graph in a text";
+                Err(error(self.line(), "something follows the end of the graph", remedy))
+            }
+        }
+    }
+
+    fn statement(&mut self) -> Result<Option<Statement>, TextError> {
+        for word in ["graph", "edge"] {
+            if self.take_word(word)? {
+                self.attributes()?;
+                return Ok(None);
+            }
+        }
+        if self.take_word("node")? {
+            return Ok(Some(Statement::Defaults(self.attributes()?)));
+        }
+        if self.is_word("subgraph") || self.is(&Token::Sign('{')) {
+            let remedy = "move its statements into the graph itself";
+            return Err(error(self.line(), "subgraphs are not read", remedy));
+        }
+        let mut names = vec![self.identifier()?];
+        if self.take('=')? {
+            self.identifier()?;
+            return Ok(None);
+        }
+        self.skip_port()?;
+        while self.is(&Token::Arrow) {
+            self.advance()?;
+            names.push(self.identifier()?);
+            if names.len() > LONGEST_CHAIN {
+                let cause = format!("a chain of more than {LONGEST_CHAIN} edges");
+                return Err(error(self.line(), cause, "write one statement per edge"));
+            }
+            self.skip_port()?;
+        }
+        let attributes = self.attributes()?;
+        Ok(Some(match names.len() {
+            1 => Statement::Node(names.swap_remove(0), attributes),
+            _ => Statement::Edges(names, attributes),
+        }))
+    }
+
+    fn skip_port(&mut self) -> Result<(), TextError> {
+        while self.take(':')? {
+            self.identifier()?;
+        }
+        Ok(())
+    }
+
+    fn attributes(&mut self) -> Result<Attributes, TextError> {
+        let mut attributes = Attributes::default();
+        while self.take('[')? {
+            while !self.take(']')? {
+                let name = self.identifier()?;
+                let value = match self.take('=')? {
+                    true => self.identifier()?,
+                    false => "true".to_string(),
+                };
+                attributes.set(&name, value);
+                if !self.take(',')? {
+                    self.take(';')?;
+                }
+            }
+        }
+        Ok(attributes)
+    }
+
+    fn identifier(&mut self) -> Result<String, TextError> {
+        match self.next.take() {
+            Some((_, Token::Word(text) | Token::Quoted(text))) => {
+                self.advance()?;
+                Ok(text)
+            }
+            other => Err(unexpected(self.line, other, "a name")),
+        }
+    }
+
+    fn expect(&mut self, sign: char) -> Result<(), TextError> {
+        match self.take(sign)? {
+            true => Ok(()),
+            false => Err(unexpected(self.line, self.next.take(), &format!("`{sign}`"))),
+        }
+    }
+
+    fn take(&mut self, sign: char) -> Result<bool, TextError> {
+        let found = self.is(&Token::Sign(sign));
+        if found {
+            self.advance()?;
+        }
+        Ok(found)
+    }
+
+    fn take_word(&mut self, word: &str) -> Result<bool, TextError> {
+        let found = self.is_word(word);
+        if found {
+            self.advance()?;
+        }
+        Ok(found)
+    }
+
+    fn is(&self, token: &Token) -> bool {
+        self.next.as_ref().is_some_and(|(_, next)| next == token)
+    }
+
+    fn is_word(&self, word: &str) -> bool {
+        matches!(&self.next, Some((_, Token::Word(next))) if next.eq_ignore_ascii_case(word))
+    }
+
+    fn line(&self) -> usize {
+        self.next.as_ref().map_or(self.line, |(line, _)| *line)
+    }
+
+    fn advance(&mut self) -> Result<(), TextError> {
+        self.next = self.lexer.token()?;
+        self.line = self.next.as_ref().map_or(self.lexer.line, |(line, _)| *line);
+        Ok(())
+    }
+}
+
+fn unexpected(line: usize, token: Option<(usize, Token)>, wanted: &str) -> TextError {
+    match token {
+        None => error(line, "the text ends within the graph", "close it with `}`"),
+        Some((line, token)) => {
+            let found = match token {
+                Token::Word(text) | Token::Quoted(text) => {
+                    format!("{:?}", text.chars().take(40).collect::<String>())
+                }
+                Token::Arrow => "`->`".to_string(),
+                Token::Sign(sign) => format!("`{sign}`"),
+            };
+            error(
+                line,
+                format!("{found} stands where {wanted} is expected"),
+                "see the DOT language",
+            )
+        }
+    }
+}
+
+#[derive(Debug, PartialEq)]
+enum Token {
+    /// Bare text, which may be a keyword.
+    Word(String),
+    /// Text in quotes or angle brackets, which is none. Escapes are kept.
+    Quoted(String),
+    Arrow,
+    Sign(char),
+}
+
+struct Lexer<'a> {
+    text: &'a str,
+    line: usize,
+}
+
+impl Lexer<'_> {
+    fn token(&mut self) -> Result<Option<(usize, Token)>, TextError> {
+        self.skip_blanks()?;
+        let line = self.line;
+        let Some(c) = self.text.chars().next() else { return Ok(None) };
+        let token = match c {
+            '"' => Token::Quoted(self.quoted()?),
+            '<' => Token::Quoted(self.bracketed()?),
+            '{' | '}' | '[' | ']' | '=' | ';' | ',' | ':' => {
+                self.eat(1);
+                Token::Sign(c)
+            }
+            '-' if self.text.starts_with("->") => {
+                self.eat(2);
+                Token::Arrow
+            }
+            '-' if self.text.starts_with("--") => {
+                let remedy = "write `->`: transitions have a direction";
+                return Err(error(line, "an edge has no direction (`--`)", remedy));
+            }
+            c if is_word(c) || c == '-' || c == '.' => Token::Word(self.word(c.len_utf8())),
+            c => {
+                return Err(error(
+                    line,
+                    format!("{c:?} is not part of DOT"),
+                    "put names in quotes",
+                ));
+            }
+        };
+        Ok(Some((line, token)))
+    }
+
+    /// A name or number; `first` is the length of its first character.
+    fn word(&mut self, first: usize) -> String {
+        let more = self.text[first..].find(|c| !is_word(c) && c != '.');
+        let word = self.text[..more.map_or(self.text.len(), |more| first + more)].to_string();
+        self.eat(word.len());
+        word
+    }
+
+    fn eat(&mut self, bytes: usize) {
+        let (eaten, rest) = self.text.split_at(bytes);
+        self.line += eaten.matches('\n').count();
+        self.text = rest;
+    }
+
+    fn skip_blanks(&mut self) -> Result<(), TextError> {
+        loop {
+            let text = self.text.trim_start();
+            self.eat(self.text.len() - text.len());
+            if text.starts_with("//") || text.starts_with('#') {
+                self.eat(text.find('\n').unwrap_or(text.len()));
+            } else if text.starts_with("/*") {
+                let end = text
+                    .find("*/")
+                    .ok_or_else(|| error(self.line, "this comment is never closed", "add `*/`"))?;
+                self.eat(end + 2);
+            } else {
+                return Ok(());
+            }
+        }
+    }
+
+    fn quoted(&mut self) -> Result<String, TextError> {
+        let mut escaped = false;
+        let end = self.text[1..].find(|c| {
+            let closes = c == '"' && !escaped;
+            escaped = c == '\\' && !escaped;
+            closes
+        });
+        self.delimited(end, "this quote is never closed", "add `\"`")
+    }
+
+    fn bracketed(&mut self) -> Result<String, TextError> {
+        let mut depth = 1;
+        let end = self.text[1..].find(|c| {
+            depth += i64::from(c == '<') - i64::from(c == '>');
+            depth == 0
+        });
+        self.delimited(end, "this `<` is never closed", "add `>`")
+    }
+
+    /// The text between two delimiters of one byte, of which the second is `end` behind the first.
+    fn delimited(
+        &mut self,
+        end: Option<usize>,
+        cause: &str,
+        remedy: &str,
+    ) -> Result<String, TextError> {
+        let end = end.ok_or_else(|| error(self.line, cause, remedy))?;
+        let inner = self.text[1..1 + end].to_string();
+        self.eat(end + 2);
+        Ok(inner)
+    }
+}
+
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}

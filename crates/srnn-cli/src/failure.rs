@@ -1,0 +1,40 @@
+//! How a verb ends.
+
+/// A verb that ran to its end: was the answer yes?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// Exit code 0.
+    Yes,
+    /// Exit code 1: not equal, below `--fail-under`, not certified.
+    No,
+}
+
+/// A verb that could not run to its end.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// What is wrong, and where.
+    pub message: String,
+    /// What to do about it; empty where the message says it.
+    pub remedy: String,
+    /// 2 for errors, 130 when interrupted.
+    pub code: u8,
+}
+
+impl Failure {
+    /// An error with its remedy.
+    pub fn new(message: impl ToString, remedy: impl ToString) -> Failure {
+        Failure { message: message.to_string(), remedy: remedy.to_string(), code: 2 }
+    }
+
+    /// Ctrl-C: what was saved, and how to go on.
+    pub fn interrupted(message: impl ToString, remedy: impl ToString) -> Failure {
+        Failure { code: 130, ..Failure::new(message, remedy) }
+    }
+}
+
+/// Errors of the library say file, cause and remedy themselves.
+impl<E: std::error::Error> From<E> for Failure {
+    fn from(error: E) -> Failure {
+        Failure::new(error, "")
+    }
+}

@@ -1,0 +1,96 @@
+//! Theorem 3.1: a memory-less network that samples its next centroid (Eq. 5) is a probabilistic
+//! automaton, written out here as one stochastic matrix per symbol.
+
+use super::machine::centroid_counts;
+use super::{Memoryless, Place, Refusal};
+use crate::engine::Mode;
+use crate::engine::reference::{Network, State};
+use srnn_automata::Symbol;
+
+/// A probabilistic automaton; n states.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ProbabilisticAutomaton {
+    /// All tuples of centroids in lexicographic order; without a start token, the initial state
+    /// outside them comes last.
+    pub states: Vec<Place>,
+    /// Where a run begins `[n]`: α after the start token, or surely outside.
+    pub initial: Vec<f64>,
+    /// P_x `[n,n]` for every symbol x, row by row: row i holds the probabilities of the states
+    /// that follow i when x is read.
+    pub transitions: Vec<Vec<f64>>,
+    /// The class given to words that end in each state `[n]`, as in counting.
+    pub outputs: Vec<u32>,
+}
+
+/// The automaton of a network that samples, with all temperatures multiplied by `tau`. Refuses
+/// more than `cap` states.
+pub fn probabilistic_automaton(
+    machine: &Memoryless,
+    tau: f64,
+    cap: usize,
+) -> Result<ProbabilisticAutomaton, Refusal> {
+    let network = machine.network();
+    let mode = Mode { tau, ..Mode::default() };
+    let states = states(machine, cap)?;
+    let points: Vec<State> = states.iter().map(|place| machine.at(place)).collect();
+    let row = |state: &State, token| successors(&network, state, token, mode, states.len());
+    let initial = match machine.arch().input.start() {
+        Some(token) => row(&network.initial(), token),
+        None => (1..=states.len()).map(|i| f64::from(i == states.len())).collect(),
+    };
+    let matrix = |x: Symbol| points.iter().flat_map(|state| row(state, x.0)).collect();
+    let transitions = machine.alphabet().symbols().map(matrix).collect();
+    let outputs = states.iter().map(|place| machine.decide_at(place)).collect::<Result<_, _>>()?;
+    Ok(ProbabilisticAutomaton { states, initial, transitions, outputs })
+}
+
+impl ProbabilisticAutomaton {
+    /// The probability of each state after a word `[n]`: `initial · P_{x1} · P_{x2} · …`.
+    pub fn distribution(&self, word: &[Symbol]) -> Vec<f64> {
+        word.iter().fold(self.initial.clone(), |p, x| {
+            let n = p.len();
+            let mut next = vec![0.0; n];
+            for (p, row) in p.iter().zip(self.transitions[x.index()].chunks_exact(n)) {
+                next.iter_mut().zip(row).for_each(|(next, q)| *next += p * q);
+            }
+            next
+        })
+    }
+
+    /// The probability that the sampling network gives a word that class.
+    pub fn probability(&self, word: &[Symbol], class: u32) -> f64 {
+        let ends = self.distribution(word).into_iter().zip(&self.outputs);
+        ends.filter(|&(_, &output)| output == class).map(|(p, _)| p).sum()
+    }
+}
+
+fn states(machine: &Memoryless, cap: usize) -> Result<Vec<Place>, Refusal> {
+    let k = centroid_counts(machine.arch())?;
+    let size = k.iter().fold(1usize, |n, &k| n.saturating_mul(k));
+    if size > cap {
+        return Err(Refusal::TooManyTuples { tuples: size, cap });
+    }
+    let mut tuples = vec![vec![]];
+    for &k in &k {
+        let longer = |tuple: &Vec<u32>, i| [tuple.as_slice(), &[i]].concat();
+        tuples = tuples.iter().flat_map(|t| (0..k as u32).map(move |i| longer(t, i))).collect();
+    }
+    let outside = machine.arch().input.start().is_none().then_some(Place::Outside);
+    Ok(tuples.into_iter().map(Place::At).chain(outside).collect())
+}
+
+/// One row of P_x: each layer samples from its α, given what the layer below it has sampled. The
+/// tuples come in lexicographic order; the state outside, if there is one, is never returned to.
+fn successors(network: &Network<'_>, state: &State, token: u32, mode: Mode, n: usize) -> Vec<f64> {
+    let mut reached = vec![(1.0, network.embedding(token))];
+    for (l, h) in state.h.iter().enumerate() {
+        let branch = |&(p, x): &(f64, _)| {
+            let alpha = network.probabilities(l, x, h, mode).into_iter().enumerate();
+            alpha.map(move |(j, a)| (p * a, network.centroid(l, j as u32)))
+        };
+        reached = reached.iter().flat_map(branch).collect();
+    }
+    let mut row: Vec<f64> = reached.into_iter().map(|(p, _)| p).collect();
+    row.resize(n, 0.0);
+    row
+}

@@ -1,0 +1,98 @@
+//! A trained network, from data to the true automaton.
+
+use super::testing::*;
+use super::*;
+use crate::engine::reference::Reference;
+use crate::engine::{Batch, Engine, Inputs, Regime, Targets};
+use crate::key::Key;
+use crate::model::{Init, Model, ReadFrom};
+use srnn_automata::{Symbol, Word, shortlex};
+
+/// Random words of at most `longest` symbols with their class.
+fn batch(truth: &Moore<u32>, end: Option<u32>, longest: usize, key: Key) -> Batch {
+    let mut draw = key.stream();
+    let (mut offsets, mut ids, mut classes) = (vec![0], vec![], vec![]);
+    for _ in 0..32 {
+        let length = draw.below(longest + 1);
+        let word: Word = (0..length).map(|_| Symbol(draw.below(2) as u32)).collect();
+        ids.push(2);
+        ids.extend(word.iter().map(|symbol| symbol.0));
+        ids.extend(end);
+        offsets.push(ids.len());
+        classes.push(*truth.output_of(&word));
+    }
+    let (input, targets) = (Inputs::Tokens(ids), Targets::Rows(classes));
+    Batch { offsets, input, targets, class_weights: vec![] }
+}
+
+/// The ramp of λ with the commitment loss, then the entropy phase.
+fn train(model: &Model<f64>, truth: &Moore<u32>, updates: usize, key: Key) -> Reference {
+    let mut engine = engine(model);
+    for i in 0..updates {
+        let progress = i as f64 / updates as f64;
+        let lambda = ((progress - 0.3) / 0.3).clamp(0.0, 1.0);
+        let entropy = if progress > 0.75 { 0.1 } else { 0.0 };
+        let commitment = 0.3 * lambda;
+        let regime = Regime { lambda, commitment, entropy, tau: 1.0, learning_rate: 0.01 };
+        let longest = 1 + (progress * 20.0).min(7.0) as usize;
+        engine.step(
+            &batch(truth, model.arch.input.end(), longest, key.child("batch", i as u64)),
+            &regime,
+        );
+    }
+    engine
+}
+
+fn extraction(
+    truth: &Moore<u32>,
+    end: bool,
+    updates: usize,
+    seed: u64,
+) -> (Model<f64>, Extraction) {
+    let mut shape = arch(vec![gru(8, 5, 1.0)], true, end, ReadFrom::H);
+    shape.classes = 1 + *truth.outputs().iter().max().unwrap() as usize;
+    let fresh = Model::new(shape, &Init::default(), Key::new(seed)).unwrap().to_f64();
+    let mut engine = train(&fresh, truth, updates, Key::new(seed));
+    let data: Vec<Word> = shortlex(2, 6).collect();
+    let question = Question { alphabet: &bits(), data: &data, truth: Some(truth) };
+    let config = Config { words: 10_000, ..Config::default() };
+    let found = extract(&mut engine, &question, &config).unwrap();
+    (engine.model(), found)
+}
+
+fn check_learned(truth: &Moore<u32>, end: bool, updates: usize, seed: u64) -> Extraction {
+    let (model, found) = extraction(truth, end, updates, seed);
+    let judged = found.cover_judged.as_ref().expect("a cover that closed");
+    assert!(judged.on_words.is_total(), "{:?}", judged.on_words);
+    assert!(judged.on_data.is_total(), "{:?}", judged.on_data);
+    assert_eq!(judged.extracted.minimal, Ok(truth.minimize()));
+    // Theorem 3.2, for a network that has learned something.
+    let alphabet = bits();
+    let machine = Memoryless::new(&model, &alphabet).unwrap();
+    assert_eq!(first_divergence(&machine, 1e-6, 8), None);
+    found
+}
+
+#[test]
+fn a_network_trained_on_parity_gives_the_minimal_automaton() {
+    check_learned(&parity(), false, 600, 1);
+}
+
+#[test]
+fn a_network_trained_on_three_classes_with_an_end_token_gives_the_minimal_automaton() {
+    check_learned(&modulo_3(), true, 1000, 1);
+}
+
+#[test]
+fn trained_networks_keep_states_in_the_mixture_where_counting_does_not_see_them() {
+    let truth = no_three_zeros();
+    let wrong = (1..=3).filter(|&seed| {
+        let found = check_learned(&truth, false, 1000, seed);
+        let counted = found.counted_soft.unwrap().judged;
+        let difference = counted.truth.unwrap().shortest_difference;
+        // The network is right, so whatever differs from the truth differs from the network.
+        assert_eq!(counted.on_words.difference, difference);
+        difference.is_some()
+    });
+    assert!(wrong.count() > 0, "counting was right for every seed");
+}

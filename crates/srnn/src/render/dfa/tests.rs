@@ -1,0 +1,79 @@
+use super::*;
+use srnn_automata::{Alphabet, Limits, State, regex};
+
+fn compile(text: &str) -> Dfa {
+    let bits = Alphabet::of_chars("01").unwrap();
+    regex::compile(text, &bits, &Limits::default()).unwrap()
+}
+
+#[test]
+fn symbols_that_lead_the_same_way_share_an_edge() {
+    let picture = DfaPicture::from(&compile("0.*"));
+    assert!(picture.edges.contains(&(1, 1, "0, 1".to_string())));
+    assert_eq!(picture.edges.len(), 4);
+    assert_eq!(list(&["a", "b", "c", "d", "f", "open", "x", "y", "z"]), "a–d, f, open, x, y, z");
+}
+
+#[test]
+fn a_picture_shows_every_state_once_and_accepting_ones_with_two_rings() {
+    let dfa = compile("(0|10*1)*1?0");
+    let drawn = svg(&DfaPicture::from(&dfa)).unwrap();
+    let accepting = dfa.outputs().iter().filter(|&&o| o).count();
+    assert_eq!(drawn.matches("<circle").count(), dfa.state_count() + accepting);
+}
+
+#[test]
+fn the_same_automaton_gives_the_same_picture_however_many_were_drawn_before() {
+    let mut bits = 1u64;
+    let mut next = || {
+        bits = bits.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        bits
+    };
+    let alphabet = Alphabet::of_chars("abc").unwrap();
+    let picture = DfaPicture::from(&srnn_automata::random(20, &alphabet, 0.3, &mut next));
+    let first = svg(&picture).unwrap();
+    assert!((0..20).all(|_| svg(&picture).unwrap() == first));
+}
+
+#[test]
+fn names_are_data_and_never_markup() {
+    let names = ["</svg>", "<script>alert(1)</script>", "\u{1}&\"'"].map(String::from).to_vec();
+    let alphabet = Alphabet::new(names).unwrap();
+    let moore = Moore::from_fn(alphabet, 2, |_| "<b>&class", |_, a| State(a.0 % 2)).unwrap();
+    let mut picture = DfaPicture::of_moore(&moore);
+    picture.title = "<title> & \"more\"".to_string();
+    let drawn = svg(&picture).unwrap();
+    assert_eq!(drawn.matches("</svg>").count(), 1);
+    assert!(!drawn.contains("<script") && !drawn.contains("<b>") && !drawn.contains('\u{1}'));
+    assert!(drawn.contains("&lt;title&gt; &amp; &quot;more&quot;"));
+}
+
+#[test]
+fn everything_drawn_lies_within_the_view() {
+    for text in ["1*", "(10)*", ".*1...", "(0|1(01*0)*1)*", "∅"] {
+        let drawn = svg(&DfaPicture::from(&compile(text))).unwrap();
+        let number = |text: &str| text.parse::<f64>().unwrap();
+        let attribute = |tag: &str, name: &str| {
+            let after = tag.split(&format!(" {name}=\"")).nth(1).unwrap();
+            after.split('"').next().unwrap().to_string()
+        };
+        let view: Vec<f64> = attribute(&drawn, "viewBox").split(' ').map(number).collect();
+        for circle in drawn.split("<circle").skip(1) {
+            let part = |name| number(&attribute(circle, name));
+            let (x, y, r) = (part("cx"), part("cy"), part("r"));
+            assert!(x - r >= view[0] && x + r <= view[0] + view[2], "{text}: {circle}");
+            assert!(y - r >= view[1] && y + r <= view[1] + view[3], "{text}: {circle}");
+        }
+        assert!(!drawn.contains("NaN") && !drawn.contains("inf"));
+    }
+}
+
+#[test]
+fn what_cannot_be_read_or_does_not_fit_together_is_refused() {
+    let large = Dfa::from_fn(Alphabet::of_chars("a").unwrap(), 201, |_| true, |s, _| s).unwrap();
+    let error = svg(&DfaPicture::from(&large)).unwrap_err().to_string();
+    assert!(error.contains("201 states") && error.contains("limit 200"), "{error}");
+    let mut broken = DfaPicture::from(&compile("1*"));
+    broken.edges.push((0, 7, "x".to_string()));
+    assert_eq!(svg(&broken), Err(NoPicture::NoSuchState { state: 7, states: 2 }));
+}

@@ -1,0 +1,25 @@
+//! The fast engine joins the suite.
+
+use crate::agreement::{engine_agrees_with_reference, engines_agree_to_the_bit};
+use srnn::engine::cpu::{Cpu, Level};
+use srnn::model::Model;
+use srnn::train::Optimiser;
+
+fn with(threads: usize) -> impl Fn(&Model<f32>, Optimiser) -> Cpu {
+    move |model, optimiser| Cpu::new(model, optimiser, threads)
+}
+
+#[test]
+fn the_cpu_engine_agrees_with_the_reference_on_every_instruction_set() {
+    for level in Level::available() {
+        println!("{level:?}");
+        engine_agrees_with_reference(|model, optimiser| Cpu::at_level(model, optimiser, 1, level));
+    }
+}
+
+#[test]
+fn the_cpu_engine_gives_the_same_bits_for_one_to_four_threads() {
+    for threads in [2, 3, 4] {
+        engines_agree_to_the_bit(with(1), with(threads));
+    }
+}
