@@ -36,9 +36,9 @@ pub struct Record {
     pub loss: f64,
     /// Mean cross-entropy of these.
     pub task: f64,
-    /// Mean (u − αS)² of these.
+    /// Mean (u − αS)² of these; 0 where its weight is 0.
     pub commitment: f64,
-    /// Mean H(α) of these, in nats.
+    /// Mean H(α) of these, in nats; 0 where its weight is 0.
     pub entropy: f64,
     /// Mean norm of their gradients before clipping.
     pub gradient_norm: f64,

@@ -4,6 +4,7 @@ use super::super::observer::Silent;
 use super::super::schedule::Schedule;
 use super::super::testing::{arch, engine, short_words, small_split, words};
 use super::*;
+use crate::engine::cpu::Cpu;
 use crate::engine::reference::Reference;
 use crate::engine::{Batch, Fields, Gradients, Regime, Step, Trace};
 use crate::key::Key;
@@ -140,6 +141,25 @@ fn a_run_broken_many_times_goes_on_to_the_same_bits() {
     let run = train_or_resume(&mut again, &job, &mut shelf, &mut Silent).unwrap();
     assert_eq!(run, expected, "a finished run is found finished");
     assert_eq!(again.model(), whole.model());
+}
+
+#[test]
+fn the_fast_engine_goes_on_to_the_same_bits_with_another_number_of_threads() {
+    let (split, config) = (small_split(), config(Sampling::Epochs));
+    let job = Job { split: &split, config: &config, key: Key::new(2) };
+    let model = Model::new(arch(UNITS, K), &Init::default(), Key::new(2)).unwrap();
+    let cpu = |threads| Cpu::new(&model, config.optimiser, threads);
+    let mut whole = cpu(1);
+    let expected = train(&mut whole, &job, &mut Nowhere, &mut Silent).unwrap();
+    for (stop, threads) in [(3, 1), (14, 2), (34, 3)] {
+        let root = tempfile::tempdir().unwrap();
+        let mut folder = Folder::new(root.path());
+        train(&mut cpu(threads), &job, &mut folder, &mut interrupt_at(stop)).unwrap();
+        let mut second = cpu(4);
+        let run = train_or_resume(&mut second, &job, &mut folder, &mut Silent).unwrap();
+        assert_eq!(run, expected, "stopped at {stop}");
+        assert_eq!(second.snapshot(), whole.snapshot(), "stopped at {stop}");
+    }
 }
 
 #[test]
