@@ -5,7 +5,7 @@
 
 use super::kernels::{Dots, Outer, ROWS, accumulate, rows};
 use super::prepare::{Panels, Prepared};
-use super::simd::{sigmoid, tanh, vectors, vectors_mut};
+use super::simd::{sigmoid, sigmoid_tanh, sigmoids_tanh, tanh, vectors, vectors_mut};
 use crate::model::Gate;
 use pulp::Simd;
 
@@ -112,6 +112,24 @@ fn gate<S: Simd>(simd: S, kind: Gate, x: S::f32s) -> S::f32s {
             let y = simd.mul_add_e_f32s(simd.splat_f32s(0.2), x, half);
             simd.max_f32s(zero, simd.min_f32s(simd.splat_f32s(1.0), y))
         }
+    }
+}
+
+/// A gate and a tanh.
+#[inline(always)]
+fn gate_tanh<S: Simd>(simd: S, kind: Gate, x: S::f32s, y: S::f32s) -> (S::f32s, S::f32s) {
+    match kind {
+        Gate::Sigmoid => sigmoid_tanh(simd, x, y),
+        Gate::HardSigmoid => (gate(simd, kind, x), tanh(simd, y)),
+    }
+}
+
+/// Two gates and a tanh.
+#[inline(always)]
+fn gates_tanh<S: Simd>(simd: S, kind: Gate, x: S::f32s, y: S::f32s, z: S::f32s) -> [S::f32s; 3] {
+    match kind {
+        Gate::Sigmoid => sigmoids_tanh(simd, x, y, z),
+        Gate::HardSigmoid => [gate(simd, kind, x), gate(simd, kind, y), tanh(simd, z)],
     }
 }
 
@@ -223,12 +241,12 @@ impl Lstm {
             for (r, a) in a.into_iter().enumerate() {
                 let at = (first + r) * q_count + q;
                 let c_prev = c_prev[at];
-                let i = gate(simd, p.gate, simd.mul_add_e_f32s(peephole[0], c_prev, a[0]));
-                let f = gate(simd, p.gate, simd.mul_add_e_f32s(peephole[1], c_prev, a[1]));
-                let g = tanh(simd, a[2]);
+                let a_i = simd.mul_add_e_f32s(peephole[0], c_prev, a[0]);
+                let a_f = simd.mul_add_e_f32s(peephole[1], c_prev, a[1]);
+                let [i, f, g] = gates_tanh(simd, p.gate, a_i, a_f, a[2]);
                 let c = simd.mul_add_e_f32s(f, c_prev, simd.mul_f32s(i, g));
-                let o = gate(simd, p.gate, simd.mul_add_e_f32s(peephole[2], c, a[3]));
-                let tanh_c = tanh(simd, c);
+                let a_o = simd.mul_add_e_f32s(peephole[2], c, a[3]);
+                let (o, tanh_c) = gate_tanh(simd, p.gate, a_o, c);
                 vectors_mut::<S>(io.c)[at] = c;
                 vectors_mut::<S>(io.u)[at] = simd.mul_f32s(o, tanh_c);
                 let gates = &mut vectors_mut::<S>(io.gates)[at * Self::GATES..][..Self::GATES];
@@ -368,8 +386,8 @@ impl<const NS: usize> Gru<NS> {
                 let at = (first + r) * q_count + q;
                 let h = if NS == 4 { s[NS - 1] } else { vectors::<S>(io.carry)[at] };
                 let reset = gate(simd, p.gate, simd.add_f32s(a[0], s[0]));
-                let z = gate(simd, p.gate, simd.add_f32s(a[1], s[1]));
-                let n = tanh(simd, simd.mul_add_e_f32s(reset, s[2], a[2]));
+                let a_n = simd.mul_add_e_f32s(reset, s[2], a[2]);
+                let (z, n) = gate_tanh(simd, p.gate, simd.add_f32s(a[1], s[1]), a_n);
                 let u = simd.mul_add_e_f32s(z, h, simd.mul_f32s(simd.sub_f32s(one, z), n));
                 vectors_mut::<S>(io.u)[at] = u;
                 let gates = &mut vectors_mut::<S>(io.gates)[at * Self::GATES..][..Self::GATES];
