@@ -277,7 +277,7 @@ def report(name, s, times):
     tokens = s["B"] * s["T"]
     median = {side: statistics.median(t) for side, t in times.items()}
     for side, t in times.items():
-        low, _, high = statistics.quantiles(t, n=4)
+        low, _, high = statistics.quantiles(t, n=4, method="inclusive")
         per = median[side] / tokens * 1e6
         print(
             f"  {side:9} {median[side] * 1e3:9.2f} ms   quartiles {low * 1e3:.2f}–{high * 1e3:.2f}"
