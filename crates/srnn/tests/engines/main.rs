@@ -12,4 +12,3 @@ mod fixtures;
 mod hard;
 mod kinks;
 mod optimisers;
-mod rounded;
