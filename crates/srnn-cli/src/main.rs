@@ -5,6 +5,7 @@
 
 mod failure;
 mod output;
+mod reading;
 mod verbs;
 
 use clap::{CommandFactory, Parser};
