@@ -3,9 +3,13 @@
 //! One file a verb in [`verbs`]. Exit codes: 0 done or yes, 1 the answer is no, 2 an error,
 //! 130 interrupted with a checkpoint written.
 
+mod automaton;
+mod builtin;
 mod failure;
+mod files;
 mod output;
 mod reading;
+mod runs;
 mod verbs;
 
 use clap::{CommandFactory, Parser};

@@ -1,0 +1,96 @@
+//! What is asked: sequences from arguments, files and stdin.
+
+use super::Predict;
+use crate::failure::Failure;
+use crate::files;
+use srnn::task::files::{
+    Cause, Column, Contradictions, ReadOptions, Samples, Tokens, Unlabelled, read, tokenize,
+};
+use std::io::IsTerminal as _;
+use std::path::Path;
+
+/// A sequence to be labelled.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// Where it comes from, for messages.
+    pub place: String,
+    /// Its tokens.
+    pub tokens: Vec<String>,
+    /// Its label, where that is known.
+    pub label: Option<String>,
+}
+
+/// All that is asked.
+pub fn gather(arguments: &Predict, rule: &Tokens) -> Result<Vec<Asked>, Failure> {
+    if *rule == Tokens::Separator(String::new()) {
+        let remedy = "--tokens characters takes every character as a token";
+        return Err(Failure::new("--tokens: the separator is empty", remedy));
+    }
+    let asked = match &arguments.file {
+        _ if !arguments.inputs.is_empty() => words(&arguments.inputs, rule),
+        Some(file) if arguments.lines || file.as_os_str() == files::STREAM => lines(file, rule)?,
+        Some(file) => table(arguments, file, rule)?,
+        None if std::io::stdin().is_terminal() => {
+            let remedy = "give sequences as arguments, with --file FILE, or on stdin";
+            return Err(Failure::new("there is nothing to predict", remedy));
+        }
+        None => lines(Path::new(files::STREAM), rule)?,
+    };
+    match asked.is_empty() {
+        true => Err(Failure::new("there is no sequence to predict", "give at least one")),
+        false => Ok(asked),
+    }
+}
+
+fn words(inputs: &[String], rule: &Tokens) -> Vec<Asked> {
+    let asked = |(number, text): (usize, &String)| Asked {
+        place: format!("argument {}", number + 1),
+        tokens: tokenize(text, rule),
+        label: None,
+    };
+    inputs.iter().enumerate().map(asked).collect()
+}
+
+/// One sequence a line; an empty line is the empty sequence.
+fn lines(path: &Path, rule: &Tokens) -> Result<Vec<Asked>, Failure> {
+    let text = files::read_text(path)?;
+    let name = files::shown(path);
+    let asked = |(number, line): (usize, &str)| Asked {
+        place: format!("{name}:{}", number + 1),
+        tokens: tokenize(line, rule),
+        label: None,
+    };
+    Ok(text.trim_start_matches('\u{feff}').lines().enumerate().map(asked).collect())
+}
+
+/// A data file. Labels are welcome and not needed.
+fn table(arguments: &Predict, file: &Path, rule: &Tokens) -> Result<Vec<Asked>, Failure> {
+    let asked = arguments.reading.options()?;
+    let unlabelled = match arguments.reading.unlabelled {
+        Some(_) => asked.unlabelled,
+        None => Unlabelled::Keep,
+    };
+    let contradictions = Contradictions::Keep;
+    let options = ReadOptions { tokens: rule.clone(), contradictions, unlabelled, ..asked };
+    let samples = match read(file, &options) {
+        Err(error) if lacks_labels(&error.cause) && unlabelled == Unlabelled::Keep => {
+            read(file, &ReadOptions { label_column: Column::Absent, ..options })?
+        }
+        samples => samples?,
+    };
+    Ok(sequences(&samples))
+}
+
+fn lacks_labels(cause: &Cause) -> bool {
+    matches!(cause, Cause::NoColumn { role: "label", wanted: None, .. })
+}
+
+fn sequences(samples: &Samples) -> Vec<Asked> {
+    let data = &samples.data;
+    let asked = |(sequence, line): (&srnn::task::Sequence, &u64)| Asked {
+        place: format!("{}:{line}", samples.file),
+        tokens: sequence.tokens.iter().map(|&id| data.alphabet[id as usize].clone()).collect(),
+        label: Some(data.classes[sequence.label as usize].clone()).filter(|l| !l.is_empty()),
+    };
+    data.sequences.iter().zip(&samples.lines).map(asked).collect()
+}
