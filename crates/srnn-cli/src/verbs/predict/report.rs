@@ -21,7 +21,9 @@ pub fn report(
 ) {
     let classes = &saved.file.classes;
     let disagreements = warnings(asked, said, |said| disagreement(classes, said));
-    let unread = warnings(asked, said, |said| Some(format!("not labelled: {}", said.network.as_ref().err()?)));
+    let unread = warnings(asked, said, |said| {
+        Some(format!("not labelled: {}", said.network.as_ref().err()?))
+    });
     let unseen = warnings(asked, said, |said| stand_ins(saved, said));
     for found in [&disagreements, &unread, &unseen] {
         for warning in found.iter().take(MOST_WARNINGS) {
@@ -54,7 +56,8 @@ fn warnings(
     said: &[Said],
     warning: impl Fn(&Said) -> Option<String>,
 ) -> Vec<String> {
-    let warned = |(asked, said): (&Asked, &Said)| Some(format!("{}: {}", asked.place, warning(said)?));
+    let warned =
+        |(asked, said): (&Asked, &Said)| Some(format!("{}: {}", asked.place, warning(said)?));
     asked.iter().zip(said).filter_map(warned).collect()
 }
 
@@ -117,7 +120,8 @@ fn prediction(saved: &Saved, asked: &Asked, said: &Said) -> Value {
     let shares = said.network.as_ref().ok().map(|probabilities| {
         classes.iter().cloned().zip(probabilities.iter().map(|&p| json!(p))).collect::<Map<_, _>>()
     });
-    let unseen = said.unseen.iter().map(|(at, token)| json!({ "position": at + 1, "token": token }));
+    let unseen =
+        said.unseen.iter().map(|(at, token)| json!({ "position": at + 1, "token": token }));
     let track = said.automaton.as_ref();
     let automaton_label = track.and_then(|track| track.label.as_ref());
     json!({

@@ -75,9 +75,8 @@ fn extracted(saved: &Saved) -> Result<Option<NamedAutomaton>, Failure> {
 fn unseen(vocabulary: &Vocabulary, tokens: &[String]) -> Vec<(usize, String)> {
     let Some(unknown) = vocabulary.unknown() else { return vec![] };
     let name = &vocabulary.symbols()[unknown as usize];
-    let stands_in = |&(_, token): &(usize, &String)| {
-        token != name && vocabulary.id(token) == Some(unknown)
-    };
+    let stands_in =
+        |&(_, token): &(usize, &String)| token != name && vocabulary.id(token) == Some(unknown);
     tokens.iter().enumerate().filter(stands_in).map(|(at, token)| (at, token.clone())).collect()
 }
 
@@ -106,7 +105,9 @@ fn probabilities(saved: &Saved, words: &[&[u32]]) -> Vec<Result<Vec<f64>, String
     for part in parts(words) {
         let batch = batch(&model.arch, &words[part]);
         let trace = engine.trace(&batch, Mode::default(), Fields::default());
-        answers.extend((0..batch.rows()).map(|row| softmax(read(&model.arch, &batch, &trace, bias, row))));
+        answers.extend(
+            (0..batch.rows()).map(|row| softmax(read(&model.arch, &batch, &trace, bias, row))),
+        );
     }
     answers
 }
