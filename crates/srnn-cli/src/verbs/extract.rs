@@ -7,12 +7,13 @@ use crate::failure::{Answer, Failure};
 use crate::output::Output;
 use crate::reading::Reading;
 use crate::runs::{self, Saved};
+use crate::samples::read_any;
 use clap::{Args, ValueEnum};
 use srnn::engine::cpu::Cpu;
 use srnn::extract::{Config, Question, Words, extract};
 use srnn::model::Temperature;
 use srnn::task::Vocabulary;
-use srnn::task::files::{Contradictions, ReadOptions, Unlabelled, read};
+use srnn::task::files::ReadOptions;
 use srnn::train::TrainConfig;
 use srnn_automata::{Alphabet, Symbol, Word};
 use std::path::{Path, PathBuf};
@@ -33,11 +34,11 @@ pub struct Extract {
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Set the temperature of the softmax, instead of the model's own.
-    #[arg(long, value_name = "T")]
+    #[arg(long, value_name = "T", allow_negative_numbers = true)]
     tau: Option<f64>,
     /// The first distance at which two soft states count as one; it is refined from there
     /// [default: 0.1].
-    #[arg(long)]
+    #[arg(long, allow_negative_numbers = true)]
     tolerance: Option<f64>,
     /// Which automaton to write.
     #[arg(long, value_enum, default_value = "cover")]
@@ -46,7 +47,7 @@ pub struct Extract {
     #[arg(long, value_name = "N", default_value_t = 200_000)]
     words: usize,
     /// Exit with 1 where the automaton agrees with the network on a smaller part of the words.
-    #[arg(long, value_name = "PART")]
+    #[arg(long, value_name = "PART", allow_negative_numbers = true)]
     fail_under: Option<f64>,
     #[command(flatten)]
     reading: Reading,
@@ -99,7 +100,8 @@ pub fn run(arguments: &Extract, output: &Output) -> Result<Answer, Failure> {
         &report::Study { saved: &saved, found: &found, data: &data, ways: &ways, files: &files },
         output,
     );
-    Ok(match ways.iter().all(|way| way.is_good(arguments.fail_under)) {
+    // The first is the one written as `automaton`; the others stand beside it for comparison.
+    Ok(match ways.first().is_some_and(|way| way.is_good(arguments.fail_under)) {
         true => Answer::Yes,
         false => Answer::No,
     })
@@ -146,9 +148,7 @@ fn counted(arguments: &Extract, saved: &Saved, alphabet: &Alphabet) -> Result<Co
         Some(_) => asked.tokens.clone(),
         None => saved.tokens()?,
     };
-    // Only the sequences matter here, not what they are called.
-    let (contradictions, unlabelled) = (Contradictions::Keep, Unlabelled::Keep);
-    let samples = read(file, &ReadOptions { tokens, contradictions, unlabelled, ..asked })?;
+    let samples = read_any(file, &ReadOptions { tokens, ..asked })?;
     let vocabulary = Vocabulary::new(saved.file.alphabet.clone(), saved.file.unknown)?;
     let new: Vec<Option<u32>> =
         samples.data.alphabet.iter().map(|name| vocabulary.id(name)).collect();

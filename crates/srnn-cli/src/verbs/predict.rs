@@ -32,7 +32,7 @@ pub struct Predict {
     #[arg(long, requires = "file")]
     lines: bool,
     /// Exit with 1 where the accuracy on a labelled file is below this.
-    #[arg(long, value_name = "ACCURACY")]
+    #[arg(long, value_name = "ACCURACY", allow_negative_numbers = true)]
     fail_under: Option<f64>,
     #[command(flatten)]
     reading: Reading,

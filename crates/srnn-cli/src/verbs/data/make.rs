@@ -48,13 +48,16 @@ pub fn run(arguments: &Make, output: &Output) -> Result<Answer, Failure> {
         let message = format!("{:?}: there is no such task", arguments.task);
         Failure::new(message, "tomita:1 to tomita:7")
     })?;
+    if output.json && arguments.out.as_os_str() == files::STREAM {
+        let message = "--json and --out - both want stdout";
+        return Err(Failure::new(message, "--out FILE"));
+    }
     let split = tomita::sets(grammar, &Key::new(arguments.seed));
     let mut written = Vec::new();
     for (path, format, part) in plan(arguments) {
         let data = if part == Part::Train { &split.train } else { &split.valid };
         let text = as_text(data, format)?;
         match path.as_os_str() == files::STREAM {
-            true if output.json => {}
             true => files::print(&text),
             false => files::write(&path, &text)?,
         }

@@ -3,9 +3,8 @@
 use super::Predict;
 use crate::failure::Failure;
 use crate::files;
-use srnn::task::files::{
-    Cause, Column, Contradictions, ReadOptions, Samples, Tokens, Unlabelled, read, tokenize,
-};
+use crate::samples::read_any;
+use srnn::task::files::{Contradictions, ReadOptions, Samples, Tokens, read, tokenize};
 use std::io::IsTerminal as _;
 use std::path::Path;
 
@@ -63,26 +62,14 @@ fn lines(path: &Path, rule: &Tokens) -> Result<Vec<Asked>, Failure> {
     Ok(text.trim_start_matches('\u{feff}').lines().enumerate().map(asked).collect())
 }
 
-/// A data file. Labels are welcome and not needed.
+/// A data file. Labels are welcome and not needed, unless the flags say otherwise.
 fn table(arguments: &Predict, file: &Path, rule: &Tokens) -> Result<Vec<Asked>, Failure> {
-    let asked = arguments.reading.options()?;
-    let unlabelled = match arguments.reading.unlabelled {
-        Some(_) => asked.unlabelled,
-        None => Unlabelled::Keep,
-    };
-    let contradictions = Contradictions::Keep;
-    let options = ReadOptions { tokens: rule.clone(), contradictions, unlabelled, ..asked };
-    let samples = match read(file, &options) {
-        Err(error) if lacks_labels(&error.cause) && unlabelled == Unlabelled::Keep => {
-            read(file, &ReadOptions { label_column: Column::Absent, ..options })?
-        }
-        samples => samples?,
+    let options = ReadOptions { tokens: rule.clone(), ..arguments.reading.options()? };
+    let samples = match arguments.reading.unlabelled {
+        Some(_) => read(file, &ReadOptions { contradictions: Contradictions::Keep, ..options })?,
+        None => read_any(file, &options)?,
     };
     Ok(sequences(&samples))
-}
-
-fn lacks_labels(cause: &Cause) -> bool {
-    matches!(cause, Cause::NoColumn { role: "label", wanted: None, .. })
 }
 
 fn sequences(samples: &Samples) -> Vec<Asked> {
