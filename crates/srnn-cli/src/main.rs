@@ -3,8 +3,14 @@
 //! One file a verb in [`verbs`]. Exit codes: 0 done or yes, 1 the answer is no, 2 an error,
 //! 130 interrupted with a checkpoint written.
 
+mod automaton;
+mod builtin;
 mod failure;
+mod files;
 mod output;
+mod reading;
+mod runs;
+mod samples;
 mod verbs;
 
 use clap::{CommandFactory, Parser};
@@ -28,7 +34,7 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = Arguments::try_parse().unwrap_or_else(|error| usage(&error));
     let Some(verb) = arguments.verb else {
         let _ = Arguments::command().print_help();
         return ExitCode::SUCCESS;
@@ -41,4 +47,13 @@ fn main() -> ExitCode {
             ExitCode::from(failure.code)
         }
     }
+}
+
+/// Ends as clap does; with `--json` what is wrong is an object, too.
+fn usage(error: &clap::Error) -> ! {
+    if error.use_stderr() && std::env::args_os().any(|argument| argument == "--json") {
+        let (message, remedy) = (error.to_string(), "see --help");
+        println!("{}", serde_json::json!({ "error": message, "remedy": remedy, "code": 2 }));
+    }
+    error.exit()
 }

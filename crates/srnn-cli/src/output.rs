@@ -21,7 +21,7 @@ impl Output {
     /// A line about what is going on, for people.
     pub fn note(&self, line: impl AsRef<str>) {
         if !self.quiet {
-            eprintln!("{}", line.as_ref());
+            eprintln!("{}", visible(line.as_ref()));
         }
     }
 
@@ -31,16 +31,17 @@ impl Output {
         let mut stdout = std::io::stdout().lock();
         let _ = match self.json {
             true => writeln!(stdout, "{value}"),
-            false => writeln!(stdout, "{}", text.as_ref().trim_end()),
+            false => writeln!(stdout, "{}", visible(text.as_ref().trim_end())),
         };
     }
 
     /// What went wrong: on stderr, and as an object with `--json`.
     pub fn failure(&self, failure: &Failure) {
         let Failure { message, remedy, code } = failure;
-        eprintln!("{}: {message}", if *code == 130 { "interrupted" } else { "error" });
+        let what = if *code == 130 { "interrupted" } else { "error" };
+        eprintln!("{what}: {}", visible(message));
         if !remedy.is_empty() {
-            eprintln!("  try: {remedy}");
+            eprintln!("  try: {}", visible(remedy));
         }
         if self.json {
             println!("{}", json!({ "error": message, "remedy": remedy, "code": code }));
@@ -50,5 +51,27 @@ impl Output {
     /// Whether progress bars can be drawn; otherwise progress is a plain line now and then.
     pub fn draws_bars(&self) -> bool {
         !self.quiet && std::io::stderr().is_terminal()
+    }
+}
+
+/// Text that may hold names from files, for a terminal: terminals obey control characters, and
+/// marks of direction reorder what is read, so both are spelled out. Lines and tabs stay.
+pub fn visible(text: &str) -> String {
+    let spelled = |c: char| match c {
+        '\n' | '\t' => c.to_string(),
+        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => c.escape_unicode().to_string(),
+        c if c.is_control() => c.escape_default().to_string(),
+        c => c.to_string(),
+    };
+    text.chars().map(spelled).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::visible;
+
+    #[test]
+    fn control_characters_and_marks_of_direction_are_spelled_out() {
+        assert_eq!(visible("a\u{1b}[31mb\r\n\tc\u{202e}d"), "a\\u{1b}[31mb\\r\n\tc\\u{202e}d");
     }
 }

@@ -4,7 +4,8 @@ use super::collect::Collector;
 use super::error::{Cause, Fault};
 use super::source::Lines;
 
-/// Reads one sequence a line. Label `-1` means unknown: such sequences are counted, not kept.
+/// Reads one sequence a line. Label `-1` means unknown: such sequences are counted, and kept
+/// only on demand.
 pub(super) fn read(lines: &mut Lines, collector: &mut Collector) -> Result<(), Fault> {
     let mut text = String::new();
     if !lines.next(&mut text)? {
@@ -41,9 +42,12 @@ fn record(text: &str, line: u64, collector: &mut Collector) -> Result<(), Fault>
     if found != declared {
         return Err(Cause::AbbadingoLength { declared, found }.at(line));
     }
-    if label == "-1" {
-        collector.skip();
-        return Ok(());
+    match label {
+        "-1" if collector.keeps_unlabelled() => collector.list(line, words, ""),
+        "-1" => {
+            collector.skip();
+            Ok(())
+        }
+        label => collector.list(line, words, label),
     }
-    collector.list(line, words, label)
 }

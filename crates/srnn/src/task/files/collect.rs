@@ -87,6 +87,11 @@ impl<'a> Collector<'a> {
         self.symbols.len()
     }
 
+    /// Whether sequences without a label are wanted.
+    pub(super) fn keeps_unlabelled(&self) -> bool {
+        self.options.unlabelled == Unlabelled::Keep
+    }
+
     /// A sequence that is known to be without a label on purpose.
     pub(super) fn skip(&mut self) {
         self.unlabelled += 1;
@@ -162,13 +167,14 @@ impl<'a> Collector<'a> {
     /// Whether a row counts. Asked before its tokens are read: they must not reach the alphabet
     /// if it does not.
     fn is_labelled(&mut self, line: u64, label: &str) -> Result<bool, Fault> {
-        if !label.is_empty() {
-            return Ok(true);
-        }
-        self.skip();
         match self.options.unlabelled {
+            _ if !label.is_empty() => Ok(true),
+            Unlabelled::Keep => Ok(true),
             Unlabelled::Refuse => Err(Cause::Unlabelled.at(line)),
-            Unlabelled::Skip => Ok(false),
+            Unlabelled::Skip => {
+                self.skip();
+                Ok(false)
+            }
         }
     }
 

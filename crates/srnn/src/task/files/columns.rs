@@ -32,6 +32,16 @@ pub(super) const TIME: Role = Role {
     usual: &["time", "timestamp", "complete timestamp", "time:timestamp", "complete_timestamp"],
 };
 
+/// The columns to look for, the label's last: without it where it is absent.
+pub(super) fn present<'w, 'c>(
+    wanted: &'w [(&'c Column, &'c Role)],
+) -> &'w [(&'c Column, &'c Role)] {
+    match wanted.split_last() {
+        Some(((Column::Absent, _), others)) => others,
+        _ => wanted,
+    }
+}
+
 /// The index of the wanted column among these names.
 pub(super) fn find(present: &[String], wanted: &Column, role: &Role) -> Result<usize, Cause> {
     match wanted {
@@ -43,6 +53,7 @@ pub(super) fn find(present: &[String], wanted: &Column, role: &Role) -> Result<u
             let found = only(present, |column| column == name)?;
             found.ok_or_else(|| missing(present, Some(name.clone()), role))
         }
+        Column::Absent => Err(missing(present, None, role)),
         Column::Usual => {
             for usual in role.usual {
                 if let Some(index) = only(present, |column| column.eq_ignore_ascii_case(usual))? {

@@ -1,7 +1,7 @@
 //! Event logs: one event a row; a sequence is the activities of a case in the order of time.
 
 use super::collect::{Collector, Names, too_much};
-use super::columns::{ACTIVITY, CASE, LABEL, TIME};
+use super::columns::{self, ACTIVITY, CASE, LABEL, TIME};
 use super::error::{Cause, Fault};
 use super::options::{Format, ReadOptions};
 use super::source::Lines;
@@ -22,10 +22,12 @@ pub(super) fn read(
         (&options.time_column, &TIME),
         (&options.label_column, &LABEL),
     ];
-    let Some(columns) = rows.columns(&wanted, options.header)? else { return Ok(()) };
+    let wanted = columns::present(&wanted);
+    let Some(columns) = rows.columns(wanted, options.header)? else { return Ok(()) };
     let mut log = Log::default();
     while let Some((line, fields)) = rows.next()? {
-        let row = [0, 1, 2, 3].map(|role| fields[columns[role]].trim_ascii());
+        let field = |role: usize| columns.get(role).map_or("", |&at| fields[at].trim_ascii());
+        let row = [0, 1, 2, 3].map(field);
         log.add(line, row, options)?;
     }
     log.give(collector)

@@ -12,7 +12,7 @@ use serde::de::{
 use super::collect::{Collector, too_much};
 use super::columns::{self, LABEL, SEQUENCE};
 use super::error::{Cause, Fault};
-use super::options::ReadOptions;
+use super::options::{Column, ReadOptions};
 use super::source::Lines;
 
 /// Reads one sequence a line. The first object tells which fields are meant.
@@ -22,7 +22,7 @@ pub(super) fn read(
     collector: &mut Collector,
 ) -> Result<(), Fault> {
     let mut text = String::new();
-    let mut chosen: Option<[String; 2]> = None;
+    let mut chosen: Option<Vec<String>> = None;
     while lines.next(&mut text)? {
         let line = lines.number();
         check_depth(&text, lines.limits().max_json_depth).map_err(|cause| cause.at(line))?;
@@ -55,20 +55,23 @@ enum Value {
     Null,
 }
 
-/// The names of the fields for sequence and label.
-fn choose(text: &str, options: &ReadOptions, line: u64) -> Result<[String; 2], Fault> {
+/// The names of the fields for sequence and, unless it is absent, label.
+fn choose(text: &str, options: &ReadOptions, line: u64) -> Result<Vec<String>, Fault> {
     let present = parse(text, Keys).map_err(|cause| cause.at(line))?;
     let find = |wanted, role| {
         columns::find(&present, wanted, role)
             .map(|index| (index, role.name))
             .map_err(|cause| cause.at(line))
     };
-    let found = [find(&options.sequence_column, &SEQUENCE)?, find(&options.label_column, &LABEL)?];
+    let mut found = vec![find(&options.sequence_column, &SEQUENCE)?];
+    if options.label_column != Column::Absent {
+        found.push(find(&options.label_column, &LABEL)?);
+    }
     columns::check_different(&present, &found, line)?;
-    Ok(found.map(|(index, _)| present[index].clone()))
+    Ok(found.into_iter().map(|(index, _)| present[index].clone()).collect())
 }
 
-fn record(text: &str, names: &[String; 2]) -> Result<Record, Cause> {
+fn record(text: &str, names: &[String]) -> Result<Record, Cause> {
     let [sequence, label] = parse(text, Fields { names })?;
     let missing = |role: &columns::Role, name: &String, present: Vec<String>| Cause::NoColumn {
         role: role.name,
@@ -86,6 +89,7 @@ fn record(text: &str, names: &[String; 2]) -> Result<Record, Cause> {
         Some(Value::List(_)) => {
             return Err(Cause::JsonField { field: names[1].clone(), found: "a list" });
         }
+        None if names.len() == 1 => String::new(),
         None => return Err(missing(&LABEL, &names[1], parse(text, Keys)?)),
     };
     Ok(Record { sequence, label })
@@ -150,7 +154,7 @@ impl<'de> Visitor<'de> for Keys {
 
 /// Reads two fields of an object, and passes over the others.
 struct Fields<'a> {
-    names: &'a [String; 2],
+    names: &'a [String],
 }
 
 impl<'de> DeserializeSeed<'de> for Fields<'_> {

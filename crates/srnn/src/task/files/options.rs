@@ -60,6 +60,8 @@ pub enum Column {
     Named(String),
     /// The one at this place, counted from 1.
     Position(usize),
+    /// There is none. Only a label may be absent; every row then has the empty one.
+    Absent,
 }
 
 /// Whether the first row names the columns.
@@ -109,7 +111,7 @@ pub enum Contradictions {
     Keep,
 }
 
-/// What to do about rows without a label. Abbadingo's `-1` is always left out.
+/// What to do about rows without a label. Abbadingo's `-1` is never refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Unlabelled {
     /// Give up, and name the first.
@@ -117,6 +119,8 @@ pub enum Unlabelled {
     Refuse,
     /// Leave them out, and count them.
     Skip,
+    /// Keep them with the empty label: they are to be predicted, not learned from.
+    Keep,
 }
 
 /// When to give up on a file, so that a wrong or hostile one cannot take all memory.

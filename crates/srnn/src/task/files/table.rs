@@ -20,9 +20,11 @@ pub(super) fn read(
 ) -> Result<(), Fault> {
     let mut rows = Rows::new(lines, format, options);
     let wanted = [(&options.sequence_column, &SEQUENCE), (&options.label_column, &LABEL)];
-    let Some(columns) = rows.columns(&wanted, options.header)? else { return Ok(()) };
+    let wanted = columns::present(&wanted);
+    let Some(columns) = rows.columns(wanted, options.header)? else { return Ok(()) };
     while let Some((line, fields)) = rows.next()? {
-        collector.text(line, &fields[columns[0]], fields[columns[1]].trim_ascii())?;
+        let label = columns.get(1).map_or("", |&label| fields[label].trim_ascii());
+        collector.text(line, &fields[columns[0]], label)?;
     }
     Ok(())
 }

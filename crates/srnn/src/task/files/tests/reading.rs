@@ -121,6 +121,29 @@ fn unlabelled_rows_are_counted_and_leave_no_trace_when_skipped() {
 }
 
 #[test]
+fn unlabelled_rows_keep_the_empty_label_when_they_are_to_be_predicted() {
+    let absent = ReadOptions {
+        unlabelled: Unlabelled::Keep,
+        label_column: Column::Absent,
+        contradictions: Contradictions::Keep,
+        ..default()
+    };
+    for (name, text) in [
+        ("a.csv", "sequence,other\na b,x\nb a,y\n"),
+        ("a.tsv", "sequence\tother\na b\tx\nb a\ty\n"),
+        ("a.jsonl", "{\"sequence\":\"a b\",\"label\":\"x\"}\n{\"sequence\":[\"b\",\"a\"]}\n"),
+        ("a.dat", "2 2\n-1 2 a b\n-1 2 b a\n"),
+    ] {
+        assert_eq!(lines(name, text, &absent), [":a|b", ":b|a"], "{name}");
+    }
+    let log = "case,activity,time\n1,a,1\n1,b,2\n2,b,1\n2,a,2\n";
+    let events = ReadOptions { format: Some(Format::Events), ..absent.clone() };
+    assert_eq!(lines("log.csv", log, &events), [":a|b", ":b|a"]);
+    let some = ReadOptions { label_column: Column::Usual, ..absent };
+    assert_eq!(lines("a.csv", "label,sequence\nx,a b\n,b a\n", &some), ["x:a|b", ":b|a"]);
+}
+
+#[test]
 fn kept_contradictions_are_counted() {
     let options = ReadOptions { contradictions: Contradictions::Keep, ..default() };
     let summary = read_text("d.txt", "x ab\ny ab\ny b", &options).unwrap().data.summary();

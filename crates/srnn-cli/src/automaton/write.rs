@@ -1,0 +1,139 @@
+//! Automata into text and pictures.
+
+use super::{Notation, accepting, complete, is_acceptor};
+use crate::failure::Failure;
+use srnn::extract::json::{NamedAutomaton, to_json};
+use srnn::render::dfa::{self, DfaPicture};
+use srnn::render::table::{TableRow, TransitionTable, text};
+use srnn_automata::text::{att, dot};
+use srnn_automata::{Limits, Moore, State, regex};
+
+/// How a person wants it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Wanted<'a> {
+    /// The class of an acceptor's words, where its name does not tell.
+    pub accept: Option<&'a str>,
+    /// The class of what is missing.
+    pub missing: Option<&'a str>,
+}
+
+/// Writes an automaton in a notation, or says what the notation cannot express.
+pub fn write(
+    automaton: &NamedAutomaton,
+    name: &str,
+    notation: Notation,
+    wanted: Wanted<'_>,
+) -> Result<String, Failure> {
+    match notation {
+        Notation::Json => Ok(to_json(&filled(automaton, name, wanted)?)),
+        Notation::Table => Ok(table(&filled(automaton, name, wanted)?)),
+        Notation::Dot => write_dot(automaton, name, wanted),
+        Notation::Svg => write_svg(automaton, name, wanted),
+        Notation::Att => write_att(automaton, name, wanted),
+        Notation::Regex => write_regex(automaton, name, wanted),
+    }
+}
+
+/// A table for people; `?` where a transition is not known.
+pub fn table(automaton: &NamedAutomaton) -> String {
+    let (partial, acceptor) = (automaton.automaton(), is_acceptor(automaton));
+    let row = |state: State| {
+        let class = &automaton.classes()[*partial.output(state) as usize];
+        TableRow {
+            label: state.0.to_string(),
+            note: if acceptor { String::new() } else { class.clone() },
+            accepting: class == super::ACCEPT,
+            next: partial.successors(state).iter().map(|to| to.map(State::index)).collect(),
+        }
+    };
+    text(&TransitionTable {
+        symbols: partial.alphabet().names().to_vec(),
+        rows: (0..partial.state_count() as u32).map(State).map(row).collect(),
+        start: partial.start().index(),
+    })
+}
+
+/// What is missing is filled in only on demand.
+fn filled(
+    automaton: &NamedAutomaton,
+    name: &str,
+    wanted: Wanted<'_>,
+) -> Result<NamedAutomaton, Failure> {
+    if wanted.missing.is_none() {
+        return Ok(automaton.clone());
+    }
+    let moore = complete(automaton, name, wanted.missing)?;
+    Ok(super::named(automaton.classes().to_vec(), (&moore).into()))
+}
+
+fn write_dot(
+    automaton: &NamedAutomaton,
+    name: &str,
+    wanted: Wanted<'_>,
+) -> Result<String, Failure> {
+    let moore = complete(automaton, name, wanted.missing)?;
+    match as_acceptor(automaton, wanted) {
+        true => {
+            Ok(dot::write_dfa(&accepting(automaton, &moore, name, wanted.accept)?, "automaton"))
+        }
+        false => Ok(dot::write_moore(&with_names(automaton, &moore), "automaton")),
+    }
+}
+
+fn write_svg(
+    automaton: &NamedAutomaton,
+    name: &str,
+    wanted: Wanted<'_>,
+) -> Result<String, Failure> {
+    let moore = complete(automaton, name, wanted.missing)?;
+    let picture = match as_acceptor(automaton, wanted) {
+        true => DfaPicture::from(&accepting(automaton, &moore, name, wanted.accept)?),
+        false => DfaPicture::of_moore(&with_names(automaton, &moore)),
+    };
+    dfa::svg(&picture).map_err(|error| Failure::new(format!("{name}: {error}"), "--to dot"))
+}
+
+fn write_att(
+    automaton: &NamedAutomaton,
+    name: &str,
+    wanted: Wanted<'_>,
+) -> Result<String, Failure> {
+    let moore = complete(automaton, name, wanted.missing)?;
+    let dfa = accepting(automaton, &moore, name, wanted.accept)
+        .map_err(|failure| only_acceptors(failure, Notation::Att))?;
+    let text = att::write_dfa(&dfa);
+    if text.is_empty() || dfa.alphabet().is_empty() {
+        let message = format!("{name}: AT&T text cannot hold an automaton without symbols");
+        return Err(Failure::new(message, "--to json"));
+    }
+    Ok(text)
+}
+
+fn write_regex(
+    automaton: &NamedAutomaton,
+    name: &str,
+    wanted: Wanted<'_>,
+) -> Result<String, Failure> {
+    let moore = complete(automaton, name, wanted.missing)?;
+    let dfa = accepting(automaton, &moore, name, wanted.accept)
+        .map_err(|failure| only_acceptors(failure, Notation::Regex))?;
+    let expression = regex::of_dfa(&dfa, &Limits::default())
+        .map_err(|error| Failure::new(format!("{name}: as an expression, {error}"), "--to att"))?;
+    Ok(format!("{}\n", expression.to_text(dfa.alphabet())))
+}
+
+fn only_acceptors(failure: Failure, notation: Notation) -> Failure {
+    let message =
+        format!("{} (as {} only acceptors can be written)", failure.message, notation.name());
+    Failure { message, ..failure }
+}
+
+/// Whether double circles say it all.
+fn as_acceptor(automaton: &NamedAutomaton, wanted: Wanted<'_>) -> bool {
+    wanted.accept.is_some() || is_acceptor(automaton)
+}
+
+/// The outputs by name.
+fn with_names(automaton: &NamedAutomaton, moore: &Moore<u32>) -> Moore<String> {
+    moore.map_outputs(|&class| automaton.classes()[class as usize].clone())
+}

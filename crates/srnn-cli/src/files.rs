@@ -1,0 +1,94 @@
+//! Files and streams, within limits and with the remedy in every error.
+
+use crate::failure::Failure;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, IsTerminal as _, Read, Write as _};
+use std::path::Path;
+
+/// More text than this is no automaton and no list of words.
+pub const MOST_BYTES: u64 = 64 << 20;
+
+/// The name that stands for stdin or stdout.
+pub const STREAM: &str = "-";
+
+/// A text file, or stdin for `-`.
+pub fn read_text(path: &Path) -> Result<String, Failure> {
+    let name = shown(path);
+    let bytes = match path.as_os_str() == STREAM {
+        true => read_at_most(io::stdin().lock(), &name)?,
+        false => read_at_most(open(path)?, &name)?,
+    };
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        Failure::new(
+            format!("{name}: byte {at} is no UTF-8 text"),
+            "check that this is a text file, and save it as UTF-8",
+        )
+    })
+}
+
+/// Opens a file that is not a folder.
+pub fn open(path: &Path) -> Result<File, Failure> {
+    let name = shown(path);
+    let unreadable = |error: io::Error| match error.kind() {
+        ErrorKind::NotFound => Failure::new(format!("{name}: no such file"), "check the path"),
+        _ => Failure::new(format!("{name}: {error}"), "check that it may be read"),
+    };
+    if fs::metadata(path).map_err(unreadable)?.is_dir() {
+        return Err(Failure::new(format!("{name}: this is a folder"), "name a file in it"));
+    }
+    File::open(path).map_err(unreadable)
+}
+
+/// Replaces a file whole: written beside it and renamed, so that nobody sees half of it.
+pub fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    let failed = |error: io::Error| {
+        let remedy = "check that the folder may be written to and has space";
+        Failure::new(format!("{}: cannot be written: {error}", shown(path)), remedy)
+    };
+    let Some(name) = path.file_name() else {
+        return Err(Failure::new(format!("{}: names no file", shown(path)), "name a file"));
+    };
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        fs::create_dir_all(folder).map_err(failed)?;
+    }
+    let mut beside = std::ffi::OsString::from(".");
+    beside.push(name);
+    beside.push(format!(".{}.tmp", std::process::id()));
+    let beside = path.with_file_name(beside);
+    let written = fs::write(&beside, text).and_then(|()| fs::rename(&beside, path));
+    if written.is_err() {
+        // The first error is the one to report, whether or not this works.
+        let _ = fs::remove_file(&beside);
+    }
+    written.map_err(failed)
+}
+
+/// Writes to stdout as it is, for the next program; spelled out where a person looks at it. A
+/// reader that went away is no error.
+pub fn print(text: &str) {
+    let mut stdout = io::stdout().lock();
+    let _ = match stdout.is_terminal() {
+        true => stdout.write_all(crate::output::visible(text).as_bytes()),
+        false => stdout.write_all(text.as_bytes()),
+    };
+}
+
+/// A path in a message.
+pub fn shown(path: &Path) -> String {
+    match path.as_os_str() == STREAM {
+        true => "stdin".into(),
+        false => path.display().to_string(),
+    }
+}
+
+fn read_at_most(input: impl Read, name: &str) -> Result<Vec<u8>, Failure> {
+    let mut bytes = Vec::new();
+    let read = input.take(MOST_BYTES + 1).read_to_end(&mut bytes);
+    read.map_err(|error| Failure::new(format!("{name}: {error}"), "check that it may be read"))?;
+    if bytes.len() as u64 > MOST_BYTES {
+        let message = format!("{name}: more than {MOST_BYTES} bytes");
+        return Err(Failure::new(message, "check that this is the right file"));
+    }
+    Ok(bytes)
+}

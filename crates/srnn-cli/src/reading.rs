@@ -1,0 +1,256 @@
+//! The flags about data files: one name and one meaning for every verb that reads them.
+//!
+//! The remedies in [`srnn::task::files`] name these flags.
+
+use crate::failure::Failure;
+use clap::{Args, ValueEnum};
+use srnn::task::files::{
+    Column, Contradictions, Delimiter, Format, Header, Limits, ReadOptions, Tokens, Unlabelled,
+};
+
+/// How to read a data file. Everything left out is found out from the file.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Reading data files")]
+pub struct Reading {
+    /// The file's format; by default its extension tells.
+    #[arg(long, value_enum)]
+    pub format: Option<FileFormat>,
+    /// Column of the sequence: a name, or a place from 1.
+    #[arg(long, value_name = "NAME|NUMBER")]
+    pub sequence_column: Option<String>,
+    /// Column of the label.
+    #[arg(long, value_name = "NAME|NUMBER")]
+    pub label_column: Option<String>,
+    /// Column of an event log that tells one case from another.
+    #[arg(long, value_name = "NAME|NUMBER")]
+    pub case_column: Option<String>,
+    /// Column of an event log that says what happened.
+    #[arg(long, value_name = "NAME|NUMBER")]
+    pub activity_column: Option<String>,
+    /// Column of an event log that orders the events of a case.
+    #[arg(long, value_name = "NAME|NUMBER")]
+    pub time_column: Option<String>,
+    /// Whether a table begins with the names of its columns; by default it does unless all
+    /// columns are given by place.
+    #[arg(long, value_enum)]
+    pub header: Option<HeaderRow>,
+    /// What is between the columns of CSV and event logs: one character, or `tab`.
+    #[arg(long, value_name = "CHARACTER")]
+    pub delimiter: Option<String>,
+    /// How a text becomes tokens: `whitespace`, `characters`, `separator:TEXT`, or `guess`
+    /// (whitespace where any sequence holds it).
+    #[arg(long, value_name = "RULE")]
+    pub tokens: Option<String>,
+    /// What to do about rows without a label [default: refuse].
+    #[arg(long, value_enum)]
+    pub unlabelled: Option<WithoutLabel>,
+    /// What to do about equal sequences with different labels [default: refuse].
+    #[arg(long, value_enum)]
+    pub contradictions: Option<Contradicting>,
+    /// Training tokens seen less often become `<unk>` [default: keep every token].
+    #[arg(long, value_name = "N")]
+    pub min_count: Option<usize>,
+    /// When to give up on a file.
+    #[command(flatten)]
+    pub limits: LimitFlags,
+}
+
+/// When to give up on a file, so that a wrong one cannot take all memory.
+#[derive(Args, Clone, Debug, Default)]
+pub struct LimitFlags {
+    /// Most bytes, after decompression [default: 268435456].
+    #[arg(long, value_name = "N", hide_short_help = true)]
+    pub max_bytes: Option<u64>,
+    /// Most sequences [default: 10000000].
+    #[arg(long, value_name = "N", hide_short_help = true)]
+    pub max_sequences: Option<usize>,
+    /// Most tokens of one sequence [default: 1000000].
+    #[arg(long, value_name = "N", hide_short_help = true)]
+    pub max_tokens: Option<usize>,
+    /// Most different tokens [default: 100000].
+    #[arg(long, value_name = "N", hide_short_help = true)]
+    pub max_alphabet: Option<usize>,
+    /// Most different labels [default: 1000].
+    #[arg(long, value_name = "N", hide_short_help = true)]
+    pub max_classes: Option<usize>,
+    /// Most bytes of one line or table row [default: 1048576].
+    #[arg(long, value_name = "N", hide_short_help = true)]
+    pub max_line: Option<usize>,
+    /// Most brackets within brackets in JSON [default: 32].
+    #[arg(long, value_name = "N", hide_short_help = true)]
+    pub max_json_depth: Option<usize>,
+}
+
+/// A format of labelled sequences, as it is typed.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileFormat {
+    /// A table with commas, semicolons or tabs, and quotes.
+    Csv,
+    /// A table with tabs, without quotes.
+    Tsv,
+    /// One JSON object a line.
+    Jsonl,
+    /// A label, a blank, the sequence.
+    Plain,
+    /// The format of the Abbadingo competition.
+    Abbadingo,
+    /// A table with one event a row.
+    Events,
+}
+
+/// Whether the first row names the columns.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HeaderRow {
+    /// It does.
+    Present,
+    /// It is data.
+    Absent,
+}
+
+/// What to do about rows without a label.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WithoutLabel {
+    /// Give up, and name the first.
+    Refuse,
+    /// Leave them out, and count them.
+    Skip,
+}
+
+/// What to do about equal sequences with different labels.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Contradicting {
+    /// Give up, and name both.
+    Refuse,
+    /// Keep them: labels are known to be noisy.
+    Keep,
+}
+
+impl Reading {
+    /// What the readers take.
+    pub fn options(&self) -> Result<ReadOptions, Failure> {
+        Ok(ReadOptions {
+            format: self.format.map(Format::from),
+            sequence_column: column(&self.sequence_column),
+            label_column: column(&self.label_column),
+            case_column: column(&self.case_column),
+            activity_column: column(&self.activity_column),
+            time_column: column(&self.time_column),
+            header: match self.header {
+                None => Header::Guess,
+                Some(HeaderRow::Present) => Header::Present,
+                Some(HeaderRow::Absent) => Header::Absent,
+            },
+            delimiter: self.delimiter.as_deref().map_or(Ok(Delimiter::Guess), delimiter)?,
+            tokens: self.tokens.as_deref().map_or(Ok(Tokens::Guess), token_rule)?,
+            contradictions: match self.contradictions {
+                Some(Contradicting::Keep) => Contradictions::Keep,
+                Some(Contradicting::Refuse) | None => Contradictions::Refuse,
+            },
+            unlabelled: match self.unlabelled {
+                Some(WithoutLabel::Skip) => Unlabelled::Skip,
+                Some(WithoutLabel::Refuse) | None => Unlabelled::Refuse,
+            },
+            min_count: self.min_count.unwrap_or(0),
+            limits: self.limits.resolve(),
+        })
+    }
+}
+
+impl LimitFlags {
+    fn resolve(&self) -> Limits {
+        let usual = Limits::default();
+        Limits {
+            max_bytes: self.max_bytes.unwrap_or(usual.max_bytes),
+            max_sequences: self.max_sequences.unwrap_or(usual.max_sequences),
+            max_tokens: self.max_tokens.unwrap_or(usual.max_tokens),
+            max_alphabet: self.max_alphabet.unwrap_or(usual.max_alphabet),
+            max_classes: self.max_classes.unwrap_or(usual.max_classes),
+            max_line: self.max_line.unwrap_or(usual.max_line),
+            max_json_depth: self.max_json_depth.unwrap_or(usual.max_json_depth),
+        }
+    }
+}
+
+impl From<FileFormat> for Format {
+    fn from(format: FileFormat) -> Format {
+        match format {
+            FileFormat::Csv => Format::Csv,
+            FileFormat::Tsv => Format::Tsv,
+            FileFormat::Jsonl => Format::Jsonl,
+            FileFormat::Plain => Format::Plain,
+            FileFormat::Abbadingo => Format::Abbadingo,
+            FileFormat::Events => Format::Events,
+        }
+    }
+}
+
+/// The rule that `--tokens` names.
+pub fn token_rule(text: &str) -> Result<Tokens, Failure> {
+    match text {
+        "guess" => Ok(Tokens::Guess),
+        "whitespace" => Ok(Tokens::Whitespace),
+        "characters" => Ok(Tokens::Characters),
+        _ => match text.strip_prefix("separator:") {
+            Some(separator) => Ok(Tokens::Separator(separator.into())),
+            None => Err(Failure::new(
+                format!("--tokens {text:?} is no rule"),
+                "--tokens whitespace, --tokens characters or --tokens separator:TEXT",
+            )),
+        },
+    }
+}
+
+/// A rule as `--tokens` names it.
+pub fn rule_name(tokens: &Tokens) -> String {
+    match tokens {
+        Tokens::Guess => "guess".into(),
+        Tokens::Whitespace => "whitespace".into(),
+        Tokens::Characters => "characters".into(),
+        Tokens::Separator(separator) => format!("separator:{separator}"),
+    }
+}
+
+fn column(given: &Option<String>) -> Column {
+    given.as_deref().map_or(Column::Usual, Column::from)
+}
+
+fn delimiter(text: &str) -> Result<Delimiter, Failure> {
+    let mut characters = text.chars();
+    match (text, characters.next(), characters.next()) {
+        ("tab" | "\\t", ..) => Ok(Delimiter::Is('\t')),
+        (_, Some('"' | '\n' | '\r'), None) | (_, None, _) | (_, _, Some(_)) => {
+            let message = format!("--delimiter {text:?} is not one character that can divide");
+            Err(Failure::new(message, "--delimiter ';' or --delimiter tab"))
+        }
+        (_, Some(one), None) => Ok(Delimiter::Is(one)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_flags_are_the_readers_defaults() {
+        assert_eq!(Reading::default().options().unwrap(), ReadOptions::default());
+    }
+
+    #[test]
+    fn a_rule_for_tokens_survives_its_name() {
+        for rule in
+            [Tokens::Guess, Tokens::Whitespace, Tokens::Characters, Tokens::Separator("::".into())]
+        {
+            assert_eq!(token_rule(&rule_name(&rule)).unwrap(), rule);
+        }
+        assert!(token_rule("letters").unwrap_err().remedy.contains("--tokens characters"));
+    }
+
+    #[test]
+    fn a_delimiter_is_one_character_or_a_tab() {
+        assert_eq!(delimiter("tab").unwrap(), Delimiter::Is('\t'));
+        assert_eq!(delimiter(";").unwrap(), Delimiter::Is(';'));
+        for bad in ["", ";;", "\"", "\n"] {
+            assert!(delimiter(bad).unwrap_err().remedy.contains("--delimiter"), "{bad:?}");
+        }
+    }
+}

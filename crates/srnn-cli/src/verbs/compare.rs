@@ -1,0 +1,161 @@
+//! `srnn compare`: do two automata say the same of every word?
+
+use crate::automaton::{
+    Operand, accepting, alphabet_of_flag, complete, is_acceptor, symbols_of_expression,
+};
+use crate::failure::{Answer, Failure};
+use crate::output::Output;
+use clap::Args;
+use serde_json::{Value, json};
+use srnn::extract::json::NamedAutomaton;
+use srnn_automata::{Alphabet, Moore, Word, distinguish};
+
+/// Whether two automata say the same of every word, and if not, the shortest word on which they
+/// do not. Exit code 0: equal; 1: different.
+#[derive(Args)]
+#[command(before_help = "Examples:
+  srnn compare re:(10)* tomita:2
+  srnn compare automaton.dot --regex '(0|10*1)*'")]
+pub struct Compare {
+    /// An automaton file (JSON, DOT, AT&T text), a run folder, `re:EXPRESSION` or `tomita:1`…`7`.
+    a: String,
+    /// The other one.
+    #[arg(required_unless_present = "regex", conflicts_with = "regex")]
+    b: Option<String>,
+    /// The other one as a regular expression: `ab|c*`, `[01]`, `.`, `<name>`.
+    #[arg(long, value_name = "EXPRESSION")]
+    regex: Option<String>,
+    /// The symbols of expressions: characters, or names between commas; by default those of the
+    /// other automaton.
+    #[arg(long, value_name = "SYMBOLS")]
+    alphabet: Option<String>,
+    /// The class that means yes, where one of the two only says yes or no.
+    #[arg(long, value_name = "CLASS")]
+    accept: Option<String>,
+    /// The class of words whose transitions are not known.
+    #[arg(long, value_name = "CLASS")]
+    missing: Option<String>,
+}
+
+/// One side, ready to be compared.
+struct Side {
+    name: String,
+    automaton: NamedAutomaton,
+    moore: Moore<u32>,
+}
+
+/// Does it.
+pub fn run(arguments: &Compare, output: &Output) -> Result<Answer, Failure> {
+    let left = Operand::open(&arguments.a, None)?;
+    let right = match (&arguments.regex, &arguments.b) {
+        (Some(expression), _) => Operand::Expression(expression.clone()),
+        (None, Some(b)) => Operand::open(b, None)?,
+        (None, None) => unreachable!("clap asks for one of them"),
+    };
+    let alphabet = common_alphabet(arguments, &left, &right)?;
+    let sides = [side(arguments, &left, &alphabet)?, side(arguments, &right, &alphabet)?];
+    let machines = comparable(arguments, &sides)?;
+    let word = distinguish(&machines[0], &machines[1]).map_err(|mismatch| {
+        let message = format!(
+            "{} and {} have different symbols: only the first has {:?}, only the second {:?}",
+            sides[0].name, sides[1].name, mismatch.only_left, mismatch.only_right
+        );
+        Failure::new(message, "rename them or add what is missing")
+    })?;
+    report(&sides, &machines, word.as_deref(), output);
+    Ok(if word.is_none() { Answer::Yes } else { Answer::No })
+}
+
+/// The symbols of expressions: those asked for, or the other side's, or those that are named.
+fn common_alphabet(
+    arguments: &Compare,
+    left: &Operand,
+    right: &Operand,
+) -> Result<Alphabet, Failure> {
+    if let Some(text) = &arguments.alphabet {
+        return alphabet_of_flag(text);
+    }
+    let named = || match (left, right) {
+        (Operand::Expression(a), Operand::Expression(b)) => {
+            symbols_of_expression(&format!("{a}|{b}"))
+        }
+        _ => symbols_of_expression(""),
+    };
+    Ok(left.alphabet().or(right.alphabet()).cloned().unwrap_or_else(named))
+}
+
+fn side(arguments: &Compare, operand: &Operand, alphabet: &Alphabet) -> Result<Side, Failure> {
+    let (name, automaton) = (operand.name(), operand.resolve(alphabet)?);
+    let moore = complete(&automaton, &name, arguments.missing.as_deref())?;
+    Ok(Side { name, automaton, moore })
+}
+
+/// Both by the names of their classes; where only one of them is an acceptor, the other becomes
+/// one.
+fn comparable(arguments: &Compare, sides: &[Side; 2]) -> Result<[Moore<String>; 2], Failure> {
+    let acceptors = sides.each_ref().map(|side| is_acceptor(&side.automaton));
+    let [left, right] = sides;
+    let by_name =
+        |side: &Side| side.moore.map_outputs(|&c| side.automaton.classes()[c as usize].clone());
+    let by_word = |side: &Side, alone: bool| {
+        let accept = arguments.accept.as_deref().filter(|_| !alone);
+        let dfa = accepting(&side.automaton, &side.moore, &side.name, accept)?;
+        Ok::<_, Failure>(dfa.map_outputs(|&yes| if yes { "accept" } else { "reject" }.to_string()))
+    };
+    match acceptors[0] == acceptors[1] && arguments.accept.is_none() {
+        true => Ok([by_name(left), by_name(right)]),
+        false => Ok([by_word(left, acceptors[0])?, by_word(right, acceptors[1])?]),
+    }
+}
+
+fn report(
+    sides: &[Side; 2],
+    machines: &[Moore<String>; 2],
+    word: Option<&[srnn_automata::Symbol]>,
+    output: &Output,
+) {
+    let sizes = machines.each_ref().map(|machine| machine.minimize().state_count());
+    let Some(word) = word else {
+        let text =
+            format!("equal: the same answer to every word; {} states when minimal", sizes[0]);
+        output.result(text, &value(sides, sizes, None));
+        return;
+    };
+    let alphabet = machines[0].alphabet();
+    let names: Vec<&str> = word.iter().map(|&symbol| alphabet.name(symbol)).collect();
+    let says = [
+        machines[0].output_of(word).clone(),
+        machines[1].output_of(&renamed(&names, &machines[1])).clone(),
+    ];
+    let spelled = alphabet.spell(word);
+    let text = format!(
+        "different: the shortest word that tells them apart is {spelled}\n  {} says {}\n  {} says {}",
+        sides[0].name, says[0], sides[1].name, says[1]
+    );
+    output.result(text, &value(sides, sizes, Some((&names, &spelled, &says))));
+}
+
+/// The same word in the numbers of the other automaton.
+fn renamed(names: &[&str], machine: &Moore<String>) -> Word {
+    let symbol = |name: &&str| machine.alphabet().symbol(name).expect("alphabets were compared");
+    names.iter().map(symbol).collect()
+}
+
+type Witness<'a> = (&'a [&'a str], &'a str, &'a [String; 2]);
+
+fn value(sides: &[Side; 2], sizes: [usize; 2], witness: Option<Witness<'_>>) -> Value {
+    let side = |i: usize| {
+        json!({
+            "name": sides[i].name,
+            "minimal_states": sizes[i],
+            "says": witness.map(|(_, _, says)| &says[i]),
+        })
+    };
+    json!({
+        "equal": witness.is_none(),
+        "word": witness.map(|(names, ..)| names),
+        "spelled": witness.map(|(_, spelled, _)| spelled),
+        "left": side(0),
+        "right": side(1),
+    })
+}

@@ -1,0 +1,125 @@
+//! `srnn convert`: an automaton from one notation into another.
+
+use crate::automaton::{
+    Notation, Operand, Wanted, alphabet_of_flag, complete, is_acceptor, symbols_of_expression,
+    write,
+};
+use crate::failure::{Answer, Failure};
+use crate::files;
+use crate::output::Output;
+use clap::Args;
+use serde_json::json;
+use srnn::extract::json::NamedAutomaton;
+use srnn_automata::{Alphabet, Partial};
+use std::path::{Path, PathBuf};
+
+/// Writes an automaton in another notation. JSON loses nothing; AT&T text and regular expressions
+/// hold acceptors only; SVG and tables are for people.
+#[derive(Args)]
+#[command(before_help = "Examples:
+  srnn convert tomita:4 tomita4.svg
+  srnn convert re:(10)* - --to dot")]
+pub struct Convert {
+    /// A file, `-` for stdin, a run folder, `re:EXPRESSION` or `tomita:1`…`7`.
+    #[arg(value_name = "IN")]
+    input: String,
+    /// The file to write, or `-` for stdout.
+    #[arg(value_name = "OUT")]
+    out: PathBuf,
+    /// What IN is written in; by default its extension or its text tells.
+    #[arg(long, value_enum)]
+    from: Option<Notation>,
+    /// What to write; by default OUT's extension tells.
+    #[arg(long, value_enum)]
+    to: Option<Notation>,
+    /// The symbols of an expression: characters, or names between commas.
+    #[arg(long, value_name = "SYMBOLS")]
+    alphabet: Option<String>,
+    /// The class that an acceptor accepts.
+    #[arg(long, value_name = "CLASS")]
+    accept: Option<String>,
+    /// Send transitions that are not known to a state of this class.
+    #[arg(long, value_name = "CLASS")]
+    missing: Option<String>,
+    /// Write the smallest automaton with the same answers.
+    #[arg(long)]
+    minimize: bool,
+}
+
+/// Does it.
+pub fn run(arguments: &Convert, output: &Output) -> Result<Answer, Failure> {
+    let to = notation(arguments)?;
+    let operand = Operand::open(&arguments.input, arguments.from)?;
+    let name = operand.name();
+    let mut automaton = operand.resolve(&alphabet(arguments, &operand)?)?;
+    if arguments.minimize {
+        automaton = minimized(&automaton, &name, arguments.missing.as_deref())?;
+    }
+    let wanted =
+        Wanted { accept: arguments.accept.as_deref(), missing: arguments.missing.as_deref() };
+    let text = write(&automaton, &name, to, wanted)?;
+    let stream = arguments.out.as_os_str() == files::STREAM;
+    if !stream {
+        files::write(&arguments.out, &text)?;
+    }
+    report(arguments, &automaton, &text, to, output);
+    Ok(Answer::Yes)
+}
+
+fn notation(arguments: &Convert) -> Result<Notation, Failure> {
+    let told = arguments.to.or_else(|| Notation::of_name(&arguments.out));
+    told.ok_or_else(|| {
+        let message = format!("{}: its name does not tell what to write", shown(&arguments.out));
+        Failure::new(message, "--to json|dot|att|regex|svg|table")
+    })
+}
+
+fn alphabet(arguments: &Convert, operand: &Operand) -> Result<Alphabet, Failure> {
+    match (&arguments.alphabet, operand) {
+        (Some(text), _) => alphabet_of_flag(text),
+        (None, Operand::Expression(text)) => Ok(symbols_of_expression(text)),
+        (None, Operand::Known { automaton, .. }) => Ok(automaton.automaton().alphabet().clone()),
+    }
+}
+
+fn minimized(
+    automaton: &NamedAutomaton,
+    name: &str,
+    missing: Option<&str>,
+) -> Result<NamedAutomaton, Failure> {
+    let minimal = complete(automaton, name, missing)?.minimize();
+    Ok(NamedAutomaton::new(automaton.classes().to_vec(), Partial::from(&minimal))?)
+}
+
+fn report(
+    arguments: &Convert,
+    automaton: &NamedAutomaton,
+    text: &str,
+    to: Notation,
+    output: &Output,
+) {
+    let stream = arguments.out.as_os_str() == files::STREAM;
+    let partial = automaton.automaton();
+    let (states, symbols) = (partial.state_count(), partial.alphabet().len());
+    if output.json {
+        let value = json!({
+            "out": (!stream).then(|| arguments.out.display().to_string()),
+            "notation": to.name(),
+            "states": states,
+            "symbols": symbols,
+            "classes": automaton.classes(),
+            "acceptor": is_acceptor(automaton),
+            "text": stream.then_some(text),
+        });
+        output.result("", &value);
+    } else if stream {
+        files::print(text);
+    } else {
+        let out = arguments.out.display();
+        output.note(format!("{out}: {states} states over {symbols} symbols, as {}", to.name()));
+    }
+}
+
+fn shown(out: &Path) -> String {
+    if out.as_os_str() == files::STREAM { "stdout".into() } else { out.display().to_string() }
+}

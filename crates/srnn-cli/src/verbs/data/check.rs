@@ -1,0 +1,161 @@
+//! `srnn data check`: what there is to know about a file before training on it.
+
+use crate::automaton::listed;
+use crate::failure::{Answer, Failure};
+use crate::output::Output;
+use crate::reading::{Reading, rule_name};
+use clap::Args;
+use serde::Serialize;
+use serde_json::{Value, json};
+use srnn::task::Summary;
+use srnn::task::files::{
+    Contradictions, DataError, ReadOptions, Samples, Tokens, Unlabelled, read,
+};
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+/// Counts, alphabet, lengths, duplicates and contradictions of a data file. Exit code 0: it can be
+/// trained on; 1: it has problems, which are listed; 2: it cannot be read.
+#[derive(Args)]
+#[command(before_help = "Examples:
+  srnn data check traces.csv --label-column outcome
+  srnn data check log.csv --format events --json")]
+pub struct Check {
+    /// The file.
+    file: PathBuf,
+    #[command(flatten)]
+    reading: Reading,
+}
+
+/// Something that is in the way of training.
+#[derive(Serialize)]
+struct Trouble {
+    kind: &'static str,
+    message: String,
+    remedy: String,
+    /// Lines of the file, the first few.
+    lines: Vec<[u64; 2]>,
+}
+
+/// Does it.
+pub fn run(arguments: &Check, output: &Output) -> Result<Answer, Failure> {
+    let asked = arguments.reading.options()?;
+    // Everything is read, so that all problems are found at once.
+    let options = ReadOptions {
+        contradictions: Contradictions::Keep,
+        unlabelled: Unlabelled::Skip,
+        ..asked.clone()
+    };
+    let samples = read(&arguments.file, &options)?;
+    let summary = samples.data.summary();
+    let troubles = troubles(arguments, &asked, &samples, &summary)?;
+    let guessed = asked.tokens == Tokens::Guess;
+    let text = text(&samples, &summary, guessed, &troubles);
+    output.result(text, &value(&samples, &summary, guessed, &troubles));
+    Ok(if troubles.is_empty() { Answer::Yes } else { Answer::No })
+}
+
+fn troubles(
+    arguments: &Check,
+    asked: &ReadOptions,
+    samples: &Samples,
+    summary: &Summary,
+) -> Result<Vec<Trouble>, Failure> {
+    let mut found = Vec::new();
+    if samples.unlabelled > 0 && asked.unlabelled == Unlabelled::Refuse {
+        // Where the first is, only the reader that gives up there knows.
+        let options = ReadOptions { contradictions: Contradictions::Keep, ..asked.clone() };
+        found.extend(read(&arguments.file, &options).err().map(|error| Trouble {
+            message: format!(
+                "{} sequences have no label; the first: {}",
+                samples.unlabelled,
+                at(&error)
+            ),
+            lines: error.line.map(|line| [line, line]).into_iter().collect(),
+            ..trouble("unlabelled", &error)
+        }));
+    }
+    if summary.contradictions > 0 && asked.contradictions == Contradictions::Refuse {
+        found.push(contradictions(samples, summary));
+    }
+    found.extend(samples.check_trainable().err().map(|error| trouble("nothing-to-learn", &error)));
+    Ok(found)
+}
+
+fn trouble(kind: &'static str, error: &DataError) -> Trouble {
+    let (message, remedy) = (error.cause.to_string(), error.cause.remedy());
+    Trouble { kind, message, remedy, lines: vec![] }
+}
+
+fn at(error: &DataError) -> String {
+    error.line.map_or(error.file.clone(), |line| format!("line {line}"))
+}
+
+fn contradictions(samples: &Samples, summary: &Summary) -> Trouble {
+    let lines: Vec<[u64; 2]> = summary
+        .examples
+        .iter()
+        .map(|c| [samples.lines[c.first], samples.lines[c.second]])
+        .collect();
+    let places: Vec<String> = lines.iter().map(|[a, b]| format!("{a} and {b}")).collect();
+    let more = if summary.contradictions > lines.len() { ", …" } else { "" };
+    Trouble {
+        kind: "contradictions",
+        message: format!(
+            "{} sequences contradict an earlier equal one: lines {}{more}",
+            summary.contradictions,
+            places.join(", ")
+        ),
+        remedy: "correct them, or keep them with --contradictions keep if labels are noisy".into(),
+        lines,
+    }
+}
+
+fn text(samples: &Samples, summary: &Summary, guessed: bool, troubles: &[Trouble]) -> String {
+    let mut text = String::new();
+    let classes: Vec<String> =
+        summary.per_class.iter().map(|(class, count)| format!("{class:?} {count}")).collect();
+    let _ = writeln!(text, "{}", samples.file);
+    let _ = writeln!(text, "  sequences   {}", summary.count);
+    let _ = writeln!(text, "  classes     {}", classes.join(", "));
+    let _ = writeln!(
+        text,
+        "  alphabet    {} symbols: {}",
+        summary.symbols,
+        listed(&samples.data.alphabet)
+    );
+    let how = if guessed { " (guessed; set --tokens to be sure)" } else { "" };
+    let _ = writeln!(text, "  tokens      {:?}{how}", rule_name(&samples.tokens));
+    if let Some(lengths) = summary.lengths {
+        let (min, median, max) = (lengths.min, lengths.median, lengths.max);
+        let _ = writeln!(text, "  lengths     {min} to {max}, median {median}");
+    }
+    let _ = writeln!(text, "  duplicates  {}", summary.duplicates);
+    let _ = writeln!(text, "  contradict  {}", summary.contradictions);
+    let _ = writeln!(text, "  unlabelled  {}", samples.unlabelled);
+    for trouble in troubles {
+        let _ = writeln!(text, "problem: {}\n  try: {}", trouble.message, trouble.remedy);
+    }
+    if troubles.is_empty() {
+        text.push_str("ready to train on");
+    }
+    text
+}
+
+fn value(samples: &Samples, summary: &Summary, guessed: bool, troubles: &[Trouble]) -> Value {
+    json!({
+        "file": samples.file,
+        "digest": samples.data.digest(),
+        "sequences": summary.count,
+        "per_class": summary.per_class.iter().cloned().map(|(class, n)| (class, n.into())).collect::<serde_json::Map<_, Value>>(),
+        "alphabet": samples.data.alphabet,
+        "tokens": rule_name(&samples.tokens),
+        "tokens_guessed": guessed,
+        "lengths": summary.lengths,
+        "duplicates": summary.duplicates,
+        "contradictions": summary.contradictions,
+        "unlabelled": samples.unlabelled,
+        "problems": troubles,
+        "trainable": troubles.is_empty(),
+    })
+}

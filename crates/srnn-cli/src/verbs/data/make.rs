@@ -1,0 +1,120 @@
+//! `srnn data make`: a built-in set as files.
+
+use crate::builtin;
+use crate::failure::{Answer, Failure};
+use crate::files;
+use crate::output::Output;
+use crate::reading::FileFormat;
+use clap::{Args, ValueEnum};
+use serde_json::{Value, json};
+use srnn::key::Key;
+use srnn::task::files::{Format, Tokens, write};
+use srnn::task::{Dataset, tomita};
+use std::path::{Path, PathBuf};
+
+/// Writes a built-in set: a folder gets the training and the validation set, a file one of them.
+#[derive(Args)]
+#[command(before_help = "Examples:
+  srnn data make tomita:3 --out tomita3
+  srnn data make tomita:5 --out words.jsonl --part valid")]
+pub struct Make {
+    /// `tomita:1` to `tomita:7`: sets made as the paper's.
+    task: String,
+    /// A folder, a file (.csv, .tsv, .jsonl, .txt or .dat), or `-` for stdout.
+    #[arg(long)]
+    out: PathBuf,
+    /// The format; by default the file's extension tells, and a folder gets CSV.
+    #[arg(long, value_enum)]
+    format: Option<FileFormat>,
+    /// Which set a file gets.
+    #[arg(long, value_enum, default_value = "train")]
+    part: Part,
+    /// What the words are drawn by.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    /// What is learned from.
+    Train,
+    /// What is held out.
+    Valid,
+}
+
+/// Does it.
+pub fn run(arguments: &Make, output: &Output) -> Result<Answer, Failure> {
+    let grammar = builtin::tomita(&arguments.task)?.ok_or_else(|| {
+        let message = format!("{:?}: there is no such task", arguments.task);
+        Failure::new(message, "tomita:1 to tomita:7")
+    })?;
+    if output.json && arguments.out.as_os_str() == files::STREAM {
+        let message = "--json and --out - both want stdout";
+        return Err(Failure::new(message, "--out FILE"));
+    }
+    let split = tomita::sets(grammar, &Key::new(arguments.seed));
+    let mut written = Vec::new();
+    for (path, format, part) in plan(arguments) {
+        let data = if part == Part::Train { &split.train } else { &split.valid };
+        let text = as_text(data, format)?;
+        match path.as_os_str() == files::STREAM {
+            true => files::print(&text),
+            false => files::write(&path, &text)?,
+        }
+        output.note(format!("{}: {} sequences", shown(&path), data.sequences.len()));
+        written.push(about(&path, data));
+    }
+    if output.json {
+        let value = json!({ "task": arguments.task, "seed": arguments.seed, "files": written });
+        output.result("", &value);
+    }
+    Ok(Answer::Yes)
+}
+
+/// Which files to write, each with its format and set.
+fn plan(arguments: &Make) -> Vec<(PathBuf, Format, Part)> {
+    let out = &arguments.out;
+    let told = arguments.format.map(Format::from);
+    let by_name = Format::of_name(&out.to_string_lossy());
+    if out.as_os_str() == files::STREAM || by_name.is_some() {
+        let format = told.or(by_name).unwrap_or(Format::Csv);
+        return vec![(out.clone(), format, arguments.part)];
+    }
+    let format = told.unwrap_or(Format::Csv);
+    let file = |name: &str| out.join(format!("{name}.{}", extension(format)));
+    vec![(file("train"), format, Part::Train), (file("valid"), format, Part::Valid)]
+}
+
+fn extension(format: Format) -> &'static str {
+    match format {
+        Format::Csv | Format::Events => "csv",
+        Format::Tsv => "tsv",
+        Format::Jsonl => "jsonl",
+        Format::Plain => "txt",
+        Format::Abbadingo => "dat",
+    }
+}
+
+fn as_text(data: &Dataset, format: Format) -> Result<String, Failure> {
+    let mut bytes = Vec::new();
+    write(data, format, &Tokens::Guess, &mut bytes)?;
+    Ok(String::from_utf8(bytes).expect("names are text"))
+}
+
+fn about(path: &Path, data: &Dataset) -> Value {
+    json!({
+        "file": path.display().to_string(),
+        "sequences": data.sequences.len(),
+        "per_class": per_class(data),
+        "digest": data.digest(),
+    })
+}
+
+fn shown(path: &Path) -> String {
+    if path.as_os_str() == files::STREAM { "stdout".into() } else { path.display().to_string() }
+}
+
+fn per_class(data: &Dataset) -> serde_json::Map<String, Value> {
+    let counts = data.class_counts().into_iter().map(Value::from);
+    data.classes.iter().cloned().zip(counts).collect()
+}

@@ -1,0 +1,41 @@
+//! An automaton file: sizes, classes, table.
+
+use super::About;
+use crate::automaton::{complete, is_acceptor, listed, read, table};
+use crate::failure::Failure;
+use serde_json::json;
+use std::fmt::Write as _;
+use std::path::Path;
+
+/// States of an automaton that is shown as a table.
+const MOST_STATES: usize = 50;
+
+pub fn about(path: &Path) -> Result<About, Failure> {
+    let named = read(path, None, None)?;
+    let automaton = named.automaton();
+    let name = path.display().to_string();
+    let minimal = complete(&named, &name, None).ok().map(|moore| moore.minimize().state_count());
+    let (states, unknown) = (automaton.state_count(), automaton.unknown().len());
+    let mut text = format!("automaton {name}\n  {states} states");
+    let _ = match minimal {
+        Some(minimal) if minimal == states => writeln!(text, ", the fewest possible"),
+        Some(minimal) => writeln!(text, ", {minimal} when minimal"),
+        None => writeln!(text, ", {unknown} transitions are not known"),
+    };
+    let _ = writeln!(text, "  alphabet  {}", listed(automaton.alphabet().names()));
+    let _ = writeln!(text, "  classes   {}", listed(named.classes()));
+    if states <= MOST_STATES {
+        text.push_str(&table(&named));
+    }
+    let value = json!({
+        "kind": "automaton",
+        "path": name,
+        "states": states,
+        "minimal_states": minimal,
+        "unknown_transitions": unknown,
+        "acceptor": is_acceptor(&named),
+        "alphabet": automaton.alphabet().names(),
+        "classes": named.classes(),
+    });
+    Ok(About { text, value })
+}

@@ -1,0 +1,106 @@
+//! A model: its shape in words, its names, its numbers by tensor.
+
+use super::About;
+use crate::automaton::listed;
+use crate::failure::Failure;
+use serde_json::json;
+use srnn::model::{
+    Arch, Cell, Gate, Input, Layer, ModelFile, ReadFrom, Reset, Score, Slot, When, digest,
+};
+use std::fmt::Write as _;
+use std::path::Path;
+
+pub fn about(folder: &Path) -> Result<About, Failure> {
+    let file = ModelFile::load(folder)?;
+    let (layout, digest) = (file.model.layout(), digest(&file.model));
+    let mut text = format!("model {}\n  {}\n", folder.display(), in_words(&file.model.arch));
+    let _ = writeln!(text, "  alphabet  {}", listed(&file.alphabet));
+    if let Some(unknown) = file.unknown {
+        let name = &file.alphabet[unknown as usize];
+        let _ = writeln!(text, "  unknown   tokens not in the alphabet are read as {name:?}");
+    }
+    let _ = writeln!(text, "  classes   {}", listed(&file.classes));
+    let _ = writeln!(text, "  digest    {digest}");
+    let _ = writeln!(text, "  {} parameters", layout.len);
+    for slot in &layout.slots {
+        let _ =
+            writeln!(text, "    {:20} {:>9}  {}", slot.name, slot.range.len(), spread(&file, slot));
+    }
+    let tensors = layout.slots.iter().map(
+        |slot| json!({ "name": slot.name, "shape": slot.shape, "parameters": slot.range.len() }),
+    );
+    let value = json!({
+        "kind": "model",
+        "path": folder.display().to_string(),
+        "arch": file.model.arch,
+        "in_words": in_words(&file.model.arch),
+        "alphabet": file.alphabet,
+        "unknown": file.unknown,
+        "classes": file.classes,
+        "digest": digest,
+        "parameters": layout.len,
+        "tensors": tensors.collect::<Vec<_>>(),
+    });
+    Ok(About { text, value })
+}
+
+/// Shape and range of a tensor.
+fn spread(file: &ModelFile, slot: &Slot) -> String {
+    let values = &file.model.params[slot.range.clone()];
+    let least = values.iter().copied().fold(f32::INFINITY, f32::min);
+    let most = values.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    format!("{:?}, from {least:.3} to {most:.3}", slot.shape)
+}
+
+/// The shape of a network in words.
+fn in_words(arch: &Arch) -> String {
+    let input = match arch.input {
+        Input::Tokens { symbols, embedding, start, end } => {
+            let marks = match (start, end) {
+                (true, true) => ", start and end token",
+                (true, false) => ", start token",
+                (false, true) => ", end token",
+                (false, false) => "",
+            };
+            format!("{symbols} symbols{marks} → embedding of {embedding}")
+        }
+        Input::Real { width } => format!("vectors of {width} numbers"),
+    };
+    let layers: Vec<String> = arch.layers.iter().map(layer).collect();
+    let read = match arch.readout.from {
+        ReadFrom::H => "h",
+        ReadFrom::U => "u",
+        ReadFrom::C => "c",
+        ReadFrom::Uc => "u and c",
+        ReadFrom::Hc => "h and c",
+    };
+    let when = match arch.readout.when {
+        When::Last => "after the last step",
+        When::EveryStep => "after every step",
+    };
+    let layers = layers.join(" → ");
+    format!("{input} → {layers} → {} classes from {read} {when}", arch.classes)
+}
+
+fn layer(layer: &Layer) -> String {
+    let cell = match layer.cell {
+        Cell::Gru { reset: Reset::AfterMatrix } => "GRU",
+        Cell::Gru { reset: Reset::BeforeMatrix } => "GRU (reset before the matrix)",
+        Cell::Lstm { peephole: false } => "LSTM",
+        Cell::Lstm { peephole: true } => "LSTM with peepholes",
+    };
+    let gate = match layer.gate {
+        Gate::Sigmoid => "",
+        Gate::HardSigmoid => ", hard sigmoid gates",
+    };
+    let bias = if layer.bias { "" } else { ", no biases" };
+    let states = layer.centroids.map_or(String::new(), |centroids| {
+        let score = match centroids.score {
+            Score::Dot => "dot product",
+            Score::Euclidean => "distance",
+        };
+        format!(", {} centroids by {score} at τ = {}", centroids.k, centroids.tau.get())
+    });
+    let prefix = if layer.centroids.is_some() { "SR-" } else { "" };
+    format!("{prefix}{cell} of {} units{states}{gate}{bias}", layer.units)
+}

@@ -1,0 +1,64 @@
+//! A run: its parts, each as far as it is there.
+
+use super::{About, automaton, checkpoint, model};
+use crate::failure::Failure;
+use crate::files;
+use crate::runs;
+use serde_json::{Map, Value, json};
+use std::fmt::Write as _;
+use std::path::Path;
+
+pub fn about(folder: &Path) -> Result<About, Failure> {
+    let mut text = format!("run {}\n", folder.display());
+    let mut value = Map::new();
+    value.insert("kind".into(), "run".into());
+    value.insert("path".into(), folder.display().to_string().into());
+    for (part, file) in [("data", "data.json"), ("result", "result.json")] {
+        if let Some(found) = json_file(&folder.join(file))? {
+            text.push_str(&scalars(part, &found));
+            value.insert(part.into(), found);
+        }
+    }
+    for (part, about) in parts(folder)? {
+        text.push_str(&about.text);
+        value.insert(part.into(), about.value);
+    }
+    Ok(About { text, value: Value::Object(value) })
+}
+
+fn parts(folder: &Path) -> Result<Vec<(&'static str, About)>, Failure> {
+    let mut parts = Vec::new();
+    if folder.join("model").is_dir() {
+        parts.push(("model", model::about(&folder.join("model"))?));
+    }
+    if let Some(file) = runs::automaton_in(folder) {
+        parts.push(("automaton", automaton::about(&file)?));
+    }
+    let checkpoints = folder.join("checkpoints");
+    if checkpoint::is_among(&checkpoints) {
+        parts.push(("checkpoints", checkpoint::about_all(&checkpoints)?));
+    }
+    Ok(parts)
+}
+
+fn json_file(path: &Path) -> Result<Option<Value>, Failure> {
+    if !path.is_file() {
+        return Ok(None);
+    }
+    let text = files::read_text(path)?;
+    let value = serde_json::from_str(&text).map_err(|error| {
+        Failure::new(format!("{}: {error}", path.display()), "restore it from a copy, or remove it")
+    })?;
+    Ok(Some(value))
+}
+
+/// What fits a line each; the rest is for programs.
+fn scalars(part: &str, value: &Value) -> String {
+    let mut text = format!("  {part}\n");
+    for (name, field) in value.as_object().into_iter().flatten() {
+        if !field.is_array() && !field.is_object() {
+            let _ = writeln!(text, "    {name:18} {}", json!(field));
+        }
+    }
+    text
+}

@@ -1,0 +1,98 @@
+//! `srnn predict`: what a model says of sequences.
+
+mod inputs;
+mod report;
+mod say;
+
+use crate::failure::{Answer, Failure};
+use crate::output::Output;
+use crate::reading::{Reading, token_rule};
+use crate::runs;
+use clap::Args;
+use srnn::model::Input;
+use srnn::task::{Confusion, Vocabulary};
+use std::path::PathBuf;
+
+/// What a model says of sequences: the label, the probability of each class, and the path through
+/// the extracted automaton. Sequences are arguments, a data file, or lines of stdin.
+#[derive(Args)]
+#[command(before_help = "Examples:
+  srnn predict runs/tomita-3 1010 0110
+  srnn predict runs/traces --file new.csv --json")]
+pub struct Predict {
+    /// A run folder, or a model's folder.
+    run: PathBuf,
+    /// Sequences, each divided into tokens by the model's rule or --tokens.
+    #[arg(value_name = "INPUT")]
+    inputs: Vec<String>,
+    /// A data file, with labels (then there is an accuracy) or without.
+    #[arg(long, conflicts_with = "inputs")]
+    file: Option<PathBuf>,
+    /// The file holds one sequence a line and no labels.
+    #[arg(long, requires = "file")]
+    lines: bool,
+    /// Exit with 1 where the accuracy on a labelled file is below this.
+    #[arg(long, value_name = "ACCURACY", allow_negative_numbers = true)]
+    fail_under: Option<f64>,
+    #[command(flatten)]
+    reading: Reading,
+}
+
+/// Does it.
+pub fn run(arguments: &Predict, output: &Output) -> Result<Answer, Failure> {
+    check_threshold(arguments)?;
+    let saved = runs::load(&arguments.run)?;
+    if let Input::Real { width } = saved.file.model.arch.input {
+        let message = format!("{}: it reads vectors of {width} numbers", saved.folder.display());
+        return Err(Failure::new(message, "predict needs a model that reads tokens"));
+    }
+    let rule = match &arguments.reading.tokens {
+        Some(text) => token_rule(text)?,
+        None => saved.tokens()?,
+    };
+    let asked = inputs::gather(arguments, &rule)?;
+    let vocabulary = Vocabulary::new(saved.file.alphabet.clone(), saved.file.unknown)?;
+    let said = say::answer(&saved, &vocabulary, &asked)?;
+    let confusion = confusion(&saved.file.classes, &asked, &said)?;
+    if confusion.is_none() && arguments.fail_under.is_some() {
+        let message = "--fail-under: there are no labels to compare with";
+        return Err(Failure::new(message, "give a labelled file with --file"));
+    }
+    report::report(&saved, &asked, &said, confusion.as_ref(), output);
+    let accuracy = confusion.and_then(|confusion| confusion.accuracy());
+    Ok(match (accuracy, arguments.fail_under) {
+        (Some(accuracy), Some(least)) if accuracy < least => Answer::No,
+        _ => Answer::Yes,
+    })
+}
+
+fn check_threshold(arguments: &Predict) -> Result<(), Failure> {
+    match arguments.fail_under {
+        Some(least) if !(0.0..=1.0).contains(&least) => {
+            Err(Failure::new(format!("--fail-under {least}: no part of a whole"), "0 to 1"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What was said against the labels, where there are any.
+fn confusion(
+    classes: &[String],
+    asked: &[inputs::Asked],
+    said: &[say::Said],
+) -> Result<Option<Confusion>, Failure> {
+    let mut confusion = Confusion::new(classes.to_vec());
+    for (asked, said) in asked.iter().zip(said) {
+        let Some(truth) = &asked.label else { continue };
+        let known = classes.iter().position(|class| class == truth).ok_or_else(|| {
+            let message = format!("{}: the model knows no label {truth:?}", asked.place);
+            let classes = crate::automaton::listed(classes);
+            Failure::new(message, format!("correct it; its classes are {classes}"))
+        })?;
+        match said.class() {
+            Some(class) => confusion.add(known as u32, class),
+            None => confusion.add_unreadable(known as u32),
+        }
+    }
+    Ok((confusion.total() > 0).then_some(confusion))
+}

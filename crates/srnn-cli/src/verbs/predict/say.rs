@@ -1,0 +1,177 @@
+//! What the network says, and what its automaton says.
+
+use super::inputs::Asked;
+use crate::automaton;
+use crate::failure::Failure;
+use crate::runs::Saved;
+use srnn::engine::cpu::Cpu;
+use srnn::engine::reference::{argmax, log_softmax};
+use srnn::engine::{Batch, Engine, Fields, Inputs, Mode, Targets, Trace};
+use srnn::extract::json::NamedAutomaton;
+use srnn::model::{Arch, When};
+use srnn::task::{UnseenToken, Vocabulary};
+use srnn::train::TrainConfig;
+use srnn_automata::Symbol;
+use std::ops::Range;
+
+/// What is said of one sequence.
+#[derive(Clone, Debug)]
+pub struct Said {
+    /// The probability of each class; or why there is none.
+    pub network: Result<Vec<f64>, String>,
+    /// Tokens that the model does not know and reads as its unknown one: place and name.
+    pub unseen: Vec<(usize, String)>,
+    /// The run of the automaton, where there is one.
+    pub automaton: Option<Track>,
+}
+
+/// A run of the automaton.
+#[derive(Clone, Debug)]
+pub struct Track {
+    /// The states, from the start; it ends early where a transition is not known.
+    pub states: Vec<u32>,
+    /// The class at its end, by name.
+    pub label: Option<String>,
+}
+
+impl Said {
+    /// The most probable class.
+    pub fn class(&self) -> Option<u32> {
+        self.network.as_ref().ok().map(|probabilities| argmax(probabilities) as u32)
+    }
+}
+
+/// What is said of every sequence.
+pub fn answer(
+    saved: &Saved,
+    vocabulary: &Vocabulary,
+    asked: &[Asked],
+) -> Result<Vec<Said>, Failure> {
+    let automaton = extracted(saved)?;
+    let words: Vec<Result<Vec<u32>, UnseenToken>> =
+        asked.iter().map(|asked| vocabulary.encode(&asked.tokens)).collect();
+    let readable: Vec<&[u32]> = words.iter().flatten().map(Vec::as_slice).collect();
+    let mut answers = probabilities(saved, &readable).into_iter();
+    let said = asked.iter().zip(&words).map(|(asked, word)| Said {
+        network: match word {
+            Ok(_) => answers.next().expect("an answer to every word"),
+            Err(unseen) => Err(unseen.to_string()),
+        },
+        unseen: unseen(vocabulary, &asked.tokens),
+        automaton: word.as_ref().ok().and_then(|w| track(automaton.as_ref()?, vocabulary, w)),
+    });
+    Ok(said.collect())
+}
+
+/// The automaton speaks for the network only where centroids are all that connects two steps.
+fn extracted(saved: &Saved) -> Result<Option<NamedAutomaton>, Failure> {
+    let arch = &saved.file.model.arch;
+    match saved.automaton().filter(|_| arch.is_memoryless() && arch.is_state_regularized()) {
+        Some(path) => automaton::read(&path, None, None).map(Some),
+        None => Ok(None),
+    }
+}
+
+fn unseen(vocabulary: &Vocabulary, tokens: &[String]) -> Vec<(usize, String)> {
+    let Some(unknown) = vocabulary.unknown() else { return vec![] };
+    let name = &vocabulary.symbols()[unknown as usize];
+    let stands_in =
+        |&(_, token): &(usize, &String)| token != name && vocabulary.id(token) == Some(unknown);
+    tokens.iter().enumerate().filter(stands_in).map(|(at, token)| (at, token.clone())).collect()
+}
+
+fn track(automaton: &NamedAutomaton, vocabulary: &Vocabulary, word: &[u32]) -> Option<Track> {
+    let machine = automaton.automaton();
+    let symbol = |&id: &u32| machine.alphabet().symbol(&vocabulary.symbols()[id as usize]);
+    let word: Vec<Symbol> = word.iter().map(symbol).collect::<Option<_>>()?;
+    let (mut state, mut states) = (Some(machine.start()), vec![machine.start().0]);
+    for symbol in word {
+        state = state.and_then(|state| machine.next(state, symbol));
+        states.extend(state.map(|state| state.0));
+    }
+    let label = state.map(|end| automaton.classes()[*machine.output(end) as usize].clone());
+    Some(Track { states, label })
+}
+
+/// Steps of a batch, so that long files do not fill the memory.
+const STEPS: usize = 1 << 14;
+
+fn probabilities(saved: &Saved, words: &[&[u32]]) -> Vec<Result<Vec<f64>, String>> {
+    let model = &saved.file.model;
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut engine = Cpu::new(model, TrainConfig::default().optimiser, threads);
+    let bias = &model.params[model.layout().head_bias];
+    let mut answers = Vec::with_capacity(words.len());
+    for part in parts(words) {
+        let batch = batch(&model.arch, &words[part]);
+        let trace = engine.trace(&batch, Mode::default(), Fields::default());
+        answers.extend(
+            (0..batch.rows()).map(|row| softmax(read(&model.arch, &batch, &trace, bias, row))),
+        );
+    }
+    answers
+}
+
+fn parts(words: &[&[u32]]) -> Vec<Range<usize>> {
+    let (mut parts, mut first, mut steps) = (Vec::new(), 0, 0);
+    for (at, word) in words.iter().enumerate() {
+        steps += word.len() + 2;
+        if steps > STEPS && at > first {
+            parts.push(first..at);
+            (first, steps) = (at, word.len() + 2);
+        }
+    }
+    parts.push(first..words.len());
+    parts
+}
+
+fn batch(arch: &Arch, words: &[&[u32]]) -> Batch {
+    let (mut offsets, mut ids) = (vec![0], Vec::new());
+    for word in words {
+        ids.extend(arch.input.start());
+        ids.extend_from_slice(word);
+        ids.extend(arch.input.end());
+        offsets.push(ids.len());
+    }
+    let input = Inputs::Tokens(ids);
+    Batch { offsets, input, targets: Targets::None, class_weights: vec![] }
+}
+
+/// The last read-out of a row.
+fn read<'a>(
+    arch: &Arch,
+    batch: &Batch,
+    trace: &'a Trace<f32>,
+    bias: &'a [f32],
+    row: usize,
+) -> &'a [f32] {
+    let place = match arch.readout.when {
+        When::Last => Some(row),
+        When::EveryStep => batch.row(row).last(),
+    };
+    // A row without steps reads the initial state, which is zero.
+    place.map_or(bias, |n| &trace.logits[n * arch.classes..][..arch.classes])
+}
+
+fn softmax(logits: &[f32]) -> Result<Vec<f64>, String> {
+    let logits: Vec<f64> = logits.iter().map(|&x| f64::from(x)).collect();
+    match logits.iter().all(|x| x.is_finite()) {
+        true => Ok(log_softmax(&logits).into_iter().map(f64::exp).collect()),
+        false => Err("the network gives no number: its weights are too large".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_word_is_in_exactly_one_part() {
+        let (long, short) = (vec![0; STEPS], vec![0; 3]);
+        for words in [vec![], vec![&short[..]], vec![&long[..], &short, &long, &short, &short]] {
+            let parts = parts(&words);
+            let all: Vec<usize> = parts.iter().cloned().flatten().collect();
+            assert_eq!(all, (0..words.len()).collect::<Vec<_>>());
+        }
+    }
+}

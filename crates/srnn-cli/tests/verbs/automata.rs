@@ -1,0 +1,107 @@
+//! `compare` and `convert`.
+
+use super::program::{run_folder, srnn, srnn_reading};
+use serde_json::json;
+
+#[test]
+fn an_expression_equals_the_grammar_it_describes() {
+    let folder = tempfile::tempdir().unwrap();
+    let value = srnn(folder.path(), &["compare", "re:(10)*", "tomita:2", "--json"]).yes().json();
+    assert_eq!(value["equal"], json!(true));
+    assert_eq!(value["word"], json!(null));
+    assert_eq!(value["left"]["minimal_states"], json!(3));
+}
+
+#[test]
+fn the_shortest_difference_comes_with_what_each_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let ran = srnn(folder.path(), &["compare", "tomita:1", "--regex", "1?", "--json"]).no();
+    let value = ran.json();
+    assert_eq!(value["word"], json!(["1", "1"]));
+    assert_eq!(value["spelled"], json!("11"));
+    assert_eq!(value["left"], json!({ "name": "tomita:1", "minimal_states": 2, "says": "accept" }));
+    assert_eq!(value["right"]["says"], json!("reject"));
+    let text = srnn(folder.path(), &["compare", "tomita:1", "--regex", "1?"]).no().stdout;
+    assert!(text.contains("tells them apart is 11"), "{text}");
+}
+
+#[test]
+fn two_expressions_are_compared_over_the_symbols_they_name() {
+    let folder = tempfile::tempdir().unwrap();
+    srnn(folder.path(), &["compare", "re:a(ba)*", "re:(ab)*a"]).yes();
+    srnn(folder.path(), &["compare", "re:.*", "re:a*", "--alphabet", "a"]).yes();
+    let value =
+        srnn(folder.path(), &["compare", "re:.*", "re:a*", "--alphabet", "a,b c", "--json"]);
+    assert_eq!(value.no().json()["word"], json!(["b c"]));
+}
+
+#[test]
+fn every_notation_survives_the_way_there_and_back() {
+    let folder = tempfile::tempdir().unwrap();
+    for grammar in ["tomita:1", "tomita:3", "tomita:5", "tomita:7"] {
+        for file in ["a.json", "a.dot", "a.att", "a.re"] {
+            srnn(folder.path(), &["convert", grammar, file]).yes();
+            srnn(folder.path(), &["compare", file, grammar]).yes();
+            let text = std::fs::read(folder.path().join(file)).unwrap();
+            if file != "a.re" {
+                let ran = srnn_reading(folder.path(), &["compare", "-", grammar], &text);
+                ran.yes();
+            }
+        }
+    }
+}
+
+#[test]
+fn a_moore_machine_keeps_its_classes_in_json_and_dot() {
+    let folder = tempfile::tempdir().unwrap();
+    let moore = r#"{"format": "srnn-automaton", "version": 1, "alphabet": ["a", "b"],
+        "classes": ["low", "high", "very high"], "start": 0, "states": [
+        {"output": "low", "next": [1, 0]}, {"output": "high", "next": [2, 0]},
+        {"output": "very high", "next": [2, 2]}]}"#;
+    std::fs::write(folder.path().join("m.json"), moore).unwrap();
+    srnn(folder.path(), &["convert", "m.json", "m.dot"]).yes();
+    srnn(folder.path(), &["compare", "m.dot", "m.json"]).yes();
+    let value = srnn(folder.path(), &["convert", "m.dot", "again.json", "--json"]).yes().json();
+    assert_eq!(value["classes"], json!(["low", "high", "very high"]));
+    srnn(folder.path(), &["convert", "m.json", "m.svg"]).yes();
+    let table = srnn(folder.path(), &["convert", "m.json", "-", "--to", "table"]).yes().stdout;
+    assert!(table.contains("very high"), "{table}");
+    let ran = srnn(
+        folder.path(),
+        &["compare", "m.json", "--regex", "b*a(b+a)*a.*", "--accept", "very high"],
+    );
+    ran.yes();
+}
+
+#[test]
+fn unknown_transitions_are_kept_in_json_and_filled_only_on_demand() {
+    let folder = tempfile::tempdir().unwrap();
+    let partial = r#"{"format": "srnn-automaton", "version": 1, "alphabet": ["a"],
+        "classes": ["reject", "accept"], "start": 0, "states": [{"output": "accept", "next": [null]}]}"#;
+    std::fs::write(folder.path().join("p.json"), partial).unwrap();
+    srnn(folder.path(), &["convert", "p.json", "q.json"]).yes();
+    assert!(std::fs::read_to_string(folder.path().join("q.json")).unwrap().contains("[null]"));
+    let ran = srnn(folder.path(), &["convert", "p.json", "p.dot"]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.stderr.contains("--missing"), "{}", ran.stderr);
+    srnn(folder.path(), &["compare", "p.json", "re:ε", "--missing", "reject"]).yes();
+}
+
+#[test]
+fn a_run_folder_stands_for_its_automaton() {
+    let folder = tempfile::tempdir().unwrap();
+    run_folder(folder.path());
+    srnn(folder.path(), &["compare", "run", "run/automaton/automaton.dot"]).yes();
+    srnn(folder.path(), &["compare", "run/model", "run"]).yes();
+}
+
+#[test]
+fn stdout_holds_the_text_or_one_object() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = srnn(folder.path(), &["convert", "re:ab*", "-", "--to", "att"]).yes().stdout;
+    assert!(text.starts_with("0\t"), "{text}");
+    let ran = srnn(folder.path(), &["convert", "re:ab*", "-", "--to", "regex", "--json"]).yes();
+    assert_eq!(ran.json()["text"], json!("ab*\n"));
+    let minimal = ["convert", "re:(a|b)*", "-", "--to", "json", "--minimize", "--json"];
+    assert_eq!(srnn(folder.path(), &minimal).yes().json()["states"], json!(1));
+}

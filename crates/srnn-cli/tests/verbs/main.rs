@@ -1,0 +1,8 @@
+//! The verbs that read what a run left behind, by running the real binary.
+
+mod automata;
+mod bad_input;
+mod data;
+mod hostile_names;
+mod models;
+mod program;

@@ -1,0 +1,220 @@
+//! `predict`, `extract` and `inspect`.
+
+use super::program::{run_folder, sr_gru, sr_lstm, srnn, srnn_reading};
+use serde_json::{Value, json};
+use std::fs;
+use std::path::Path;
+
+fn predict(folder: &Path, arguments: &[&str]) -> Value {
+    let all: Vec<&str> = ["predict"].iter().chain(arguments).copied().chain(["--json"]).collect();
+    srnn(folder, &all).yes().json()
+}
+
+#[test]
+fn words_get_a_label_the_probability_of_each_class_and_a_path() {
+    let folder = tempfile::tempdir().unwrap();
+    run_folder(folder.path());
+    let value = predict(folder.path(), &["run", "0110", ""]);
+    let first = &value["predictions"][0];
+    assert_eq!(first["tokens"], json!(["0", "1", "1", "0"]));
+    let shares = first["probabilities"].as_object().unwrap();
+    let total: f64 = shares.values().map(|share| share.as_f64().unwrap()).sum();
+    assert!((total - 1.0).abs() < 1e-9, "{shares:?}");
+    let best = shares.iter().max_by(|a, b| a.1.as_f64().partial_cmp(&b.1.as_f64()).unwrap());
+    assert_eq!(first["label"], json!(best.unwrap().0));
+    assert_eq!(first["path"].as_array().unwrap().len(), 5);
+    assert_eq!(first["agrees"], json!(true));
+    assert_eq!(value["predictions"][1]["tokens"], json!([]));
+    assert_eq!(value["disagreements"], json!(0));
+    assert_eq!(value["accuracy"], json!(null));
+}
+
+#[test]
+fn a_model_folder_and_its_run_say_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    run_folder(folder.path());
+    let [run, model] = ["run", "run/model"].map(|path| predict(folder.path(), &[path, "01"]));
+    assert_eq!(run["predictions"], model["predictions"]);
+}
+
+#[test]
+fn stdin_is_one_word_a_line() {
+    let folder = tempfile::tempdir().unwrap();
+    run_folder(folder.path());
+    let ran = srnn_reading(folder.path(), &["predict", "run", "--json"], b"01\n\n1\n").yes();
+    let value = ran.json();
+    assert_eq!(value["predictions"].as_array().unwrap().len(), 3);
+    assert_eq!(value["predictions"][2]["place"], json!("stdin:3"));
+}
+
+#[test]
+fn a_file_may_have_labels_or_not() {
+    let folder = tempfile::tempdir().unwrap();
+    run_folder(folder.path());
+    let file = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    file("bare.csv", "sequence\n01\n10\n");
+    let value = predict(folder.path(), &["run", "--file", "bare.csv"]);
+    let label = value["predictions"][0]["label"].as_str().unwrap().to_string();
+    assert_eq!(value["predictions"][1]["place"], json!("bare.csv:3"));
+    assert_eq!(value["accuracy"], json!(null));
+    file("lines.txt", "01\n10\n");
+    let lines = predict(folder.path(), &["run", "--file", "lines.txt", "--lines"]);
+    assert_eq!(lines["predictions"][0]["probabilities"], value["predictions"][0]["probabilities"]);
+    let other = if label == "accept" { "reject" } else { "accept" };
+    file("labelled.csv", &format!("label,sequence\n{label},01\n{other},01\n{label},0x\n,1\n"));
+    let value = predict(folder.path(), &["run", "--file", "labelled.csv"]);
+    assert_eq!(value["predictions"].as_array().unwrap().len(), 4);
+    assert!((value["accuracy"].as_f64().unwrap() - 1.0 / 3.0).abs() < 1e-9);
+    assert_eq!(value["not_labelled"], json!(1));
+    let unreadable: u64 = value["confusion"]["unreadable"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|n| n.as_u64().unwrap())
+        .sum();
+    assert_eq!(unreadable, 1);
+    let under = ["predict", "run", "--file", "labelled.csv", "--fail-under"];
+    srnn(folder.path(), &[&under[..], &["0.9"]].concat()).no();
+    srnn(folder.path(), &[&under[..], &["0.3"]].concat()).yes();
+}
+
+#[test]
+fn an_unseen_token_without_a_stand_in_leaves_the_sequence_without_a_label() {
+    let folder = tempfile::tempdir().unwrap();
+    run_folder(folder.path());
+    let value = predict(folder.path(), &["run", "01x"]);
+    let first = &value["predictions"][0];
+    assert_eq!((&first["label"], &first["path"]), (&json!(null), &json!(null)));
+    let reason = first["reason"].as_str().unwrap();
+    assert!(reason.contains("\"x\", number 3"), "{reason}");
+}
+
+#[test]
+fn an_unseen_token_is_read_as_the_trained_unknown_one_and_said_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut file = sr_gru(&["<unk>", "a", "b"], &["no", "yes"]);
+    file.unknown = Some(0);
+    file.save(&folder.path().join("m")).unwrap();
+    let value = predict(folder.path(), &["m", "abz", "ab<"]);
+    let [first, second] = [0, 1].map(|i| &value["predictions"][i]);
+    assert_eq!(first["unseen"], json!([{ "position": 3, "token": "z" }]));
+    assert_eq!(first["probabilities"], second["probabilities"]);
+    let ran = srnn(folder.path(), &["predict", "m", "abz"]).yes();
+    assert!(ran.stderr.contains("\"z\", number 3, is read as \"<unk>\""), "{}", ran.stderr);
+}
+
+#[test]
+fn words_are_divided_by_the_runs_rule_or_by_the_flag() {
+    let folder = tempfile::tempdir().unwrap();
+    sr_gru(&["open", "close"], &["no", "yes"]).save(&folder.path().join("run/model")).unwrap();
+    let tokens =
+        |arguments: &[&str]| predict(folder.path(), arguments)["predictions"][0]["tokens"].clone();
+    assert_eq!(tokens(&["run", "open close"]), json!(["open", "close"]));
+    assert_eq!(tokens(&["run", "open,close", "--tokens", "separator:,"]), json!(["open", "close"]));
+    fs::write(folder.path().join("run/data.json"), r#"{"tokens": {"Separator": "-"}}"#).unwrap();
+    assert_eq!(tokens(&["run", "open-close"]), json!(["open", "close"]));
+}
+
+#[test]
+fn a_disagreement_of_network_and_automaton_is_a_warning() {
+    let folder = tempfile::tempdir().unwrap();
+    run_folder(folder.path());
+    let label = predict(folder.path(), &["run", "01"])["predictions"][0]["label"].clone();
+    let other = if label == "accept" { "re:∅" } else { "re:.*" };
+    let arguments = ["convert", other, "run/automaton/automaton.json", "--alphabet", "01"];
+    srnn(folder.path(), &arguments).yes();
+    // An expression for nothing says the other thing of every word.
+    let ran = srnn(folder.path(), &["predict", "run", "01", "--json"]).yes();
+    assert_eq!(ran.json()["predictions"][0]["agrees"], json!(false));
+    assert_eq!(ran.json()["disagreements"], json!(1));
+    assert!(ran.stderr.contains("its automaton"), "{}", ran.stderr);
+}
+
+#[test]
+fn extraction_writes_three_files_and_reports_agreement() {
+    let folder = tempfile::tempdir().unwrap();
+    run_folder(folder.path());
+    let value = srnn(folder.path(), &["extract", "run", "--out", "out", "--json"]).yes().json();
+    let way = &value["ways"][0];
+    assert_eq!(way["method"], json!("cover"));
+    assert_eq!(way["agreement"]["part"], json!(1.0));
+    assert_eq!(way["unknown_pairs"], json!([]));
+    assert!(way["used_centroids"][0].as_u64().unwrap() <= 3);
+    assert_eq!(way["files"].as_array().unwrap().len(), 3);
+    for extension in ["json", "dot", "svg"] {
+        assert!(folder.path().join(format!("out/automaton.{extension}")).is_file());
+    }
+}
+
+#[test]
+fn all_four_ways_are_had_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    run_folder(folder.path());
+    fs::write(folder.path().join("a.csv"), "sequence,label\n01,x\n11,y\n0z,x\n").unwrap();
+    let arguments =
+        ["extract", "run", "--method", "all", "--data", "a.csv", "--tau", "0.5", "--json"];
+    let ran = srnn(folder.path(), &arguments);
+    let value = ran.json();
+    let names: Vec<&str> =
+        value["ways"].as_array().unwrap().iter().map(|w| w["method"].as_str().unwrap()).collect();
+    assert_eq!(names, ["cover", "soft", "hard", "table"]);
+    assert_eq!(value["data"], json!({ "words": 2, "unreadable": 1 }));
+    assert!(value["ways"][3]["refused"].is_null());
+}
+
+#[test]
+fn a_network_with_a_cell_state_has_no_automaton_and_predicts_without_one() {
+    let folder = tempfile::tempdir().unwrap();
+    sr_lstm(&["0", "1"], &["no", "yes"]).save(&folder.path().join("m")).unwrap();
+    let ran = srnn(folder.path(), &["extract", "m"]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.stderr.contains("train an SR-GRU"), "{}", ran.stderr);
+    assert_eq!(predict(folder.path(), &["m", "01"])["predictions"][0]["path"], json!(null));
+}
+
+#[test]
+fn inspection_tells_what_is_there() {
+    let folder = tempfile::tempdir().unwrap();
+    run_folder(folder.path());
+    let about = |path: &str| srnn(folder.path(), &["inspect", path, "--json"]).yes().json();
+    let model = about("run/model");
+    assert_eq!(model["kind"], json!("model"));
+    let sizes =
+        model["tensors"].as_array().unwrap().iter().map(|t| t["parameters"].as_u64().unwrap());
+    assert_eq!(json!(sizes.sum::<u64>()), model["parameters"]);
+    assert!(model["in_words"].as_str().unwrap().contains("SR-GRU of 4 units, 3 centroids"));
+    assert_eq!(model["digest"].as_str().unwrap().len(), 64);
+    let run = about("run");
+    assert_eq!(run["kind"], json!("run"));
+    assert_eq!(run["model"]["digest"], model["digest"]);
+    assert_eq!(run["data"]["sequences"], json!(7));
+    assert_eq!(run["automaton"]["acceptor"], json!(true));
+    assert_eq!(about("run/model/config.json")["kind"], json!("model"));
+    assert_eq!(about("run/model/model.safetensors")["kind"], json!("tensors"));
+    assert_eq!(about("run/automaton/automaton.dot")["kind"], json!("automaton"));
+    let text = srnn(folder.path(), &["inspect", "run"]).yes().stdout;
+    assert!(text.contains("embedding.weight") && text.contains("→"), "{text}");
+}
+
+#[test]
+fn inspection_reads_checkpoints() {
+    use srnn::engine::Snapshot;
+    use srnn::train::{Checkpoint, Folder, Identity, Keeper, Progress};
+    let folder = tempfile::tempdir().unwrap();
+    let identity = Identity { config: "c".into(), data: "d".into(), parameters: 2, moments: 0 };
+    let snapshot = Snapshot { params: vec![1.0f32, 2.0], moments: vec![], updates: 30 };
+    let progress = Progress { update: 30, ..Progress::default() };
+    let checkpoint = Checkpoint { progress, snapshot, best: None };
+    let mut keeper = Folder::new(folder.path().join("checkpoints/seed-1"));
+    keeper.save(&identity, &checkpoint).unwrap();
+    let about = |path: &str| srnn(folder.path(), &["inspect", path, "--json"]).yes().json();
+    assert_eq!(about("checkpoints")["folders"][0]["updates"], json!([30]));
+    let one = about("checkpoints/seed-1/update-0000030");
+    assert_eq!((&one["kind"], &one["update"]), (&json!("checkpoint"), &json!(30)));
+    assert_eq!(one["tensors"][0]["shape"], json!([2]));
+    let state = folder.path().join("checkpoints/seed-1/update-0000030/state.safetensors");
+    fs::write(&state, &fs::read(&state).unwrap()[..20]).unwrap();
+    let ran = srnn(folder.path(), &["inspect", "checkpoints/seed-1/update-0000030"]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.stderr.contains("the manifest says"), "{}", ran.stderr);
+}
