@@ -4,6 +4,7 @@
 //! 130 interrupted with a checkpoint written.
 
 mod failure;
+mod learning;
 mod output;
 mod reading;
 mod verbs;
