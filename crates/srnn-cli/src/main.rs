@@ -7,6 +7,7 @@ mod automaton;
 mod builtin;
 mod failure;
 mod files;
+mod learning;
 mod output;
 mod reading;
 mod runs;

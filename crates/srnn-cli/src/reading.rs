@@ -4,13 +4,15 @@
 
 use crate::failure::Failure;
 use clap::{Args, ValueEnum};
+use serde::{Deserialize, Serialize};
 use srnn::task::files::{
     Column, Contradictions, Delimiter, Format, Header, Limits, ReadOptions, Tokens, Unlabelled,
 };
 
 /// How to read a data file. Everything left out is found out from the file.
-#[derive(Args, Clone, Debug, Default)]
+#[derive(Args, Clone, Debug, Default, Serialize, Deserialize)]
 #[command(next_help_heading = "Reading data files")]
+#[serde(default, deny_unknown_fields)]
 pub struct Reading {
     /// The file's format; by default its extension tells.
     #[arg(long, value_enum)]
@@ -56,7 +58,8 @@ pub struct Reading {
 }
 
 /// When to give up on a file, so that a wrong one cannot take all memory.
-#[derive(Args, Clone, Debug, Default)]
+#[derive(Args, Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct LimitFlags {
     /// Most bytes, after decompression [default: 268435456].
     #[arg(long, value_name = "N", hide_short_help = true)]
@@ -82,7 +85,8 @@ pub struct LimitFlags {
 }
 
 /// A format of labelled sequences, as it is typed.
-#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum FileFormat {
     /// A table with commas, semicolons or tabs, and quotes.
     Csv,
@@ -99,7 +103,8 @@ pub enum FileFormat {
 }
 
 /// Whether the first row names the columns.
-#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum HeaderRow {
     /// It does.
     Present,
@@ -108,7 +113,8 @@ pub enum HeaderRow {
 }
 
 /// What to do about rows without a label.
-#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum WithoutLabel {
     /// Give up, and name the first.
     Refuse,
@@ -117,7 +123,8 @@ pub enum WithoutLabel {
 }
 
 /// What to do about equal sequences with different labels.
-#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Contradicting {
     /// Give up, and name both.
     Refuse,

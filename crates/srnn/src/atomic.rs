@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Replaces the file at `path` by `bytes`: written beside it, brought to the disk, then renamed.
-pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let beside = temporary(path);
     let result = write_and_sync(&beside, bytes).and_then(|()| fs::rename(&beside, path));
     if result.is_err() {

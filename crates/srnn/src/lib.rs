@@ -2,10 +2,11 @@
 //!
 #![doc = include_str!("notation.md")]
 
-mod atomic;
+pub mod atomic;
 pub mod engine;
 pub mod extract;
 pub mod key;
+pub mod learn;
 pub mod model;
 pub mod render;
 pub mod task;

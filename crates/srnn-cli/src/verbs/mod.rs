@@ -5,7 +5,9 @@ mod convert;
 mod data;
 mod extract;
 mod inspect;
+mod learn;
 mod predict;
+mod resume;
 
 use crate::failure::{Answer, Failure};
 use crate::output::Output;
@@ -20,6 +22,10 @@ pub enum Verb {
     Convert(convert::Convert),
     Data(data::Data),
     Inspect(inspect::Inspect),
+    /// Train on labelled sequences and read the automaton that was learned.
+    Learn(Box<learn::Learn>),
+    /// Go on with an interrupted run.
+    Resume(resume::Resume),
 }
 
 /// Does it.
@@ -31,5 +37,7 @@ pub fn run(verb: Verb, output: &Output) -> Result<Answer, Failure> {
         Verb::Convert(arguments) => convert::run(&arguments, output),
         Verb::Data(arguments) => data::run(&arguments, output),
         Verb::Inspect(arguments) => inspect::run(&arguments, output),
+        Verb::Learn(verb) => learn::run(*verb, output),
+        Verb::Resume(verb) => resume::run(verb, output),
     }
 }

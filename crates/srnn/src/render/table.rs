@@ -122,8 +122,8 @@ fn target(table: &TransitionTable, to: Option<usize>) -> String {
     row.map_or("?".to_string(), |row| visible(&row.label))
 }
 
-/// Terminals obey control characters, so they are spelled out.
-fn visible(text: &str) -> String {
+/// A name as a terminal may show it: terminals obey control characters, so they are spelled out.
+pub fn visible(text: &str) -> String {
     let spelled = |c: char| match c.is_control() {
         true => c.escape_default().to_string(),
         false => c.to_string(),

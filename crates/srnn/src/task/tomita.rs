@@ -6,6 +6,7 @@
 use crate::key::{Key, Stream};
 
 use super::{Dataset, Sequence, Split};
+use srnn_automata::{Alphabet, Moore, State};
 
 /// One of the seven.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -112,6 +113,16 @@ pub fn truth(grammar: Grammar) -> Table {
         start: 0,
         accept: accept.iter().map(|&bit| bit == 1).collect(),
         next: next.to_vec(),
+    }
+}
+
+/// The automaton over classes: 1 accepts.
+impl From<&Table> for Moore<u32> {
+    fn from(table: &Table) -> Moore<u32> {
+        let alphabet = Alphabet::of_chars("01").expect("two symbols");
+        let outputs = table.accept.iter().map(|&accepts| u32::from(accepts)).collect();
+        let targets = table.next.iter().flatten().map(|&state| State(state)).collect();
+        Moore::new(alphabet, State(table.start), outputs, targets).expect("a complete table")
     }
 }
 

@@ -1,0 +1,250 @@
+//! What a run learns from: a built-in task or files, read, divided and looked at.
+
+use super::settings::Data;
+use super::{grouped, percent};
+use crate::failure::Failure;
+use crate::reading::rule_name;
+use serde_json::{Value, json};
+use srnn::key::Key;
+use srnn::render::table::visible;
+use srnn::task::files::{Aside, HoldOut, Tokens, load};
+use srnn::task::tomita::{self, Grammar};
+use srnn::task::{Dataset, Fractions, Rate, Split, label_noise};
+use srnn_automata::Moore;
+use std::fmt;
+use std::path::PathBuf;
+
+/// Where sequences come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// A built-in grammar.
+    Tomita(Grammar),
+    /// A file, by its absolute path: a run is resumed from wherever one stands.
+    File(PathBuf),
+}
+
+/// Sequences to learn from, and what is to be said about them.
+#[derive(Clone, Debug)]
+pub struct Material {
+    /// The sequences.
+    pub split: Split,
+    /// The id that stands for symbols outside the alphabet.
+    pub unknown: Option<u32>,
+    /// How texts are divided into tokens.
+    pub tokens: Tokens,
+    /// About the validation set.
+    pub valid: Aside,
+    /// About the test set.
+    pub test: Aside,
+    /// Sequences left out because they have no label.
+    pub unlabelled: usize,
+    /// Training labels changed on purpose.
+    pub flipped: usize,
+    /// The automaton behind the data, where it is known.
+    pub truth: Option<Moore<u32>>,
+}
+
+impl Source {
+    /// `tomita:1` to `tomita:7`, or a path.
+    pub fn parse(text: &str) -> Result<Source, Failure> {
+        let remedy = "tomita:1 to tomita:7, or ./NAME for a file of that name";
+        match text.strip_prefix("tomita") {
+            Some(rest) if rest.is_empty() || rest.starts_with(':') => {
+                let number = rest.trim_start_matches(':').parse().ok();
+                let grammar = number.and_then(Grammar::numbered);
+                let message = format!("{text}: there are seven Tomita grammars");
+                grammar.map(Source::Tomita).ok_or_else(|| Failure::new(message, remedy))
+            }
+            _ => Ok(Source::File(std::path::absolute(text)?)),
+        }
+    }
+
+    /// A name for the run's folder.
+    pub fn name(&self) -> String {
+        match self {
+            Source::Tomita(grammar) => format!("tomita-{}", grammar.number()),
+            Source::File(path) => {
+                let name = path.file_name().unwrap_or_default().to_string_lossy();
+                let stem = name.split('.').find(|part| !part.is_empty()).unwrap_or("run");
+                stem.chars().map(|c| if c.is_alphanumeric() { c } else { '-' }).collect()
+            }
+        }
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Source::Tomita(grammar) => write!(f, "tomita:{}", grammar.number()),
+            Source::File(path) => write!(f, "{}", path.display()),
+        }
+    }
+}
+
+impl Material {
+    /// Makes or reads the data.
+    pub fn get(source: &Source, data: &Data) -> Result<Material, Failure> {
+        let key = Key::new(data.seed.unwrap_or(1));
+        let mut material = match source {
+            Source::Tomita(grammar) => built_in(*grammar, data, &key)?,
+            Source::File(path) => from_files(path, data, &key)?,
+        };
+        if let Some(rate) = data.label_noise.and_then(Rate::new) {
+            material.flipped = label_noise(&mut material.split.train, rate, &key).len();
+        }
+        Ok(material)
+    }
+
+    /// What stays the same as long as the data do.
+    pub fn digests(&self) -> Value {
+        let Split { train, valid, test } = &self.split;
+        let test = test.as_ref().map(Dataset::digest);
+        json!({ "train": train.digest(), "valid": valid.digest(), "test": test })
+    }
+
+    /// What there is to know about the data.
+    pub fn to_json(&self, source: &Source, data: &Data) -> Value {
+        let Split { train, valid, test } = &self.split;
+        json!({
+            "source": source.to_string(),
+            "digest": self.digests(),
+            "split": data.split,
+            "tokens": rule_name(&self.tokens),
+            "alphabet": train.alphabet,
+            "classes": train.classes,
+            "train": train.summary(),
+            "valid": valid.summary(),
+            "test": test.as_ref().map(Dataset::summary),
+            "unreadable": { "valid": self.valid.unreadable.len(),
+                            "test": self.test.unreadable.len() },
+            "in_training": { "valid": self.valid.in_training, "test": self.test.in_training },
+            "unlabelled": self.unlabelled,
+            "labels_flipped": self.flipped,
+        })
+    }
+
+    /// The data in a few lines.
+    pub fn describe(&self) -> Vec<String> {
+        let Split { train, valid, test } = &self.split;
+        let mut lines = vec![set_line("train", train), set_line("valid", valid)];
+        lines.extend(test.as_ref().map(|test| set_line("test", test)));
+        if self.flipped > 0 {
+            let part = percent(self.flipped as f64 / train.sequences.len().max(1) as f64);
+            lines.push(format!("{} training labels flipped ({part})", self.flipped));
+        }
+        lines
+    }
+
+    /// What a person should know before training on this.
+    pub fn warnings(&self) -> Vec<String> {
+        let mut lines = class_warnings(&self.split);
+        for (name, aside) in [("validation", &self.valid), ("test", &self.test)] {
+            lines.extend(aside_warnings(name, aside));
+        }
+        if self.unlabelled > 0 {
+            lines.push(format!("{} sequences without a label are left out", self.unlabelled));
+        }
+        let contradictions = self.split.train.summary().contradictions;
+        if contradictions > 0 && self.flipped == 0 {
+            lines.push(format!(
+                "{contradictions} training sequences contradict an equal one: no automaton fits them all"
+            ));
+        }
+        lines
+    }
+}
+
+fn built_in(grammar: Grammar, data: &Data, key: &Key) -> Result<Material, Failure> {
+    let reading = toml::Table::try_from(&data.reading)?;
+    let asked = |value: &toml::Value| value.as_table().is_none_or(|table| !table.is_empty());
+    if data.valid.is_some() || data.test.is_some() || reading.values().any(asked) {
+        let message = format!("tomita:{} is built in, and reads no files", grammar.number());
+        return Err(Failure::new(message, "leave --valid, --test and the flags about files out"));
+    }
+    Ok(Material {
+        split: tomita::sets(grammar, key),
+        unknown: None,
+        tokens: Tokens::Characters,
+        valid: Aside::default(),
+        test: Aside::default(),
+        unlabelled: 0,
+        flipped: 0,
+        truth: Some(Moore::from(&tomita::truth(grammar))),
+    })
+}
+
+fn from_files(path: &std::path::Path, data: &Data, key: &Key) -> Result<Material, Failure> {
+    let fractions: Fractions = data.split.as_deref().unwrap_or_default().parse()?;
+    let hold_out = HoldOut { fractions, valid: data.valid.clone(), test: data.test.clone() };
+    let loaded = load(path, &hold_out, &data.reading.options()?, key)?;
+    Ok(Material {
+        unknown: loaded.vocabulary.unknown(),
+        split: loaded.split,
+        tokens: loaded.tokens,
+        valid: loaded.valid,
+        test: loaded.test,
+        unlabelled: loaded.unlabelled,
+        flipped: 0,
+        truth: None,
+    })
+}
+
+fn set_line(name: &str, set: &Dataset) -> String {
+    let classes = set.classes.iter().zip(set.class_counts());
+    let classes: Vec<String> = classes
+        .take(8)
+        .map(|(class, n)| format!("{} {}", grouped(n as u64), visible(class)))
+        .collect();
+    let more = if set.classes.len() > 8 { ", …" } else { "" };
+    let lengths = set.summary().lengths;
+    let lengths = lengths.map_or(String::new(), |l| format!(", lengths {}–{}", l.min, l.max));
+    let count = grouped(set.sequences.len() as u64);
+    format!("{name:5}  {count} sequences ({}{more}){lengths}", classes.join(", "))
+}
+
+/// Fewer training sequences of a class than this are little to learn from.
+const FEW: usize = 10;
+
+/// More than so many times the smallest class, and a network may learn to ignore that.
+const UNEVEN: usize = 20;
+
+fn class_warnings(split: &Split) -> Vec<String> {
+    let (counts, held_out) = (split.train.class_counts(), split.valid.class_counts());
+    let mut lines = Vec::new();
+    for (class, (&n, &held)) in split.train.classes.iter().zip(counts.iter().zip(&held_out)) {
+        let class = visible(class);
+        if n < FEW {
+            lines.push(format!("class {class} has only {n} training sequences"));
+        }
+        if held == 0 {
+            lines.push(format!("class {class} does not occur in the validation set"));
+        }
+    }
+    let (smallest, largest) = (counts.iter().min(), counts.iter().max());
+    if let (Some(&smallest), Some(&largest)) = (smallest, largest)
+        && largest > UNEVEN * smallest
+    {
+        lines.push(format!(
+            "classes are uneven ({smallest} against {largest}): --class-weights gives all the same weight"
+        ));
+    }
+    lines
+}
+
+fn aside_warnings(name: &str, aside: &Aside) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let Some(first) = aside.unreadable.first() {
+        lines.push(format!(
+            "{} {name} sequences hold tokens that training has not seen and count as errors \
+             (first: {}:{}, {:?}): --min-count 2 makes rare tokens <unk>",
+            aside.unreadable.len(),
+            first.file,
+            first.line,
+            first.token
+        ));
+    }
+    if aside.in_training > 0 {
+        lines.push(format!("{} {name} sequences are in the training set too", aside.in_training));
+    }
+    lines
+}

@@ -1,0 +1,138 @@
+//! The job itself, from an open run folder to the answer.
+
+use super::automata::write_automata;
+use super::folder::{RunFolder, put};
+use super::material::Material;
+use super::metrics::whole;
+use super::report::report;
+use super::result::{Account, result};
+use super::settings::Resolved;
+use super::watcher::Watcher;
+use crate::failure::{Answer, Failure};
+use crate::output::Output;
+use serde_json::json;
+use srnn::learn::{LearnError, Learned, Lesson, extraction_for, learn};
+use srnn::model::ModelFile;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+/// What is to be done.
+pub struct Order {
+    /// Everything that decides the outcome.
+    pub resolved: Resolved,
+    /// The data.
+    pub material: Material,
+    /// Where it goes. A run that was begun there goes on.
+    pub folder: RunFolder,
+    /// Threads in all.
+    pub threads: usize,
+    /// When the program began to work.
+    pub began: Instant,
+}
+
+/// Trains, selects, extracts, writes, and says what came of it.
+pub fn perform(order: &Order, output: &Output) -> Result<Answer, Failure> {
+    let stop = Arc::new(AtomicBool::new(false));
+    listen(&stop)?;
+    let watcher = Watcher::new(&order.folder, output, stop, order.began)?;
+    let learned = learn(&lesson(order), &watcher);
+    if let Some(trouble) = watcher.trouble() {
+        return Err(trouble);
+    }
+    let learned = learned.map_err(|error| explain(error, order.folder.path()))?;
+    watcher.mark("write");
+    write(order, &learned)?;
+    let account = Account { order, learned: &learned, seconds: watcher.seconds() };
+    let value = result(&account);
+    let text = report(&account)?;
+    put(&order.folder.result(), &format!("{value:#}\n"))?;
+    output.result(text, &value);
+    Ok(answer(&account, output))
+}
+
+/// Ctrl-C once: end with a checkpoint. Twice: end at once; checkpoints are whole at any moment.
+fn listen(stop: &Arc<AtomicBool>) -> Result<(), Failure> {
+    let stop = stop.clone();
+    ctrlc::set_handler(move || {
+        if stop.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+    })?;
+    Ok(())
+}
+
+fn lesson(order: &Order) -> Lesson<'_> {
+    Lesson {
+        split: &order.material.split,
+        recipe: &order.resolved.recipe,
+        seeds: &order.resolved.seeds,
+        threads: order.threads,
+        truth: order.material.truth.as_ref(),
+        extraction: extraction_for(order.material.split.train.alphabet.len()),
+    }
+}
+
+fn explain(error: LearnError, run: &Path) -> Failure {
+    let run = run.display();
+    match error {
+        LearnError::Interrupted => Failure::interrupted(
+            format!("{run}: a checkpoint of every seed is written"),
+            format!("srnn resume {run}"),
+        ),
+        LearnError::NoResult { .. } => {
+            let remedy = "lower learning_rate in [train] of a --config, or use --recipe default";
+            Failure::new(error, remedy)
+        }
+        LearnError::Alphabet(_) | LearnError::Train(_) => Failure::from(error),
+    }
+}
+
+fn write(order: &Order, learned: &Learned) -> Result<(), Failure> {
+    let folder = &order.folder;
+    let train = &order.material.split.train;
+    let model = ModelFile {
+        model: learned.kept().model.clone(),
+        alphabet: train.alphabet.clone(),
+        unknown: order.material.unknown,
+        classes: train.classes.clone(),
+    };
+    model.save(&folder.model())?;
+    if let Ok(extraction) = &learned.extraction {
+        write_automata(&folder.automaton(), extraction, &train.classes, &order.resolved.source)?;
+    }
+    put(&folder.metrics(), &whole(&learned.outcomes))
+}
+
+fn answer(account: &Account, output: &Output) -> Answer {
+    let Some(least) = account.order.resolved.fail_under else { return Answer::Yes };
+    let accuracy = account.validation().accuracy().unwrap_or(0.0);
+    match accuracy < least {
+        true => {
+            output.note(format!("validation accuracy {accuracy} is below --fail-under {least}"));
+            Answer::No
+        }
+        false => Answer::Yes,
+    }
+}
+
+/// What a finished run says when it is asked to go on.
+pub fn finished(folder: &RunFolder, output: &Output) -> Result<Option<Answer>, Failure> {
+    let path = folder.result();
+    let text = match std::fs::read_to_string(&path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        text => text.map_err(|error| Failure::new(format!("{}: {error}", path.display()), ""))?,
+    };
+    let value = serde_json::from_str(&text).map_err(|error| {
+        let remedy = format!("remove {} and resume: the checkpoints have it all", path.display());
+        Failure::new(format!("{}: {error}", path.display()), remedy)
+    })?;
+    let run = folder.path().display();
+    output.result(
+        format!("{run}: this run is finished; {} says what came of it", path.display()),
+        &value,
+    );
+    let passed = value.get("passed") != Some(&json!(false));
+    Ok(Some(if passed { Answer::Yes } else { Answer::No }))
+}

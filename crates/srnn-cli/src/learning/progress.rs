@@ -1,0 +1,121 @@
+//! How training looks while it happens: a bar per seed, or a plain line per evaluation.
+
+use super::percent;
+use crate::output::Output;
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use srnn::train::{Event, Record};
+
+/// Where progress is shown.
+pub enum Progress {
+    /// Bars on a terminal.
+    Bars(MultiProgress),
+    /// Lines, where nobody looks on.
+    Lines(Output),
+}
+
+/// One seed's part of it.
+pub struct SeedProgress {
+    seed: u64,
+    updates: u64,
+    /// Accuracies of the last evaluation.
+    scores: String,
+    shown: Shown,
+}
+
+enum Shown {
+    Bar(ProgressBar),
+    Lines(Output),
+}
+
+impl Progress {
+    /// As the output wants it.
+    pub fn new(output: &Output) -> Progress {
+        match output.draws_bars() {
+            true => Progress::Bars(MultiProgress::new()),
+            false => Progress::Lines(*output),
+        }
+    }
+
+    /// A place for one more seed.
+    pub fn seed(&self, seed: u64) -> SeedProgress {
+        let shown = match self {
+            Progress::Bars(bars) => {
+                let style = "seed {prefix:>3} {bar:24} {pos:>6}/{len} {eta:>4} {msg}";
+                let style = ProgressStyle::with_template(style).expect("a template that parses");
+                let bar = bars.add(ProgressBar::no_length().with_style(style));
+                Shown::Bar(bar.with_prefix(seed.to_string()))
+            }
+            Progress::Lines(output) => Shown::Lines(*output),
+        };
+        SeedProgress { seed, updates: 0, scores: String::new(), shown }
+    }
+}
+
+impl SeedProgress {
+    /// Shows an event.
+    pub fn show(&mut self, event: &Event<'_>) {
+        match event {
+            Event::Begun { update, updates } => self.begin(*update, *updates),
+            Event::Updated { update, phase, regime, step, .. } => {
+                if let Shown::Bar(bar) = &self.shown {
+                    let (phase, lambda, loss) = (phase.name(), regime.lambda, step.loss.total);
+                    let scores = &self.scores;
+                    bar.set_message(format!("{phase:6} λ {lambda:.2} loss {loss:.4} {scores}"));
+                    bar.set_position(*update);
+                }
+            }
+            Event::Evaluated(record) => self.evaluated(record),
+            Event::Skipped(error) => {
+                self.say(&format!("seed {}: passed over a checkpoint: {error}", self.seed));
+            }
+            Event::Reseeded { .. } | Event::Saved { .. } => {}
+        }
+    }
+
+    fn begin(&mut self, update: u64, updates: u64) {
+        self.updates = updates;
+        match &self.shown {
+            Shown::Bar(bar) => {
+                bar.set_length(updates);
+                bar.set_position(update);
+                // What was done before the break took no time now.
+                bar.reset_eta();
+            }
+            Shown::Lines(_) if update > 0 => {
+                self.say(&format!(
+                    "seed {}: goes on after update {update} of {updates}",
+                    self.seed
+                ));
+            }
+            Shown::Lines(_) => {}
+        }
+    }
+
+    fn evaluated(&mut self, record: &Record) {
+        let (train, valid) = (percent(record.train.accuracy), percent(record.valid.accuracy));
+        self.scores = format!("train {train} valid {valid}");
+        if let Shown::Lines(output) = &self.shown {
+            let Record { update, lambda, loss, .. } = record;
+            let (seed, updates, phase) = (self.seed, self.updates, record.phase.name());
+            output.note(format!(
+                "seed {seed}  update {update}/{updates}  {phase}  λ {lambda:.2}  loss {loss:.4}  {}",
+                self.scores
+            ));
+        }
+    }
+
+    fn say(&self, line: &str) {
+        match &self.shown {
+            Shown::Bar(bar) => bar.println(line),
+            Shown::Lines(output) => output.note(line),
+        }
+    }
+}
+
+impl Drop for SeedProgress {
+    fn drop(&mut self) {
+        if let Shown::Bar(bar) = &self.shown {
+            bar.abandon();
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! What came of a run, for people.
+
+use super::automata::{Way, table, ways};
+use super::result::{Account, rate};
+use super::{grouped, percent};
+use crate::failure::Failure;
+use srnn::extract::{Agreement, Extraction, Judged, Words};
+use srnn::render::table::{text, visible};
+use srnn::task::Confusion;
+use srnn::train::SeedOutcome;
+use srnn_automata::{Alphabet, Word};
+
+/// The report.
+pub fn report(account: &Account) -> Result<String, Failure> {
+    let mut parts = vec![seeds(account)];
+    match &account.learned.extraction {
+        Err(refusal) => parts.push(format!("No automaton: {refusal}.")),
+        Ok(extraction) => {
+            parts.push(automaton(account, extraction));
+            parts.push(three_numbers(account, extraction));
+        }
+    }
+    parts.push(confusion("validation", &account.validation()));
+    parts.extend(account.test().map(|test| confusion("test", &test)));
+    parts.push(format!("Everything is in {}", account.order.folder.path().display()));
+    Ok(parts.join("\n"))
+}
+
+fn seeds(account: &Account) -> String {
+    let head = ["", "seed", "train", "valid", "automaton", "ended because"];
+    let mut rows = vec![head.map(String::from).to_vec()];
+    for (index, outcome) in account.learned.outcomes.iter().enumerate() {
+        let kept = if index == account.learned.selection.index { "*" } else { "" };
+        let train = outcome.run.end.as_ref().map(|end| end.train.accuracy);
+        let shown = |part: Option<f64>| part.map_or("–".into(), percent);
+        rows.push(vec![
+            kept.into(),
+            outcome.seed.to_string(),
+            shown(train),
+            shown(account.valid_accuracy(outcome)),
+            quality(outcome),
+            outcome.run.stop.to_string(),
+        ]);
+    }
+    let reason = account.learned.selection.reason.describe();
+    format!("{}kept: seed {} ({reason})\n", aligned(&rows), account.learned.kept().seed)
+}
+
+fn quality(outcome: &SeedOutcome<f32>) -> String {
+    match outcome.quality {
+        None => "not tried".into(),
+        Some(quality) if quality.closed => {
+            format!("{} states, agrees {}", quality.states, percent(quality.agreement))
+        }
+        Some(_) => "does not close".into(),
+    }
+}
+
+fn automaton(account: &Account, extraction: &Extraction) -> String {
+    let Some(minimal) = account.learned.automaton() else {
+        let [.., cover] = ways(extraction);
+        return format!("No automaton: {}.\n", cover.found.err().unwrap_or_default());
+    };
+    let classes = &account.order.material.split.train.classes;
+    let states = minimal.state_count();
+    let table = text(&table(minimal, classes));
+    let picture = account.order.folder.automaton().join("automaton.svg");
+    let picture = match picture.is_file() {
+        true => format!("picture: {}\n", picture.display()),
+        false => "too large for a picture; automaton.dot holds it\n".into(),
+    };
+    format!("The automaton of the network, {states} states:\n{table}{picture}")
+}
+
+/// Accuracy of the network, agreement of each automaton with it, and whether it is proved.
+fn three_numbers(account: &Account, extraction: &Extraction) -> String {
+    let truth = account.order.material.truth.is_some();
+    let alphabet = account.alphabet();
+    let mut head = vec!["automaton", "states", "centroids used", "agrees on words", "on the data"];
+    head.extend(truth.then_some("is the truth"));
+    let mut rows = vec![head.into_iter().map(String::from).collect::<Vec<_>>()];
+    rows.extend(ways(extraction).iter().map(|way| row(way, &alphabet, truth)));
+    let accuracy = account.validation().accuracy().map_or("–".into(), percent);
+    format!(
+        "network: right on {accuracy} of the validation set\n{}words: {}\nproved: not attempted\n",
+        aligned(&rows),
+        described(&extraction.words)
+    )
+}
+
+fn row(way: &Way, alphabet: &Alphabet, truth: bool) -> Vec<String> {
+    let judged = match &way.found {
+        Err(refusal) => return vec![way.name.into(), format!("none: {refusal}")],
+        Ok(judged) => judged,
+    };
+    let states = match &judged.extracted.minimal {
+        Ok(minimal) => minimal.state_count().to_string(),
+        Err(_) => format!("{}, incomplete", judged.extracted.automaton.state_count()),
+    };
+    let used: Vec<String> = judged.extracted.used.layers.iter().map(usize::to_string).collect();
+    let mut cells = vec![
+        way.name.into(),
+        states,
+        used.join(" + "),
+        agrees(&judged.on_words, alphabet),
+        agrees(&judged.on_data, alphabet),
+    ];
+    cells.extend(truth.then(|| verdict(judged, alphabet)));
+    cells
+}
+
+fn agrees(agreement: &Agreement, alphabet: &Alphabet) -> String {
+    let part = percent(rate(agreement));
+    match &agreement.difference {
+        Some(word) => format!("{part} (not {})", spelled(alphabet, word)),
+        None => part,
+    }
+}
+
+fn verdict(judged: &Judged, alphabet: &Alphabet) -> String {
+    match &judged.truth {
+        None => "–".into(),
+        Some(verdict) => match &verdict.shortest_difference {
+            None => "yes".into(),
+            Some(word) => format!("no: {}", spelled(alphabet, word)),
+        },
+    }
+}
+
+/// A word within a table: harmless, and not endless.
+fn spelled(alphabet: &Alphabet, word: &Word) -> String {
+    const LONGEST: usize = 24;
+    let text = visible(&alphabet.spell(word));
+    match text.chars().count() > LONGEST {
+        true => text.chars().take(LONGEST).chain(['…']).collect(),
+        false => text,
+    }
+}
+
+fn described(words: &Words) -> String {
+    let count = grouped(words.len() as u64);
+    match words {
+        Words::UpTo { longest, .. } => format!("all {count} of at most {longest} symbols"),
+        Words::List(_) => count,
+    }
+}
+
+/// More classes than this make no table that anyone reads; result.json has it.
+const MOST_CLASSES: usize = 12;
+
+fn confusion(set: &str, confusion: &Confusion) -> String {
+    if confusion.classes.len() > MOST_CLASSES {
+        let accuracy = confusion.accuracy().map_or("–".into(), percent);
+        return format!("{set} set: {accuracy} right; result.json has the confusion matrix\n");
+    }
+    let unread = confusion.unreadable.iter().any(|&n| n > 0);
+    let names = confusion.classes.iter().map(|name| visible(name));
+    let head = [format!("{set} set: truth \\ network")].into_iter().chain(names);
+    let mut rows = vec![head.chain(unread.then(|| "unreadable".into())).collect::<Vec<_>>()];
+    for (truth, counts) in confusion.counts.iter().enumerate() {
+        let counts = counts.iter().map(|&n| grouped(n));
+        let unreadable = unread.then(|| grouped(confusion.unreadable[truth]));
+        let name = visible(&confusion.classes[truth]);
+        rows.push([name].into_iter().chain(counts).chain(unreadable).collect());
+    }
+    aligned(&rows)
+}
+
+/// Cells in columns, two blanks apart.
+fn aligned(rows: &[Vec<String>]) -> String {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |column: usize| {
+        // A last cell may be as long as it likes.
+        let cells = rows.iter().filter(|row| row.len() > column + 1);
+        cells.map(|row| row[column].chars().count()).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let line = |row: &Vec<String>| {
+        let cells = row.iter().zip(&widths).map(|(cell, &width)| format!("{cell:width$}"));
+        let line = cells.collect::<Vec<_>>().join("  ");
+        format!("{}\n", line.trim_end())
+    };
+    rows.iter().map(line).collect()
+}

@@ -1,0 +1,188 @@
+//! What came of a run as one JSON object: `--json` and `result.json`.
+
+use super::automata::{Way, ways};
+use super::perform::Order;
+use serde_json::{Map, Value, json};
+use srnn::extract::{Agreement, Judged, Words};
+use srnn::learn::Learned;
+use srnn::model::digest;
+use srnn::task::Confusion;
+use srnn::task::files::Aside;
+use srnn::train::{Evaluation, Quality, SeedOutcome};
+use srnn_automata::{Alphabet, Word};
+
+/// Everything there is to tell.
+pub struct Account<'a> {
+    /// What was to be done.
+    pub order: &'a Order,
+    /// What came of it.
+    pub learned: &'a Learned,
+    /// How long each stage took.
+    pub seconds: Value,
+}
+
+impl Account<'_> {
+    /// The kept network on the validation set; what it cannot read counts as wrong.
+    pub fn validation(&self) -> Confusion {
+        let end = self.learned.kept().run.end.as_ref().expect("the kept seed has a result");
+        self.confusion(&end.valid, &self.order.material.valid)
+    }
+
+    /// The same on the test set, where there is one.
+    pub fn test(&self) -> Option<Confusion> {
+        let test = self.learned.test.as_ref()?;
+        Some(self.confusion(test, &self.order.material.test))
+    }
+
+    /// The share of a seed's validation sequences that are right; unreadable ones are not.
+    pub fn valid_accuracy(&self, outcome: &SeedOutcome<f32>) -> Option<f64> {
+        let end = outcome.run.end.as_ref()?;
+        self.confusion(&end.valid, &self.order.material.valid).accuracy()
+    }
+
+    /// The names of the symbols.
+    pub fn alphabet(&self) -> Alphabet {
+        let names = self.order.material.split.train.alphabet.clone();
+        Alphabet::new(names).expect("the network was trained with it")
+    }
+
+    fn confusion(&self, evaluation: &Evaluation, aside: &Aside) -> Confusion {
+        let mut confusion = Confusion::new(self.order.material.split.train.classes.clone());
+        confusion.counts = evaluation.confusion.clone();
+        aside.unreadable.iter().for_each(|sequence| confusion.add_unreadable(sequence.label));
+        confusion
+    }
+}
+
+/// The object.
+pub fn result(account: &Account) -> Value {
+    let Account { order, learned, seconds } = account;
+    let kept = learned.kept();
+    let (valid, test) = (account.validation(), account.test());
+    let accuracy = valid.accuracy();
+    let fail_under = order.resolved.fail_under;
+    let passed = fail_under.is_none_or(|least| accuracy.unwrap_or(0.0) >= least);
+    json!({
+        "run": order.folder.path().display().to_string(),
+        "source": order.resolved.source.to_string(),
+        "data": { "digest": order.material.digests() },
+        "seeds": learned.outcomes.iter().map(|o| seed(account, o)).collect::<Vec<_>>(),
+        "kept": {
+            "seed": kept.seed,
+            "reason": learned.selection.reason,
+            "because": learned.selection.reason.describe(),
+            "digest": digest(&kept.model),
+        },
+        "network": {
+            "valid_accuracy": accuracy,
+            "test_accuracy": test.as_ref().map(Confusion::accuracy),
+        },
+        "confusion": { "valid": valid, "test": test },
+        "automaton": automaton(account),
+        "no_automaton": no_automaton(learned),
+        "tested_on": learned.extraction.as_ref().ok().map(|e| tested_on(&e.words)),
+        "ways": learned.extraction.as_ref().ok().map(|extraction| {
+            ways(extraction).iter().map(|way| (way.key.into(), one_way(account, way)))
+                .collect::<Map<String, Value>>()
+        }),
+        "certificate": "not attempted",
+        "fail_under": fail_under,
+        "passed": passed,
+        "seconds": seconds,
+    })
+}
+
+fn seed(account: &Account, outcome: &SeedOutcome<f32>) -> Value {
+    let end = outcome.run.end.as_ref();
+    json!({
+        "seed": outcome.seed,
+        "train_accuracy": end.map(|end| end.train.accuracy),
+        "train_loss": end.map(|end| end.train.loss),
+        "valid_accuracy": account.valid_accuracy(outcome),
+        "valid_loss": end.map(|end| end.valid.loss),
+        "stop": outcome.run.stop,
+        "updates": outcome.run.updates,
+        "kept_update": outcome.run.kept,
+        "automaton": outcome.quality.map(quality),
+        "digest": digest(&outcome.model),
+    })
+}
+
+fn quality(quality: Quality) -> Value {
+    match quality.closed {
+        true => json!({ "closed": true, "states": quality.states,
+                        "agreement": quality.agreement }),
+        false => json!({ "closed": false }),
+    }
+}
+
+/// The kept network's automaton: the cover's, or nothing.
+fn automaton(account: &Account) -> Value {
+    let Ok(extraction) = &account.learned.extraction else { return Value::Null };
+    let [.., cover] = ways(extraction);
+    match cover.found {
+        Ok(judged) => one_judged(account, judged),
+        Err(_) => Value::Null,
+    }
+}
+
+fn no_automaton(learned: &Learned) -> Option<String> {
+    match &learned.extraction {
+        Err(refusal) => Some(refusal.to_string()),
+        Ok(extraction) => {
+            let [.., cover] = ways(extraction);
+            cover.found.err()
+        }
+    }
+}
+
+fn tested_on(words: &Words) -> Value {
+    let longest = match words {
+        Words::UpTo { longest, .. } => Some(*longest),
+        Words::List(_) => None,
+    };
+    json!({ "words": words.len(), "longest": longest })
+}
+
+fn one_way(account: &Account, way: &Way) -> Value {
+    match &way.found {
+        Ok(judged) => one_judged(account, judged),
+        Err(refusal) => json!({ "refused": refusal }),
+    }
+}
+
+fn one_judged(account: &Account, judged: &Judged) -> Value {
+    let alphabet = account.alphabet();
+    let spelled = |word: &Option<Word>| word.as_ref().map(|word| alphabet.spell(word));
+    let truth = judged.truth.as_ref();
+    json!({
+        "states": judged.extracted.minimal.as_ref().ok().map(|minimal| minimal.state_count()),
+        "states_before_minimising": judged.extracted.automaton.state_count(),
+        "complete": judged.extracted.minimal.is_ok(),
+        "centroids": judged.extracted.used.layers,
+        "agreement": {
+            "words": agreement(&judged.on_words, &alphabet),
+            "data": agreement(&judged.on_data, &alphabet),
+        },
+        "equals_truth": truth.map(|verdict| verdict.equal),
+        "shortest_difference": truth.and_then(|v| spelled(&v.shortest_difference)),
+    })
+}
+
+fn agreement(agreement: &Agreement, alphabet: &Alphabet) -> Value {
+    let Agreement { compared, equal, unknown, unanswered, difference } = agreement;
+    json!({
+        "rate": rate(agreement),
+        "compared": compared,
+        "equal": equal,
+        "unknown": unknown,
+        "unanswered": unanswered,
+        "first_difference": difference.as_ref().map(|word| alphabet.spell(word)),
+    })
+}
+
+/// The part of all words on which automaton and network say the same.
+pub fn rate(agreement: &Agreement) -> f64 {
+    let asked = agreement.compared + agreement.unknown + agreement.unanswered;
+    agreement.equal as f64 / asked.max(1) as f64
+}

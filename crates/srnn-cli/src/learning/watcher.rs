@@ -1,0 +1,167 @@
+//! Whoever looks after a run: checkpoints, metrics, progress, Ctrl-C, the clock.
+
+use super::folder::{RunFolder, failed};
+use super::metrics::Metrics;
+use super::progress::{Progress, SeedProgress};
+use crate::failure::Failure;
+use crate::output::Output;
+use serde_json::{Map, Value};
+use srnn::learn::{Stage, Watch};
+use srnn::train::{
+    Checkpoint, CheckpointError, Control, Event, Folder, Identity, Keeper, Latest, Observer,
+};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+/// Whoever looks after a run.
+pub struct Watcher<'a> {
+    folder: &'a RunFolder,
+    output: &'a Output,
+    progress: Progress,
+    metrics: Mutex<Metrics>,
+    /// Somebody pressed Ctrl-C, or the disk is full: end with a checkpoint.
+    stop: Arc<AtomicBool>,
+    /// What went wrong outside of training.
+    trouble: Mutex<Option<Failure>>,
+    clock: Mutex<Clock>,
+}
+
+/// When each stage began.
+struct Clock {
+    stages: Vec<(&'static str, Instant)>,
+}
+
+impl<'a> Watcher<'a> {
+    /// A watcher whose `stop` ends the run with a checkpoint.
+    pub fn new(
+        folder: &'a RunFolder,
+        output: &'a Output,
+        stop: Arc<AtomicBool>,
+        began: Instant,
+    ) -> Result<Watcher<'a>, Failure> {
+        let path = folder.metrics();
+        let metrics = Metrics::open(&path).map_err(|error| failed(&path, error))?;
+        Ok(Watcher {
+            folder,
+            output,
+            progress: Progress::new(output),
+            metrics: Mutex::new(metrics),
+            stop,
+            trouble: Mutex::new(None),
+            clock: Mutex::new(Clock { stages: vec![("data", began)] }),
+        })
+    }
+
+    /// A stage begins.
+    pub fn mark(&self, stage: &'static str) {
+        lock(&self.clock).stages.push((stage, Instant::now()));
+    }
+
+    /// Seconds of each stage so far, and in all.
+    pub fn seconds(&self) -> Value {
+        let (clock, now) = (lock(&self.clock), Instant::now());
+        let ends = clock.stages.iter().skip(1).map(|&(_, begins)| begins).chain([now]);
+        let mut seconds: Map<String, Value> = clock
+            .stages
+            .iter()
+            .zip(ends)
+            .map(|(&(stage, begins), ends)| (stage.into(), rounded(ends - begins)))
+            .collect();
+        seconds.insert("total".into(), rounded(now - clock.stages[0].1));
+        Value::Object(seconds)
+    }
+
+    /// What went wrong outside of training, if anything did.
+    pub fn trouble(&self) -> Option<Failure> {
+        lock(&self.trouble).take()
+    }
+
+    fn control(&self) -> Control {
+        match self.stop.load(Ordering::Relaxed) {
+            true => Control::Interrupt,
+            false => Control::Continue,
+        }
+    }
+
+    fn keep_metrics(&self, seed: u64, event: &Event<'_>) {
+        let Event::Evaluated(record) = event else { return };
+        if let Err(error) = lock(&self.metrics).add(seed, record) {
+            lock(&self.trouble).get_or_insert(failed(&self.folder.metrics(), error));
+            self.stop.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Watch for Watcher<'_> {
+    fn keeper(&self, seed: u64) -> Box<dyn Keeper<f32> + '_> {
+        let folder = Folder::new(self.folder.checkpoints(seed));
+        Box::new(Careful { folder, stop: &self.stop })
+    }
+
+    fn observer(&self, seed: u64) -> Box<dyn Observer + '_> {
+        Box::new(SeedWatcher { watcher: self, seed, progress: self.progress.seed(seed) })
+    }
+
+    fn stage(&self, stage: Stage) -> Control {
+        self.mark(match stage {
+            Stage::Train => "train",
+            Stage::Select => "select",
+            Stage::Extract => "extract",
+        });
+        match stage {
+            Stage::Train => {}
+            Stage::Select => self.output.note("choosing among the seeds …"),
+            Stage::Extract => self.output.note("reading the automaton …"),
+        }
+        self.control()
+    }
+}
+
+struct SeedWatcher<'a> {
+    watcher: &'a Watcher<'a>,
+    seed: u64,
+    progress: SeedProgress,
+}
+
+impl Observer for SeedWatcher<'_> {
+    fn event(&mut self, event: &Event<'_>) -> Control {
+        self.progress.show(event);
+        self.watcher.keep_metrics(self.seed, event);
+        self.watcher.control()
+    }
+}
+
+/// Checkpoints in a folder. Where one cannot be written the other seeds are stopped too: they
+/// would train for nothing.
+struct Careful<'a> {
+    folder: Folder,
+    stop: &'a AtomicBool,
+}
+
+impl Keeper<f32> for Careful<'_> {
+    fn save(&mut self, id: &Identity, checkpoint: &Checkpoint<f32>) -> Result<(), CheckpointError> {
+        let saved = self.folder.save(id, checkpoint);
+        if saved.is_err() {
+            self.stop.store(true, Ordering::Relaxed);
+        }
+        saved
+    }
+
+    fn latest(&mut self, id: &Identity) -> Result<Latest<f32>, CheckpointError> {
+        let latest = self.folder.latest(id);
+        if latest.is_err() {
+            self.stop.store(true, Ordering::Relaxed);
+        }
+        latest
+    }
+}
+
+/// A panic elsewhere is reported by itself; what is locked here stays usable.
+fn lock<A>(mutex: &Mutex<A>) -> std::sync::MutexGuard<'_, A> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn rounded(time: std::time::Duration) -> Value {
+    Value::from((time.as_secs_f64() * 1e3).round() / 1e3)
+}

@@ -1,0 +1,122 @@
+//! `srnn learn`: the main job in one go.
+
+use crate::failure::{Answer, Failure};
+use crate::learning::{
+    Data, Material, Network, Order, Place, Resolved, RunFolder, Settings, check_memory,
+    parse_bytes, perform,
+};
+use crate::output::Output;
+use clap::Args;
+use serde_json::Value;
+use srnn::learn::workers;
+use std::path::PathBuf;
+use std::time::Instant;
+
+const EXAMPLES: &str = "Examples:
+  srnn learn tomita:3
+  srnn learn traces.csv --label-column outcome --seeds 2 --out runs/traces";
+
+/// Train several networks on labelled sequences, keep the best, read the automaton it learned.
+#[derive(Args)]
+#[command(before_help = EXAMPLES)]
+pub struct Learn {
+    /// tomita:1 to tomita:7, or a file of labelled sequences.
+    #[arg(required_unless_present = "config")]
+    source: Option<String>,
+    /// The first seed [default: 1].
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// How many seeds are tried [default: 4].
+    #[arg(long, value_name = "M")]
+    seeds: Option<u64>,
+    /// The run's folder, which must not be there [default: runs/NAME].
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Replace the run that is in --out.
+    #[arg(long, requires = "out")]
+    force: bool,
+    /// Threads in all; the result does not depend on it [default: all].
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
+    /// Exit with 1 where the validation accuracy is below this.
+    #[arg(long, value_name = "X")]
+    fail_under: Option<f64>,
+    /// Refuse to train where it would take more, as 4GiB [default: 3/4 of what is free].
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
+    memory_limit: Option<u64>,
+    /// Settings from a file, such as config.toml of a run; flags win over it.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Write the settings with all defaults, and do nothing else.
+    #[arg(long)]
+    print_config: bool,
+    #[command(flatten)]
+    network: Network,
+    #[command(flatten)]
+    data: Data,
+}
+
+/// Does it.
+pub fn run(learn: Learn, output: &Output) -> Result<Answer, Failure> {
+    let began = Instant::now();
+    let settings = settings(&learn)?;
+    settings.check()?;
+    let threads = threads(learn.threads)?;
+    let (source, data) = (settings.source()?, settings.data()?);
+    let material = Material::get(&source, &data)?;
+    let resolved = settings.resolve(&material.split)?;
+    if learn.print_config {
+        let value = serde_json::to_value(resolved.settings()).unwrap_or(Value::Null);
+        output.result(resolved.to_toml()?, &value);
+        return Ok(Answer::Yes);
+    }
+    announce(&resolved, &material, output);
+    let at_once = workers(resolved.seeds.len(), threads);
+    let budget = check_memory(&resolved, &material, at_once, learn.memory_limit)?;
+    output.note(format!("plan   {budget}"));
+    let account = material.to_json(&source, &resolved.data);
+    let place = place(learn.out, learn.force, source.name());
+    let folder = RunFolder::create(&place, &resolved.to_toml()?, &format!("{account:#}\n"))?;
+    output.note(format!("run    {}", folder.path().display()));
+    perform(&Order { resolved, material, folder, threads, began }, output)
+}
+
+fn settings(learn: &Learn) -> Result<Settings, Failure> {
+    let flags = Settings {
+        source: learn.source.clone(),
+        seed: learn.seed,
+        seeds: learn.seeds,
+        fail_under: learn.fail_under,
+        data: learn.data.clone(),
+        network: learn.network.clone(),
+        ..Settings::default()
+    };
+    match &learn.config {
+        None => Ok(flags),
+        Some(path) => flags.over(Settings::read(path)?),
+    }
+}
+
+/// The number of threads: as given, or one for each core.
+pub fn threads(given: Option<usize>) -> Result<usize, Failure> {
+    match given {
+        Some(0) => Err(Failure::new("--threads 0", "--threads 1 or more")),
+        Some(threads @ 1..=1024) => Ok(threads),
+        Some(threads) => Err(Failure::new(format!("--threads {threads}"), "at most 1024 threads")),
+        None => Ok(std::thread::available_parallelism().map_or(1, usize::from)),
+    }
+}
+
+fn place(out: Option<PathBuf>, force: bool, name: String) -> Place {
+    match (out, force) {
+        (None, _) => Place::Fresh(name),
+        (Some(path), false) => Place::At(path),
+        (Some(path), true) => Place::Instead(path),
+    }
+}
+
+fn announce(resolved: &Resolved, material: &Material, output: &Output) {
+    output.note(format!("data   {}", resolved.source));
+    material.describe().iter().for_each(|line| output.note(line));
+    material.warnings().iter().for_each(|line| output.note(format!("note: {line}")));
+}

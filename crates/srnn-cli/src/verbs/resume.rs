@@ -1,0 +1,69 @@
+//! `srnn resume`: goes on with an interrupted run, to the same bits.
+
+use super::learn::threads;
+use crate::failure::{Answer, Failure};
+use crate::learning::{Material, Order, RunFolder, Settings, finished, perform};
+use crate::output::Output;
+use clap::Args;
+use serde_json::Value;
+use std::path::PathBuf;
+use std::time::Instant;
+
+const EXAMPLES: &str = "Examples:
+  srnn resume runs/tomita-3
+  srnn resume runs/traces --threads 8";
+
+/// Go on with an interrupted run: the result is bit for bit that of a run without the break.
+#[derive(Args)]
+#[command(before_help = EXAMPLES)]
+pub struct Resume {
+    /// The run's folder.
+    run: PathBuf,
+    /// Threads in all; the result does not depend on it [default: all].
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
+}
+
+/// Does it.
+pub fn run(resume: Resume, output: &Output) -> Result<Answer, Failure> {
+    let began = Instant::now();
+    let threads = threads(resume.threads)?;
+    let folder = RunFolder::open(&resume.run)?;
+    if let Some(answer) = finished(&folder, output)? {
+        return Ok(answer);
+    }
+    let settings = Settings::read(&folder.config())?;
+    settings.check()?;
+    let (source, data) = (settings.source()?, settings.data()?);
+    let material = Material::get(&source, &data)?;
+    check_same(&folder, &material)?;
+    let resolved = settings.resolve(&material.split)?;
+    output.note(format!("data   {source}"));
+    output.note(format!("run    {}", folder.path().display()));
+    perform(&Order { resolved, material, folder, threads, began }, output)
+}
+
+/// A run goes on with the data it began with, or not at all.
+fn check_same(folder: &RunFolder, material: &Material) -> Result<(), Failure> {
+    let path = folder.data();
+    let begin_again = "restore the data, or begin a new run with `srnn learn`";
+    let wrong = |why: String| Failure::new(format!("{}: {why}", path.display()), begin_again);
+    let text = std::fs::read_to_string(&path).map_err(|error| wrong(error.to_string()))?;
+    let account: Value = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+    let digests = material.digests();
+    for set in ["train", "valid", "test"] {
+        let before = &account["digest"][set];
+        if before != &digests[set] {
+            let (before, now) = (short(before), short(&digests[set]));
+            return Err(wrong(format!(
+                "the {set} set has changed since the run began: its digest was {before} and is {now}"
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn short(digest: &Value) -> String {
+    let text = digest.as_str().unwrap_or("none");
+    format!("{}…", text.chars().take(12).collect::<String>())
+}

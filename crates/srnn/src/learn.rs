@@ -1,0 +1,305 @@
+//! The whole job in one call: train several seeds, keep the best, read its automaton.
+//!
+//! Nothing here prints, reads a clock or writes a file: who wants checkpoints, progress or the
+//! time of each stage gives a [`Watch`].
+
+use crate::engine::Mode;
+use crate::engine::cpu::Cpu;
+use crate::extract::{self, Config, Extraction, Memoryless, Question, Refine, Refusal, Words};
+use crate::extract::{ask, extract, refine};
+use crate::model::Model;
+use crate::task::{Dataset, Split};
+use crate::train::{
+    Control, Evaluation, Keeper, Nowhere, Observer, Optimiser, Plan, Quality, Recipe, SeedOutcome,
+    Selection, Silent, Stop, TrainError, Workshop, evaluate, select, train_seeds,
+};
+use srnn_automata::{Alphabet, InvalidAlphabet, Moore, Symbol, Word};
+
+/// What is to be learned, and how.
+#[derive(Clone, Copy, Debug)]
+pub struct Lesson<'a> {
+    /// The data. Training and validation words are also what transitions are counted over.
+    pub split: &'a Split,
+    /// Architecture, beginning, training.
+    pub recipe: &'a Recipe,
+    /// One network each.
+    pub seeds: &'a [u64],
+    /// Threads in all. It changes how long it takes and nothing else.
+    pub threads: usize,
+    /// The automaton behind the data, if that is known. It is compared with, never selected by.
+    pub truth: Option<&'a Moore<u32>>,
+    /// How automata are read.
+    pub extraction: Config,
+}
+
+impl<'a> Lesson<'a> {
+    /// One seed, one thread, nothing known.
+    pub fn new(split: &'a Split, recipe: &'a Recipe) -> Lesson<'a> {
+        let extraction = extraction_for(split.train.alphabet.len());
+        Lesson { split, recipe, seeds: &[1], threads: 1, truth: None, extraction }
+    }
+}
+
+/// A part of the job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// Every seed is trained.
+    Train,
+    /// The best are tried for an automaton, and one is kept.
+    Select,
+    /// Automata are read off the one kept.
+    Extract,
+}
+
+/// Whoever looks after the job. Everything has a default that does nothing.
+pub trait Watch: Sync {
+    /// Where a seed's checkpoints go. A run goes on from the newest one there.
+    fn keeper(&self, _seed: u64) -> Box<dyn Keeper<f32> + '_> {
+        Box::new(Nowhere)
+    }
+    /// Who watches a seed's training.
+    fn observer(&self, _seed: u64) -> Box<dyn Observer + '_> {
+        Box::new(Silent)
+    }
+    /// Is told that a stage begins, and says whether to go on.
+    fn stage(&self, _stage: Stage) -> Control {
+        Control::Continue
+    }
+}
+
+/// Watches nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Unwatched;
+
+impl Watch for Unwatched {}
+
+/// What came of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Learned {
+    /// Every seed, in order.
+    pub outcomes: Vec<SeedOutcome<f32>>,
+    /// Which of them is kept, and why.
+    pub selection: Selection,
+    /// The kept network on the test set, where there is one.
+    pub test: Option<Evaluation>,
+    /// The automata of the kept network, or why there is none.
+    pub extraction: Result<Extraction, Refusal>,
+}
+
+impl Learned {
+    /// The seed that is kept.
+    pub fn kept(&self) -> &SeedOutcome<f32> {
+        &self.outcomes[self.selection.index]
+    }
+
+    /// The automaton of the deployed network: the minimal one of its closed cover.
+    pub fn automaton(&self) -> Option<&Moore<u32>> {
+        self.extraction.as_ref().ok()?.cover.kept.as_ref().map(|kept| &kept.minimal)
+    }
+}
+
+/// Why nothing came of it.
+#[derive(Debug, thiserror::Error)]
+pub enum LearnError {
+    /// Names of symbols that make no alphabet.
+    #[error("the tokens make no alphabet: {0}")]
+    Alphabet(InvalidAlphabet),
+    /// A run that could not be, or could not go on.
+    #[error(transparent)]
+    Train(#[from] TrainError),
+    /// The watch asked to stop; what it keeps can be gone on from.
+    #[error("interrupted")]
+    Interrupted,
+    /// No seed has a result.
+    #[error("no seed has a result; seed {seed}: {stop}")]
+    NoResult {
+        /// The first of them.
+        seed: u64,
+        /// Why it ended.
+        stop: Stop,
+    },
+}
+
+/// Trains every seed, keeps the best, and reads its automata.
+pub fn learn<W: Watch>(lesson: &Lesson<'_>, watch: &W) -> Result<Learned, LearnError> {
+    let names = lesson.split.train.alphabet.clone();
+    let alphabet = Alphabet::new(names).map_err(LearnError::Alphabet)?;
+    begin(watch, Stage::Train)?;
+    let mut outcomes = train(lesson, watch)?;
+    begin(watch, Stage::Select)?;
+    let data = words(lesson.split);
+    judge(lesson, &alphabet, &data, &mut outcomes);
+    let selection = select(&outcomes).ok_or_else(|| no_result(&outcomes))?;
+    begin(watch, Stage::Extract)?;
+    let mut engine = engine(lesson, &outcomes[selection.index].model);
+    let test = lesson.split.test.as_ref().filter(|test| !test.sequences.is_empty());
+    let test = test.map(|test| evaluate(&mut engine, test, Mode::default()));
+    let question = Question { alphabet: &alphabet, data: &data, truth: lesson.truth };
+    let extraction = extract(&mut engine, &question, &lesson.extraction);
+    Ok(Learned { outcomes, selection, test, extraction })
+}
+
+/// How automata are read where nothing else is said: for large alphabets the cap on states is
+/// lower, because every state is followed under every symbol.
+pub fn extraction_for(symbols: usize) -> Config {
+    const MOST_STEPS: usize = 200_000;
+    let cap = (MOST_STEPS / symbols.max(1)).clamp(64, 4096);
+    let usual = Config::default();
+    Config { hard_cap: cap, refine: Refine { cap, ..usual.refine }, ..usual }
+}
+
+fn begin<W: Watch>(watch: &W, stage: Stage) -> Result<(), LearnError> {
+    match watch.stage(stage) {
+        Control::Continue => Ok(()),
+        Control::Interrupt | Control::TimeUp => Err(LearnError::Interrupted),
+    }
+}
+
+/// How many seeds are trained at the same time, of so many, by so many threads.
+pub fn workers(seeds: usize, threads: usize) -> usize {
+    threads.clamp(1, seeds.max(1))
+}
+
+fn train<W: Watch>(lesson: &Lesson, watch: &W) -> Result<Vec<SeedOutcome<f32>>, LearnError> {
+    let Lesson { split, recipe, seeds, threads, .. } = *lesson;
+    let workers = workers(seeds.len(), threads);
+    let bench = Bench { watch, threads: (threads / workers).max(1) };
+    let outcomes = train_seeds(&Plan { recipe, split, seeds, workers }, &bench);
+    let outcomes = outcomes.into_iter().collect::<Result<Vec<_>, _>>()?;
+    match outcomes.iter().any(|outcome| outcome.run.stop == Stop::Interrupted) {
+        true => Err(LearnError::Interrupted),
+        false => Ok(outcomes),
+    }
+}
+
+struct Bench<'a, W> {
+    watch: &'a W,
+    /// Of each engine.
+    threads: usize,
+}
+
+impl<W: Watch> Workshop<f32> for Bench<'_, W> {
+    type Engine = Cpu;
+    fn engine(&self, model: &Model<f32>, optimiser: Optimiser) -> Cpu {
+        Cpu::new(model, optimiser, self.threads)
+    }
+    fn keeper(&self, seed: u64) -> Box<dyn Keeper<f32> + '_> {
+        self.watch.keeper(seed)
+    }
+    fn observer(&self, seed: u64) -> Box<dyn Observer + '_> {
+        self.watch.observer(seed)
+    }
+}
+
+/// Tries the networks that can still be kept: validation accuracy comes first in the selection,
+/// so only those at the top of it need an automaton to be told apart.
+fn judge(lesson: &Lesson, alphabet: &Alphabet, data: &[Word], outcomes: &mut [SeedOutcome<f32>]) {
+    let accuracy = |outcome: &SeedOutcome<f32>| outcome.run.end.as_ref().map(|e| e.valid.accuracy);
+    let best = outcomes.iter().filter_map(accuracy).max_by(f64::total_cmp);
+    for outcome in outcomes.iter_mut().filter(|outcome| accuracy(outcome) == best) {
+        let mut engine = engine(lesson, &outcome.model);
+        outcome.quality = quality(&mut engine, alphabet, data, &lesson.extraction);
+    }
+}
+
+/// Words enough to tell seeds apart; the one kept is tested on many more.
+const TRIAL_WORDS: usize = 4_096;
+
+/// How well an automaton can be had from a network; nothing where none can.
+fn quality(
+    engine: &mut Cpu,
+    alphabet: &Alphabet,
+    data: &[Word],
+    config: &Config,
+) -> Option<Quality> {
+    use crate::engine::Engine as _;
+    let model = engine.model().to_f64();
+    let machine = Memoryless::new(&model, alphabet).ok()?;
+    let most = config.words.min(TRIAL_WORDS);
+    let short = Words::at_most(alphabet.len() as u32, most, config.longest);
+    let tests =
+        [short, Words::List(data.to_vec())].map(|words| ask(engine, words, Mode::default()));
+    let Some(kept) = refine(&machine, &tests, &config.refine).kept else {
+        return Some(Quality { closed: false, agreement: 0.0, states: 0 });
+    };
+    let extract::Agreement { equal, .. } = kept.agreement;
+    let asked: usize = tests.iter().map(|test| test.classes.len()).sum();
+    let agreement = equal as f64 / asked.max(1) as f64;
+    Some(Quality { closed: true, agreement, states: kept.minimal.state_count() })
+}
+
+fn engine(lesson: &Lesson, model: &Model<f32>) -> Cpu {
+    Cpu::new(model, lesson.recipe.train.optimiser, lesson.threads)
+}
+
+/// Training and validation words.
+fn words(split: &Split) -> Vec<Word> {
+    let of = |set: &Dataset| -> Vec<Word> {
+        set.sequences.iter().map(|s| s.tokens.iter().map(|&t| Symbol(t)).collect()).collect()
+    };
+    [of(&split.train), of(&split.valid)].concat()
+}
+
+fn no_result(outcomes: &[SeedOutcome<f32>]) -> LearnError {
+    match outcomes.first() {
+        Some(first) => LearnError::NoResult { seed: first.seed, stop: first.run.stop.clone() },
+        None => panic!("a lesson without seeds"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::key::Key;
+    use crate::task::tomita::{self, Grammar};
+    use crate::train::{ArchName, Sizes, recipe_default};
+
+    fn recipe(arch: ArchName, updates: u64) -> Recipe {
+        let mut recipe = recipe_default(&Sizes { arch, units: 12, k: 5, ..Sizes::of(2, 2) });
+        recipe.train.schedule = recipe.train.schedule.scaled_to(updates);
+        recipe
+    }
+
+    fn lesson<'a>(split: &'a Split, recipe: &'a Recipe) -> Lesson<'a> {
+        let mut lesson = Lesson::new(split, recipe);
+        lesson.extraction.words = 1_000;
+        lesson
+    }
+
+    #[test]
+    fn the_same_is_learned_by_any_number_of_threads() {
+        let split = tomita::sets(Grammar::T1, &Key::new(1));
+        let recipe = recipe(ArchName::SrGru, 60);
+        let truth = Moore::from(&tomita::truth(Grammar::T1));
+        let lesson = Lesson { seeds: &[1, 2], truth: Some(&truth), ..lesson(&split, &recipe) };
+        let alone = learn(&lesson, &Unwatched).unwrap();
+        for threads in [2, 3, 4] {
+            assert_eq!(learn(&Lesson { threads, ..lesson }, &Unwatched).unwrap(), alone);
+        }
+    }
+
+    #[test]
+    fn a_network_with_a_cell_state_is_learned_and_its_automaton_refused_in_words() {
+        let split = tomita::sets(Grammar::T1, &Key::new(1));
+        let recipe = recipe(ArchName::Lstm, 20);
+        let learned = learn(&lesson(&split, &recipe), &Unwatched).unwrap();
+        assert_eq!(learned.automaton(), None);
+        assert!(learned.extraction.unwrap_err().to_string().contains("SR-GRU"));
+    }
+
+    #[test]
+    fn a_watch_that_wants_to_stop_is_obeyed_before_every_stage() {
+        struct Impatient(Stage);
+        impl Watch for Impatient {
+            fn stage(&self, stage: Stage) -> Control {
+                if stage == self.0 { Control::Interrupt } else { Control::Continue }
+            }
+        }
+        let split = tomita::sets(Grammar::T1, &Key::new(1));
+        let recipe = recipe(ArchName::SrGru, 2);
+        for stage in [Stage::Train, Stage::Select, Stage::Extract] {
+            let result = learn(&lesson(&split, &recipe), &Impatient(stage));
+            assert!(matches!(result, Err(LearnError::Interrupted)));
+        }
+    }
+}
