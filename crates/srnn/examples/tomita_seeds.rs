@@ -15,7 +15,7 @@ use srnn::model::Model;
 use srnn::task::tomita::{Grammar, sets, truth};
 use srnn::task::{Dataset, Split};
 use srnn::train::{Job, Nowhere, Recipe, Run, Silent, Sizes, recipe_default, recipe_paper, train};
-use srnn_automata::{Alphabet, Moore, State, Symbol, Word};
+use srnn_automata::{Alphabet, Moore, Symbol, Word};
 use std::sync::Mutex;
 use std::time::Instant;
 
@@ -80,7 +80,7 @@ impl Case {
         let trained = begin.elapsed().as_secs_f64();
         let alphabet = Alphabet::of_chars("01").expect("two symbols");
         let data: Vec<Word> = words(&split.train).chain(words(&split.valid)).collect();
-        let truth = truth_of(grammar, &alphabet);
+        let truth = Moore::from(&truth(grammar));
         let question = Question { alphabet: &alphabet, data: &data, truth: Some(&truth) };
         let found = extract(&mut engine, &question, &Config::default()).ok();
         let extracted = begin.elapsed().as_secs_f64() - trained;
@@ -131,11 +131,4 @@ fn equality(judged: &Judged) -> String {
 
 fn words(data: &Dataset) -> impl Iterator<Item = Word> + '_ {
     data.sequences.iter().map(|sequence| sequence.tokens.iter().map(|&t| Symbol(t)).collect())
-}
-
-fn truth_of(grammar: Grammar, alphabet: &Alphabet) -> Moore<u32> {
-    let table = truth(grammar);
-    let outputs = table.accept.iter().map(|&accept| accept as u32).collect();
-    let next = table.next.iter().flatten().map(|&to| State(to)).collect();
-    Moore::new(alphabet.clone(), State(table.start), outputs, next).expect("a complete table")
 }

@@ -1,6 +1,6 @@
 //! The library's example, with settings that take a second.
 
-#[path = "../examples/tomita.rs"]
+#[path = "../../../examples/tomita.rs"]
 #[allow(dead_code)] // Its `main` is for people.
 mod tomita;
 
