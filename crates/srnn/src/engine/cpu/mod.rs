@@ -14,6 +14,7 @@ mod centroids;
 mod group;
 mod head;
 mod kernels;
+mod pack;
 mod prepare;
 mod scan;
 mod simd;

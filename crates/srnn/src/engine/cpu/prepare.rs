@@ -5,10 +5,10 @@
 //! `E·Wᵀ + b` per distinct token of the batch: the low-rank form. Where h is not a mixture of few
 //! centroids, the scan carries h itself and reads R: the direct form.
 
+use super::pack::{Packing, gemm_nn, gemm_nt, gemm_tn};
 use super::simd::{Aligned, padded};
 use crate::engine::{Batch, Inputs};
 use crate::model::{Arch, Cell, Gate, Input, Layer, LayerSlots, Layout, Reset, Score};
-use matrixmultiply::sgemm;
 
 /// What a layer carries from step to step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -177,7 +177,8 @@ pub fn prepare(
             }
             (_, Some(_)) => Source::Carry,
         };
-        let at = At { layer, slots: &layout.layers[l], params, lanes };
+        let packing = Packing { units: layer.units, lanes };
+        let at = At { layer, slots: &layout.layers[l], params, packing };
         let mut prepared = at.prepared(form(layer, lambda), source, lambda, tau);
         prepared.n_in = match source {
             Source::Table => 0,
@@ -209,7 +210,9 @@ pub fn finish(
     grads: &mut [f32],
 ) {
     for (l, (prepared, d)) in layers.iter().zip(adjoints).enumerate() {
-        let at = At { layer: &arch.layers[l], slots: &layout.layers[l], params, lanes };
+        let layer = &arch.layers[l];
+        let packing = Packing { units: layer.units, lanes };
+        let at = At { layer, slots: &layout.layers[l], params, packing };
         at.state_adjoint(prepared, d, grads);
         at.small_adjoints(prepared, d, grads);
         match prepared.source {
@@ -224,12 +227,12 @@ pub fn finish(
     }
 }
 
-/// One layer's parameters, and the vector width they are packed for.
+/// One layer's parameters, and how they are packed.
 struct At<'a> {
     layer: &'a Layer,
     slots: &'a LayerSlots,
     params: &'a [f32],
-    lanes: usize,
+    packing: Packing,
 }
 
 impl At<'_> {
@@ -258,30 +261,31 @@ impl At<'_> {
             Form::LowRank => {
                 let mut g = vec![0.0; k * blocks * d];
                 gemm_nt(k, d, blocks * d, s, r, &mut g);
-                self.pack(k, state_blocks(self.layer.cell, form), |j, b, u| {
+                self.packing.pack(k, state_blocks(self.layer.cell, form), |j, b, u| {
                     if b < blocks { g[(j * blocks + b) * d + u] } else { s[j * d + u] }
                 })
             }
-            Form::Direct => {
-                self.pack(d, state_blocks(self.layer.cell, form), |j, b, u| r[(b * d + u) * d + j])
-            }
+            Form::Direct => self
+                .packing
+                .pack(d, state_blocks(self.layer.cell, form), |j, b, u| r[(b * d + u) * d + j]),
         };
         let candidate = match self.layer.cell {
             Cell::Gru { reset: Reset::BeforeMatrix } => {
-                self.pack(d, 1, |j, _, u| r[(2 * d + u) * d + j])
+                self.packing.pack(d, 1, |j, _, u| r[(2 * d + u) * d + j])
             }
             _ => Aligned::default(),
         };
         let b_hh = &p[slots.b_hh.clone()];
         let input_bias = self.input_bias();
-        let bias = self.pack(1, 4, |_, b, u| match b < blocks {
+        let bias = self.packing.pack(1, 4, |_, b, u| match b < blocks {
             true => input_bias(b, u),
             false if self.candidate_bias_apart() => b_hh.get(2 * d + u).copied().unwrap_or(0.0),
             false => 0.0,
         });
         let peepholes = &p[slots.peephole.clone()];
-        let peephole = self.pack(1, 3, |_, b, u| peepholes.get(b * d + u).copied().unwrap_or(0.0));
-        let s = self.pack(k, 1, |j, _, u| s[j * d + u]);
+        let peephole =
+            self.packing.pack(1, 3, |_, b, u| peepholes.get(b * d + u).copied().unwrap_or(0.0));
+        let s = self.packing.pack(k, 1, |j, _, u| s[j * d + u]);
         Panels { state, candidate, input: Aligned::default(), bias, peephole, s }
     }
 
@@ -301,7 +305,8 @@ impl At<'_> {
         let bias = self.input_bias();
         let mut table = Aligned::zeros(tokens.distinct.len() * padded(d) * blocks);
         for (row, into) in table.chunks_exact_mut(padded(d) * blocks).enumerate() {
-            self.scatter(into, 1, blocks, |_, b, u| x[(row * blocks + b) * d + u] + bias(b, u));
+            self.packing
+                .scatter(into, 1, blocks, |_, b, u| x[(row * blocks + b) * d + u] + bias(b, u));
         }
         table
     }
@@ -325,11 +330,11 @@ impl At<'_> {
             (self.layer.units, self.layer.cell.blocks(), &self.params[self.slots.w_ih.clone()]);
         let e = w.len() / (blocks * d);
         match below {
-            None => self.pack(n_in, blocks, |j, b, u| w[(b * d + u) * e + j]),
+            None => self.packing.pack(n_in, blocks, |j, b, u| w[(b * d + u) * e + j]),
             Some(s) => {
                 let mut m = vec![0.0; n_in * blocks * d];
                 gemm_nt(n_in, e, blocks * d, s, w, &mut m);
-                self.pack(n_in, blocks, |j, b, u| m[(j * blocks + b) * d + u])
+                self.packing.pack(n_in, blocks, |j, b, u| m[(j * blocks + b) * d + u])
             }
         }
     }
@@ -341,7 +346,7 @@ impl At<'_> {
         match prepared.form {
             Form::LowRank => {
                 let mut dg = vec![0.0; n * blocks * d];
-                self.unpack(&d_panels.state, n, packed, |j, b, u, value| {
+                self.packing.unpack(&d_panels.state, n, packed, |j, b, u, value| {
                     if b < blocks {
                         dg[(j * blocks + b) * d + u] = value;
                     } else {
@@ -354,10 +359,10 @@ impl At<'_> {
             }
             Form::Direct => {
                 let d_r = &mut grads[r];
-                self.unpack(&d_panels.state, n, packed, |j, b, u, value| {
+                self.packing.unpack(&d_panels.state, n, packed, |j, b, u, value| {
                     d_r[(b * d + u) * d + j] += value;
                 });
-                self.unpack(&d_panels.candidate, d, 1, |j, _, u, value| {
+                self.packing.unpack(&d_panels.candidate, d, 1, |j, _, u, value| {
                     d_r[(2 * d + u) * d + j] += value;
                 });
             }
@@ -368,14 +373,14 @@ impl At<'_> {
     fn small_adjoints(&self, prepared: &Prepared, d_panels: &Panels, grads: &mut [f32]) {
         let (d, slots) = (self.layer.units, self.slots);
         let ds = &mut grads[slots.centroids.clone()];
-        self.unpack(&d_panels.s, prepared.k, 1, |j, _, u, value| ds[j * d + u] += value);
+        self.packing.unpack(&d_panels.s, prepared.k, 1, |j, _, u, value| ds[j * d + u] += value);
         if self.layer.cell.has_peephole() {
             let dp = &mut grads[slots.peephole.clone()];
-            self.unpack(&d_panels.peephole, 1, 3, |_, b, u, value| dp[b * d + u] += value);
+            self.packing.unpack(&d_panels.peephole, 1, 3, |_, b, u, value| dp[b * d + u] += value);
         }
         if self.layer.bias {
             let from_table = prepared.source == Source::Table;
-            self.unpack(&d_panels.bias, 1, 4, |_, b, u, value| {
+            self.packing.unpack(&d_panels.bias, 1, 4, |_, b, u, value| {
                 self.add_bias_gradient(b, u, value, from_table, grads);
             });
         }
@@ -409,7 +414,7 @@ impl At<'_> {
         let (u_count, e) = (tokens.distinct.len(), w.len() / (blocks * d));
         let mut dx = vec![0.0; u_count * blocks * d];
         for (row, from) in d_panels.input.chunks_exact(padded(d) * blocks).enumerate() {
-            self.unpack(from, 1, blocks, |_, b, u, value| {
+            self.packing.unpack(from, 1, blocks, |_, b, u, value| {
                 dx[(row * blocks + b) * d + u] = value;
             });
         }
@@ -440,82 +445,20 @@ impl At<'_> {
         let e = w.len() / (blocks * d);
         let Some(s) = below else {
             let d_w = &mut grads[w];
-            self.unpack(&d_panels.input, n_in, blocks, |j, b, u, value| {
+            self.packing.unpack(&d_panels.input, n_in, blocks, |j, b, u, value| {
                 d_w[(b * d + u) * e + j] += value;
             });
             return;
         };
         let mut dm = vec![0.0; n_in * blocks * d];
-        self.unpack(&d_panels.input, n_in, blocks, |j, b, u, value| {
+        self.packing.unpack(&d_panels.input, n_in, blocks, |j, b, u, value| {
             dm[(j * blocks + b) * d + u] = value;
         });
         gemm_nn(n_in, blocks * d, e, &dm, &self.params[w.clone()], &mut grads[s.clone()]);
         gemm_tn(blocks * d, n_in, e, &dm, &self.params[s], &mut grads[w]);
     }
-
-    /// A panel `[Q][n][blocks]` from its entries (row j, block b, unit u).
-    fn pack(&self, n: usize, blocks: usize, value: impl Fn(usize, usize, usize) -> f32) -> Aligned {
-        let mut panel = Aligned::zeros(n * blocks * padded(self.layer.units));
-        self.scatter(&mut panel, n, blocks, value);
-        panel
-    }
-
-    fn scatter(
-        &self,
-        panel: &mut [f32],
-        n: usize,
-        blocks: usize,
-        value: impl Fn(usize, usize, usize) -> f32,
-    ) {
-        let lanes = self.lanes;
-        for (at, vector) in panel.chunks_exact_mut(lanes).enumerate() {
-            let (q, j, b) = (at / (n * blocks), at / blocks % n, at % blocks);
-            let units = q * lanes..((q + 1) * lanes).min(self.layer.units);
-            vector.iter_mut().zip(units).for_each(|(v, u)| *v = value(j, b, u));
-        }
-    }
-
-    /// The entries of a panel `[Q][n][blocks]`, the padding left out.
-    fn unpack(
-        &self,
-        panel: &[f32],
-        n: usize,
-        blocks: usize,
-        mut put: impl FnMut(usize, usize, usize, f32),
-    ) {
-        let lanes = self.lanes;
-        for (at, vector) in panel.chunks_exact(lanes).enumerate() {
-            let (q, j, b) = (at / (n * blocks), at / blocks % n, at % blocks);
-            let units = q * lanes..((q + 1) * lanes).min(self.layer.units);
-            vector.iter().zip(units).for_each(|(&v, u)| put(j, b, u, v));
-        }
-    }
 }
 
 fn gather(embedding: &[f32], e: usize, ids: &[u32]) -> Vec<f32> {
     ids.iter().flat_map(|&id| &embedding[id as usize * e..][..e]).copied().collect()
-}
-
-/// `C [m,n] = A [m,k] · Bᵀ`, B `[n,k]`.
-fn gemm_nt(m: usize, k: usize, n: usize, a: &[f32], b: &[f32], c: &mut [f32]) {
-    product([m, k, n], (a, [k, 1]), (b, [1, k]), c);
-}
-
-/// `C [m,n] += A [m,k] · B [k,n]`.
-fn gemm_nn(m: usize, k: usize, n: usize, a: &[f32], b: &[f32], c: &mut [f32]) {
-    product([m, k, n], (a, [k, 1]), (b, [n, 1]), c);
-}
-
-/// `C [m,n] += Aᵀ · B`, A `[k,m]`, B `[k,n]`.
-fn gemm_tn(m: usize, k: usize, n: usize, a: &[f32], b: &[f32], c: &mut [f32]) {
-    product([m, k, n], (a, [1, m]), (b, [n, 1]), c);
-}
-
-fn product([m, k, n]: [usize; 3], a: (&[f32], [usize; 2]), b: (&[f32], [usize; 2]), c: &mut [f32]) {
-    assert_eq!((a.0.len(), b.0.len(), c.len()), (m * k, k * n, m * n), "sizes of a product");
-    let [[ra, ca], [rb, cb]] = [a.1, b.1].map(|strides| strides.map(|s| s as isize));
-    let (a, b, c, rc) = (a.0.as_ptr(), b.0.as_ptr(), c.as_mut_ptr(), n as isize);
-    // SAFETY: the three slices have exactly the sizes of their matrices (asserted), each pair of
-    // strides walks such a slice row by row or column by column, and c is borrowed exclusively.
-    unsafe { sgemm(m, k, n, 1.0, a, ra, ca, b, rb, cb, 1.0, c, rc, 1) };
 }
