@@ -5,6 +5,7 @@
 
 pub mod cpu;
 pub mod reference;
+mod weights;
 
 use crate::key::{Key, Stream};
 use crate::model::Model;

@@ -23,11 +23,12 @@ mod step_forward;
 
 pub use simd::Level;
 
+use super::weights::Weights;
 use super::{
     Batch, Engine, Fields, Gradients, LayerTrace, Loss, Mode, Regime, Snapshot, Step, Trace,
     Transition,
 };
-use crate::model::{Arch, Layout, Model};
+use crate::model::Model;
 use crate::train::Optimiser;
 use group::{Group, GroupSpace, Learn, Observe, RowTrace, Shared, Sums, groups};
 use head::Head;
@@ -41,10 +42,7 @@ const CHUNKS: usize = 8;
 
 /// The fast engine.
 pub struct Cpu {
-    arch: Arch,
-    layout: Layout,
-    optimiser: Optimiser,
-    state: Snapshot<f32>,
+    weights: Weights<f32>,
     level: Level,
     /// `None`: this thread does the work.
     pool: Option<rayon::ThreadPool>,
@@ -69,15 +67,8 @@ impl Cpu {
             let builder = rayon::ThreadPoolBuilder::new().num_threads(threads);
             builder.build().expect("the system gives threads")
         });
-        Cpu {
-            arch: model.arch.clone(),
-            layout: model.layout(),
-            state: optimiser.begin(model.params.clone()),
-            optimiser,
-            level,
-            pool,
-            spaces: Mutex::default(),
-        }
+        let weights = Weights::new(model, optimiser);
+        Cpu { weights, level, pool, spaces: Mutex::default() }
     }
 
     /// Maps `work` over items, with the engine's threads; results in the items' order.
@@ -101,27 +92,26 @@ impl Cpu {
 
 impl Engine<f32> for Cpu {
     fn model(&self) -> Model<f32> {
-        Model { arch: self.arch.clone(), params: self.state.params.clone() }
+        self.weights.model()
     }
 
     fn snapshot(&self) -> Snapshot<f32> {
-        self.state.clone()
+        self.weights.state.clone()
     }
 
     fn restore(&mut self, snapshot: &Snapshot<f32>) {
-        assert_eq!(snapshot.params.len(), self.layout.len, "a snapshot of another architecture");
-        assert_eq!(snapshot.moments.len(), self.state.moments.len(), "of another optimiser");
-        self.state = snapshot.clone();
+        self.weights.restore(snapshot);
     }
 
     fn trace(&mut self, batch: &Batch, mode: Mode, fields: Fields) -> Trace<f32> {
-        let tokens = Tokens::of(batch, self.arch.input.vocabulary());
-        let (params, lanes) = (&self.state.params, self.level.lanes());
+        let Weights { arch, layout, state, .. } = &self.weights;
+        let tokens = Tokens::of(batch, arch.input.vocabulary());
+        let (params, lanes) = (&state.params, self.level.lanes());
         let lambda = if mode.transition == Transition::Mixture { mode.lambda } else { 1.0 };
-        let layers = prepare(&self.arch, &self.layout, params, &tokens, lambda, mode.tau, lanes);
-        let head = Head::prepare(&self.arch, &self.layout, params);
+        let layers = prepare(arch, layout, params, &tokens, lambda, mode.tau, lanes);
+        let head = Head::prepare(arch, layout, params);
         let shared = Shared {
-            arch: &self.arch,
+            arch,
             batch,
             tokens: &tokens,
             layers: &layers,
@@ -131,7 +121,7 @@ impl Engine<f32> for Cpu {
             total_weight: 1.0,
         };
         let mut rows: Vec<RowTrace> = self
-            .map(&groups(&self.arch, batch), |&group| {
+            .map(&groups(arch, batch), |&group| {
                 self.with_space(|space| self.level.run(Observe { shared, group, space, fields }))
             })
             .into_iter()
@@ -142,9 +132,9 @@ impl Engine<f32> for Cpu {
     }
 
     fn gradients(&mut self, batch: &Batch, regime: &Regime) -> Gradients<f32> {
-        let tokens = Tokens::of(batch, self.arch.input.vocabulary());
-        let (arch, layout, params, lanes) =
-            (&self.arch, &self.layout, &self.state.params, self.level.lanes());
+        let Weights { arch, layout, state, .. } = &self.weights;
+        let tokens = Tokens::of(batch, arch.input.vocabulary());
+        let (params, lanes) = (&state.params, self.level.lanes());
         let layers = prepare(arch, layout, params, &tokens, regime.lambda, regime.tau, lanes);
         let head = Head::prepare(arch, layout, params);
         let share = 1.0 / batch.stochastic_steps(arch.input.end().is_some()).max(1) as f64;
@@ -170,17 +160,12 @@ impl Engine<f32> for Cpu {
     }
 
     fn step(&mut self, batch: &Batch, regime: &Regime) -> Step {
-        let Gradients { loss, values } = self.gradients(batch, regime);
-        let gradient_norm = if loss.total.is_finite() {
-            self.optimiser.update(&mut self.state, &values, regime.learning_rate)
-        } else {
-            f64::NAN
-        };
-        Step { loss, gradient_norm }
+        let gradients = self.gradients(batch, regime);
+        self.weights.descend(&gradients, regime.learning_rate)
     }
 
     fn optimiser(&self) -> &Optimiser {
-        &self.optimiser
+        &self.weights.optimiser
     }
 }
 

@@ -1,0 +1,233 @@
+//! The cells on vectors: for four rows and all units, one step forward and one step backward.
+//!
+//! The mathematics is `reference/cell.rs`; here is only how it is laid out. Each kind of cell
+//! knows its blocks, so that the products are compiled for them.
+
+mod gru;
+mod lstm;
+
+pub use gru::{Gru, GruResetBefore};
+pub use lstm::Lstm;
+
+use super::kernels::{ROWS, accumulate, rows};
+use super::prepare::{Panels, Prepared};
+use super::simd::{sigmoid, sigmoid_tanh, sigmoids_tanh, tanh, vectors, vectors_mut};
+use crate::model::Gate;
+use pulp::Simd;
+
+/// What the four rows read in one step.
+#[derive(Clone, Copy)]
+pub enum Feed<'a> {
+    /// Rows of the token table.
+    Table([u32; ROWS]),
+    /// Vectors `[ROWS, n_in_p]`.
+    Vectors(&'a [f32]),
+}
+
+/// One step forward: `[ROWS, ·]` each.
+pub struct Forward<'a> {
+    pub feed: Feed<'a>,
+    /// α or h of the step before `[ROWS, np]`.
+    pub carry: &'a [f32],
+    /// c of the step before `[ROWS, dp]`; empty for a GRU.
+    pub c_prev: &'a [f32],
+    /// c `[ROWS, dp]`.
+    pub c: &'a mut [f32],
+    /// What backward needs of the gates `[ROWS, Q·GATES]` vectors.
+    pub gates: &'a mut [f32],
+    /// u `[ROWS, dp]`.
+    pub u: &'a mut [f32],
+    /// Room for r∘h `[ROWS, dp]`.
+    pub scratch: &'a mut [f32],
+}
+
+/// One step backward: `[ROWS, ·]` each.
+pub struct Backward<'a> {
+    pub carry: &'a [f32],
+    pub c_prev: &'a [f32],
+    pub c: &'a [f32],
+    pub gates: &'a [f32],
+    /// ∂/∂u `[ROWS, dp]`.
+    pub du: &'a [f32],
+    /// ∂/∂c of this step, replaced by the one of the step before `[ROWS, dp]`.
+    pub dc: &'a mut [f32],
+    /// ∂/∂ the blocks the input feeds `[ROWS, Q·INPUTS]` vectors.
+    pub da_in: &'a mut [f32],
+    /// ∂/∂ the blocks the carried vector feeds; empty where they are the same.
+    pub da_state: &'a mut [f32],
+    /// ∂/∂h that does not pass the matrix (direct form of a GRU) `[ROWS, dp]`; assigned.
+    pub dh: &'a mut [f32],
+    /// Room for the candidate's products `[ROWS, dp]`.
+    pub scratch: &'a mut [f32],
+}
+
+/// The gradients of one layer over the steps of a segment, to be turned into those of its panels.
+pub struct Segment<'a> {
+    /// `[I, np]`, I = steps · ROWS.
+    pub carry: &'a [f32],
+    /// `[I, Q·INPUTS]` vectors.
+    pub da_in: &'a [f32],
+    /// `[I, Q·STATES]` vectors; empty where `da_in` serves.
+    pub da_state: &'a [f32],
+    /// `[I, Q·GATES]` vectors.
+    pub gates: &'a [f32],
+    /// Room for `[I, dp]`.
+    pub scratch: &'a mut Vec<f32>,
+}
+
+/// A kind of cell.
+pub trait Kind {
+    /// Vectors per stretch of units that backward needs of forward.
+    const GATES: usize;
+    /// Blocks the input feeds.
+    const INPUTS: usize;
+    /// Blocks the carried vector feeds, where they are not the same; else 0.
+    const STATES: usize;
+
+    /// Gates, c and u of one step.
+    fn forward<S: Simd>(simd: S, p: &Prepared, io: Forward<'_>);
+
+    /// The adjoint of `forward` in the blocks and c; peephole gradients accumulate in `d`.
+    fn backward<S: Simd>(simd: S, p: &Prepared, io: Backward<'_>, d: &mut Panels);
+
+    /// ∂/∂ the carried vector through the matrix `[ROWS, np]`; assigned.
+    fn carry_gradient<S: Simd>(simd: S, p: &Prepared, da: &[f32], out: &mut [f32]);
+
+    /// ∂/∂ what was read `[ROWS, n_in_p]`; assigned.
+    fn input_gradient<S: Simd>(simd: S, p: &Prepared, da_in: &[f32], out: &mut [f32]);
+
+    /// Adds the segment's gradients of state panel and biases.
+    fn panel_gradients<S: Simd>(simd: S, p: &Prepared, seg: Segment<'_>, d: &mut Panels);
+
+    /// Adds the segment's gradient of the input panel, from what was read `[I, n_in_p]`.
+    fn input_panel_gradient<S: Simd>(
+        simd: S,
+        p: &Prepared,
+        read: &[f32],
+        da_in: &[f32],
+        d: &mut Panels,
+    );
+}
+
+#[inline(always)]
+fn gate<S: Simd>(simd: S, kind: Gate, x: S::f32s) -> S::f32s {
+    match kind {
+        Gate::Sigmoid => sigmoid(simd, x),
+        Gate::HardSigmoid => {
+            let (zero, half) = (simd.splat_f32s(0.0), simd.splat_f32s(0.5));
+            let y = simd.mul_add_e_f32s(simd.splat_f32s(0.2), x, half);
+            simd.max_f32s(zero, simd.min_f32s(simd.splat_f32s(1.0), y))
+        }
+    }
+}
+
+/// A gate and a tanh.
+#[inline(always)]
+fn gate_tanh<S: Simd>(simd: S, kind: Gate, x: S::f32s, y: S::f32s) -> (S::f32s, S::f32s) {
+    match kind {
+        Gate::Sigmoid => sigmoid_tanh(simd, x, y),
+        Gate::HardSigmoid => (gate(simd, kind, x), tanh(simd, y)),
+    }
+}
+
+/// Two gates and a tanh.
+#[inline(always)]
+fn gates_tanh<S: Simd>(simd: S, kind: Gate, x: S::f32s, y: S::f32s, z: S::f32s) -> [S::f32s; 3] {
+    match kind {
+        Gate::Sigmoid => sigmoids_tanh(simd, x, y, z),
+        Gate::HardSigmoid => [gate(simd, kind, x), gate(simd, kind, y), tanh(simd, z)],
+    }
+}
+
+/// `dy · ∂gate/∂x`, from the gate's value y.
+#[inline(always)]
+fn through_gate<S: Simd>(simd: S, kind: Gate, y: S::f32s, dy: S::f32s) -> S::f32s {
+    let one = simd.splat_f32s(1.0);
+    let slope = match kind {
+        Gate::Sigmoid => simd.mul_f32s(y, simd.sub_f32s(one, y)),
+        Gate::HardSigmoid => {
+            let zero = simd.splat_f32s(0.0);
+            let inside =
+                simd.and_m32s(simd.greater_than_f32s(y, zero), simd.less_than_f32s(y, one));
+            simd.select_f32s(inside, simd.splat_f32s(0.2), zero)
+        }
+    };
+    simd.mul_f32s(dy, slope)
+}
+
+/// `dy · (1 − y²)`: through a tanh, from its value.
+#[inline(always)]
+fn through_tanh<S: Simd>(simd: S, y: S::f32s, dy: S::f32s) -> S::f32s {
+    simd.mul_f32s(dy, simd.negate_mul_add_e_f32s(y, y, simd.splat_f32s(1.0)))
+}
+
+/// Where the vectors of row r lie in a `[ROWS, Q·nb]` buffer, stretch q.
+#[inline(always)]
+fn place(r: usize, q: usize, nb: usize, q_count: usize) -> usize {
+    (r * q_count + q) * nb
+}
+
+/// The input's share of the blocks: table row or bias, and the product with what is read.
+#[inline(always)]
+fn input_blocks<S: Simd, const NB: usize, const TILE: usize>(
+    simd: S,
+    p: &Prepared,
+    feed: Feed<'_>,
+    q: usize,
+    first: usize,
+) -> [[S::f32s; NB]; TILE] {
+    let q_count = p.dp / S::F32_LANES;
+    let input = vectors::<S>(&p.panels.input);
+    match feed {
+        Feed::Table(ids) => std::array::from_fn(|r| {
+            let at = place(ids[first + r] as usize, q, NB, q_count);
+            *input[at..].first_chunk().expect("a table row")
+        }),
+        Feed::Vectors(x) => {
+            let bias = &vectors::<S>(&p.panels.bias)[q * 4..];
+            let mut acc = [*bias.first_chunk().expect("a bias"); TILE];
+            let x = rows(x, p.n_in_p);
+            let panel = &input[q * p.n_in * NB..][..p.n_in * NB];
+            accumulate(simd, &mut acc, std::array::from_fn(|r| x[first + r]), panel);
+            acc
+        }
+    }
+}
+
+/// The carried vector's share of the blocks, added to `acc`.
+#[inline(always)]
+fn state_blocks<S: Simd, const NB: usize, const TILE: usize>(
+    simd: S,
+    p: &Prepared,
+    carry: &[f32],
+    q: usize,
+    first: usize,
+    acc: &mut [[S::f32s; NB]; TILE],
+) {
+    let carry = rows(carry, p.np);
+    let panel = &vectors::<S>(&p.panels.state)[q * p.n * NB..][..p.n * NB];
+    accumulate(simd, acc, std::array::from_fn(|r| carry[first + r]), panel);
+}
+
+/// Adds `blocks` vectors per stretch of each of the I rows into the `[Q][4]` bias panel, from
+/// block `from` of `da` to block `to`.
+#[inline(always)]
+fn add_bias<S: Simd>(
+    simd: S,
+    p: &Prepared,
+    bias: &mut [f32],
+    da: &[f32],
+    blocks: usize,
+    (from, to, count): (usize, usize, usize),
+) {
+    let q_count = p.dp / S::F32_LANES;
+    let bias = vectors_mut::<S>(bias);
+    for row in vectors::<S>(da).chunks_exact(q_count * blocks) {
+        for q in 0..q_count {
+            for b in 0..count {
+                let into = &mut bias[q * 4 + to + b];
+                *into = simd.add_f32s(*into, row[q * blocks + from + b]);
+            }
+        }
+    }
+}
