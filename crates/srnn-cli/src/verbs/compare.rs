@@ -10,8 +10,10 @@ use serde_json::{Value, json};
 use srnn::extract::json::NamedAutomaton;
 use srnn_automata::{Alphabet, Moore, Word, distinguish};
 
-/// Whether two automata say the same of every word, and if not, the shortest word on which they
-/// do not. Exit code 0: equal; 1: different.
+/// Whether two automata say the same of every word.
+///
+/// If not, the shortest word on which they differ, and what each says of it. Exit code 0: equal;
+/// 1: different.
 #[derive(Args)]
 #[command(before_help = "Examples:
   srnn compare re:(10)* tomita:2

@@ -13,7 +13,9 @@ use srnn::extract::json::NamedAutomaton;
 use srnn_automata::{Alphabet, Partial};
 use std::path::{Path, PathBuf};
 
-/// Writes an automaton in another notation. JSON loses nothing; AT&T text and regular expressions
+/// Write an automaton in another notation.
+///
+/// JSON loses nothing; AT&T text and regular expressions
 /// hold acceptors only; SVG and tables are for people.
 #[derive(Args)]
 #[command(before_help = "Examples:

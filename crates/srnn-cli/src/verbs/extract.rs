@@ -18,8 +18,10 @@ use srnn::train::TrainConfig;
 use srnn_automata::{Alphabet, Symbol, Word};
 use std::path::{Path, PathBuf};
 
-/// Reads the automaton off a saved model, and writes it as JSON, DOT and SVG. Exit code 1: there
-/// is none that closes, or it agrees with the network less often than --fail-under.
+/// Read the automaton off a saved model, and write it as JSON, DOT and SVG.
+///
+/// Exit code 1: there is none that closes, or it agrees with the network less often than
+/// --fail-under.
 #[derive(Args)]
 #[command(before_help = "Examples:
   srnn extract runs/tomita-3

@@ -13,7 +13,7 @@ use clap::Args;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// What is in a model, a run, a checkpoint, a safetensors file or an automaton file.
+/// Tell what is in a model, a run, a checkpoint or an automaton file.
 #[derive(Args)]
 #[command(before_help = "Examples:
   srnn inspect runs/tomita-3

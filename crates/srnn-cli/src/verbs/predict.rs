@@ -13,8 +13,11 @@ use srnn::model::Input;
 use srnn::task::{Confusion, Vocabulary};
 use std::path::PathBuf;
 
-/// What a model says of sequences: the label, the probability of each class, and the path through
-/// the extracted automaton. Sequences are arguments, a data file, or lines of stdin.
+/// Label sequences with a saved model.
+///
+/// The label, the probability of each class, and the path through the extracted automaton.
+/// Sequences are arguments, a data file, or lines of stdin. A token that training has not seen is
+/// read as the trained `<unk>`; without one, the sequence gets no label.
 #[derive(Args)]
 #[command(before_help = "Examples:
   srnn predict runs/tomita-3 1010 0110

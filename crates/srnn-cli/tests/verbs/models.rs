@@ -160,6 +160,7 @@ fn all_four_ways_are_had_at_once() {
     assert_eq!(names, ["cover", "soft", "hard", "table"]);
     assert_eq!(value["data"], json!({ "words": 2, "unreadable": 1 }));
     assert!(value["ways"][3]["refused"].is_null());
+    assert!(folder.path().join("run/automaton/hard_table.json").is_file());
 }
 
 #[test]
@@ -188,12 +189,18 @@ fn inspection_tells_what_is_there() {
     assert_eq!(run["kind"], json!("run"));
     assert_eq!(run["model"]["digest"], model["digest"]);
     assert_eq!(run["data"]["sequences"], json!(7));
+    let result = json!({ "kept": { "seed": 2 }, "seeds": [
+        { "seed": 1, "updates": 9, "train_accuracy": 0.5, "valid_accuracy": null },
+        { "seed": 2, "updates": 8, "train_accuracy": 1.0, "valid_accuracy": 0.75 }] });
+    fs::write(folder.path().join("run/result.json"), result.to_string()).unwrap();
     assert_eq!(run["automaton"]["acceptor"], json!(true));
     assert_eq!(about("run/model/config.json")["kind"], json!("model"));
     assert_eq!(about("run/model/model.safetensors")["kind"], json!("tensors"));
     assert_eq!(about("run/automaton/automaton.dot")["kind"], json!("automaton"));
     let text = srnn(folder.path(), &["inspect", "run"]).yes().stdout;
     assert!(text.contains("embedding.weight") && text.contains("→"), "{text}");
+    assert!(text.contains("seed 1: 9 updates, train 0.5000, validation -\n"), "{text}");
+    assert!(text.contains("seed 2: 8 updates, train 1.0000, validation 0.7500, kept"), "{text}");
 }
 
 #[test]

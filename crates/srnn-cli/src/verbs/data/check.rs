@@ -14,8 +14,10 @@ use srnn::task::files::{
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-/// Counts, alphabet, lengths, duplicates and contradictions of a data file. Exit code 0: it can be
-/// trained on; 1: it has problems, which are listed; 2: it cannot be read.
+/// Look at a data file before training on it.
+///
+/// Counts, alphabet, lengths, duplicates and contradictions. Exit code 0: it can be trained on;
+/// 1: it has problems, which are listed; 2: it cannot be read.
 #[derive(Args)]
 #[command(before_help = "Examples:
   srnn data check traces.csv --label-column outcome

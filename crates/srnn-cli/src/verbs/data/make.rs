@@ -12,7 +12,9 @@ use srnn::task::files::{Format, Tokens, write};
 use srnn::task::{Dataset, tomita};
 use std::path::{Path, PathBuf};
 
-/// Writes a built-in set: a folder gets the training and the validation set, a file one of them.
+/// Write a built-in set.
+///
+/// A folder gets the training and the validation set, a file one of them.
 #[derive(Args)]
 #[command(before_help = "Examples:
   srnn data make tomita:3 --out tomita3

@@ -41,6 +41,16 @@ impl Way<'_> {
             Method::Table => "table",
         }
     }
+
+    /// The name of its files beside the kept automaton, as `learn` names them.
+    fn stem(&self) -> &'static str {
+        match self.method {
+            Method::Cover | Method::All => "cover",
+            Method::Soft => "counted_soft",
+            Method::Hard => "counted_hard",
+            Method::Table => "hard_table",
+        }
+    }
 }
 
 /// The part of the words on which both give the same answer; an unknown transition gives none.
@@ -91,7 +101,7 @@ pub fn write(
 ) -> Result<Vec<Vec<PathBuf>>, Failure> {
     let mut written = Vec::new();
     for (number, way) in ways.iter().enumerate() {
-        let stem = if number == 0 { "automaton" } else { way.name() };
+        let stem = if number == 0 { "automaton" } else { way.stem() };
         written.push(match &way.judged {
             Ok(judged) => write_one(judged, saved, &out.join(stem), output)?,
             Err(_) => vec![],

@@ -16,6 +16,7 @@ pub fn about(folder: &Path) -> Result<About, Failure> {
     for (part, file) in [("data", "data.json"), ("result", "result.json")] {
         if let Some(found) = json_file(&folder.join(file))? {
             text.push_str(&scalars(part, &found));
+            text.push_str(&seeds(&found));
             value.insert(part.into(), found);
         }
     }
@@ -59,6 +60,28 @@ fn scalars(part: &str, value: &Value) -> String {
         if !field.is_array() && !field.is_object() {
             let _ = writeln!(text, "    {name:18} {}", json!(field));
         }
+    }
+    text
+}
+
+/// How each seed was trained, as far as the result says.
+fn seeds(result: &Value) -> String {
+    let mut text = String::new();
+    let kept = &result["kept"]["seed"];
+    for seed in result["seeds"].as_array().into_iter().flatten() {
+        let accuracy = |name: &str| match seed[name].as_f64() {
+            Some(accuracy) => format!("{accuracy:.4}"),
+            None => "-".into(),
+        };
+        let _ = writeln!(
+            text,
+            "    seed {}: {} updates, train {}, validation {}{}",
+            seed["seed"],
+            seed["updates"],
+            accuracy("train_accuracy"),
+            accuracy("valid_accuracy"),
+            if &seed["seed"] == kept { ", kept" } else { "" }
+        );
     }
     text
 }
