@@ -106,7 +106,8 @@ fn a_run_killed_at_any_moment_goes_on_to_the_same_bits() {
 #[test]
 fn ctrl_c_writes_a_checkpoint_says_how_to_go_on_and_ends_with_130() {
     let place = Place::new();
-    place.write("small.toml", &config("draw").replace("updates = 900", "updates = 4000"));
+    let config = config("draw").replace("updates = 900", "updates = 3000");
+    place.write("small.toml", &config.replace("checkpoint_every = 7", "checkpoint_every = 50"));
     let whole = Ended::of(go_on(&place, "small.toml", "whole").output().unwrap()).good();
     let child = go_on(&place, "small.toml", "run").spawn().unwrap();
     while checkpoints(&place.path("run")) == 0 {
@@ -234,7 +235,8 @@ fn a_full_disk_ends_the_run_with_2_and_nothing_is_lost() {
 fn writes_that_fail_end_the_run_with_2_and_nothing_is_lost() {
     let place = Place::new();
     // Metrics grow beyond what a file may have; checkpoints, a few kilobytes, just fit.
-    place.write("small.toml", &config("draw").replace("validate_every = 50", "validate_every = 2"));
+    let config = config("draw").replace("updates = 900", "updates = 300");
+    place.write("small.toml", &config.replace("validate_every = 50", "validate_every = 2"));
     let whole = Ended::of(go_on(&place, "small.toml", "whole").output().unwrap()).good();
     let program = env!("CARGO_BIN_EXE_srnn");
     let script = format!(

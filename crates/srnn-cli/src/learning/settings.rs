@@ -195,12 +195,11 @@ impl Settings {
 
     /// Refuses what is wrong whatever the data, before they are read.
     pub fn check(&self) -> Result<(), Failure> {
-        let at_least_one = [("units", self.network.units), ("k", self.network.k)];
-        for (flag, _) in at_least_one.iter().filter(|(_, value)| *value == Some(0)) {
+        let Network { units, k, updates, .. } = self.network;
+        let zeros =
+            [("units", units == Some(0)), ("k", k == Some(0)), ("updates", updates == Some(0))];
+        if let Some((flag, _)) = zeros.iter().find(|(_, zero)| *zero) {
             return Err(Failure::new(format!("--{flag} 0"), format!("--{flag} 1 or more")));
-        }
-        if self.network.updates == Some(0) {
-            return Err(Failure::new("--updates 0", "--updates 1 or more"));
         }
         if let Some(tau) = self.network.tau {
             let remedy = "--tau 1 is the standard softmax";
