@@ -54,6 +54,7 @@ pub struct Reading {
     pub min_count: Option<usize>,
     /// When to give up on a file.
     #[command(flatten)]
+    #[serde(skip_serializing_if = "crate::learning::says_nothing")]
     pub limits: LimitFlags,
 }
 

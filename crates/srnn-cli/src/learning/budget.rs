@@ -65,7 +65,7 @@ fn available() -> u64 {
 
 /// Multiplications a core makes in a second, all told: measured on Tomita 3 with 100 units and 50
 /// centroids; other machines and shapes are off by a factor of two or three.
-const RATE: f64 = 5e9;
+const RATE: f64 = 2e10;
 
 fn seconds(arch: &Arch, all: &Estimate) -> f64 {
     let per_token: usize = arch

@@ -1,6 +1,6 @@
 //! What a run learns from: a built-in task or files, read, divided and looked at.
 
-use super::settings::Data;
+use super::settings::{Data, says_nothing};
 use super::{grouped, percent};
 use crate::failure::Failure;
 use crate::reading::rule_name;
@@ -155,9 +155,7 @@ impl Material {
 }
 
 fn built_in(grammar: Grammar, data: &Data, key: &Key) -> Result<Material, Failure> {
-    let reading = toml::Table::try_from(&data.reading)?;
-    let asked = |value: &toml::Value| value.as_table().is_none_or(|table| !table.is_empty());
-    if data.valid.is_some() || data.test.is_some() || reading.values().any(asked) {
+    if data.valid.is_some() || data.test.is_some() || !says_nothing(&data.reading) {
         let message = format!("tomita:{} is built in, and reads no files", grammar.number());
         return Err(Failure::new(message, "leave --valid, --test and the flags about files out"));
     }

@@ -16,7 +16,7 @@ pub use budget::{check_memory, parse_bytes};
 pub use folder::{Place, RunFolder};
 pub use material::Material;
 pub use perform::{Order, finished, perform};
-pub use settings::{Data, Network, Resolved, Settings};
+pub use settings::{Data, Network, Resolved, Settings, says_nothing};
 
 /// A number as people read it: 131,071.
 fn grouped(number: u64) -> String {

@@ -40,7 +40,7 @@ impl Progress {
     pub fn seed(&self, seed: u64) -> SeedProgress {
         let shown = match self {
             Progress::Bars(bars) => {
-                let style = "seed {prefix:>3} {bar:24} {pos:>6}/{len} {eta:>4} {msg}";
+                let style = "seed {prefix:>3} {bar:12} {pos:>5}/{len} {eta:>4} {wide_msg}";
                 let style = ProgressStyle::with_template(style).expect("a template that parses");
                 let bar = bars.add(ProgressBar::no_length().with_style(style));
                 Shown::Bar(bar.with_prefix(seed.to_string()))
@@ -60,7 +60,8 @@ impl SeedProgress {
                 if let Shown::Bar(bar) = &self.shown {
                     let (phase, lambda, loss) = (phase.name(), regime.lambda, step.loss.total);
                     let scores = &self.scores;
-                    bar.set_message(format!("{phase:6} λ {lambda:.2} loss {loss:.4} {scores}"));
+                    // The least important last: a narrow terminal cuts it off.
+                    bar.set_message(format!("{phase:6} λ {lambda:.2} {scores} loss {loss:.4}"));
                     bar.set_position(*update);
                 }
             }
@@ -93,13 +94,13 @@ impl SeedProgress {
 
     fn evaluated(&mut self, record: &Record) {
         let (train, valid) = (percent(record.train.accuracy), percent(record.valid.accuracy));
-        self.scores = format!("train {train} valid {valid}");
+        self.scores = format!("valid {valid} train {train}");
         if let Shown::Lines(output) = &self.shown {
             let Record { update, lambda, loss, .. } = record;
             let (seed, updates, phase) = (self.seed, self.updates, record.phase.name());
             output.note(format!(
-                "seed {seed}  update {update}/{updates}  {phase}  λ {lambda:.2}  loss {loss:.4}  {}",
-                self.scores
+                "seed {seed}  update {update}/{updates}  {phase}  λ {lambda:.2}  loss {loss:.4}  \
+                 train {train}  valid {valid}"
             ));
         }
     }

@@ -14,7 +14,7 @@ use srnn_automata::{Alphabet, Word};
 pub fn report(account: &Account) -> Result<String, Failure> {
     let mut parts = vec![seeds(account)];
     match &account.learned.extraction {
-        Err(refusal) => parts.push(format!("No automaton: {refusal}.")),
+        Err(refusal) => parts.push(format!("No automaton: {refusal} (--arch sr-gru).\n")),
         Ok(extraction) => {
             parts.push(automaton(account, extraction));
             parts.push(three_numbers(account, extraction));
@@ -48,9 +48,9 @@ fn seeds(account: &Account) -> String {
 
 fn quality(outcome: &SeedOutcome<f32>) -> String {
     match outcome.quality {
-        None => "not tried".into(),
+        None => "–".into(),
         Some(quality) if quality.closed => {
-            format!("{} states, agrees {}", quality.states, percent(quality.agreement))
+            format!("{}, agrees {}", states(quality.states), percent(quality.agreement))
         }
         Some(_) => "does not close".into(),
     }
@@ -62,14 +62,23 @@ fn automaton(account: &Account, extraction: &Extraction) -> String {
         return format!("No automaton: {}.\n", cover.found.err().unwrap_or_default());
     };
     let classes = &account.order.material.split.train.classes;
-    let states = minimal.state_count();
-    let table = text(&table(minimal, classes));
-    let picture = account.order.folder.automaton().join("automaton.svg");
-    let picture = match picture.is_file() {
-        true => format!("picture: {}\n", picture.display()),
-        false => "too large for a picture; automaton.dot holds it\n".into(),
+    let files = account.order.folder.automaton();
+    let table = match minimal.state_count() <= MOST_STATES {
+        true => text(&table(minimal, classes)),
+        false => format!("too many to list: {}\n", files.join("automaton.json").display()),
     };
-    format!("The automaton of the network, {states} states:\n{table}{picture}")
+    let picture = match files.join("automaton.svg") {
+        drawn if drawn.is_file() => format!("picture: {}\n", drawn.display()),
+        _ => format!("too large for a picture: {}\n", files.join("automaton.dot").display()),
+    };
+    format!("The automaton of the network, {}:\n{table}{picture}", states(minimal.state_count()))
+}
+
+/// A longer table would push everything else off the screen.
+const MOST_STATES: usize = 40;
+
+fn states(count: usize) -> String {
+    if count == 1 { "1 state".into() } else { format!("{count} states") }
 }
 
 /// Accuracy of the network, agreement of each automaton with it, and whether it is proved.

@@ -5,9 +5,10 @@ use crate::failure::Failure;
 use crate::reading::Reading;
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
+use srnn::key::Key;
 use srnn::model::{Arch, Init, Input, Temperature};
 use srnn::task::{self, Split};
-use srnn::train::{ArchName, Recipe, Sizes, TrainConfig, recipe_default, recipe_paper};
+use srnn::train::{ArchName, Job, Recipe, Sizes, TrainConfig, recipe_default, recipe_paper};
 use std::path::{Path, PathBuf};
 
 /// Seeds tried where nothing is said: as many as keep `learn tomita:3` under a minute on two
@@ -32,6 +33,7 @@ pub struct Settings {
     /// Where the data come from.
     pub data: Data,
     /// The network in a few words.
+    #[serde(skip_serializing_if = "says_nothing")]
     pub network: Network,
     /// The network in full; resolved configurations have it.
     pub arch: Option<Arch>,
@@ -56,13 +58,14 @@ pub struct Data {
     #[arg(long, value_name = "FRACTIONS")]
     pub split: Option<String>,
     /// Give this part of the training labels another value, to see what noise does.
-    #[arg(long, value_name = "FRACTION")]
+    #[arg(long, value_name = "FRACTION", allow_negative_numbers = true)]
     pub label_noise: Option<f64>,
     /// Seed of the built-in sets, of the split and of label noise [default: 1].
     #[arg(long = "data-seed", id = "data_seed", value_name = "N")]
     pub seed: Option<u64>,
     /// How files are read.
     #[command(flatten)]
+    #[serde(skip_serializing_if = "says_nothing")]
     pub reading: Reading,
 }
 
@@ -84,7 +87,7 @@ pub struct Network {
     #[arg(long, value_name = "K")]
     pub k: Option<usize>,
     /// Temperature of the softmax over centroids [default: 1].
-    #[arg(long, value_name = "T")]
+    #[arg(long, value_name = "T", allow_negative_numbers = true)]
     pub tau: Option<f64>,
     /// Updates; the recipe's phases are scaled to them [default: the recipe's].
     #[arg(long, value_name = "N")]
@@ -180,7 +183,7 @@ impl Settings {
     pub fn resolve(&self, split: &Split) -> Result<Resolved, Failure> {
         let recipe = self.recipe(split)?;
         recipe.arch.validate()?;
-        recipe.train.validate()?;
+        Job { split, config: &recipe.train, key: Key::new(0) }.validate(&recipe.arch)?;
         Ok(Resolved {
             source: self.source()?,
             seeds: self.seed_list()?,
@@ -192,12 +195,11 @@ impl Settings {
 
     /// Refuses what is wrong whatever the data, before they are read.
     pub fn check(&self) -> Result<(), Failure> {
-        let at_least_one = [("units", self.network.units), ("k", self.network.k)];
-        for (flag, _) in at_least_one.iter().filter(|(_, value)| *value == Some(0)) {
+        let Network { units, k, updates, .. } = self.network;
+        let zeros =
+            [("units", units == Some(0)), ("k", k == Some(0)), ("updates", updates == Some(0))];
+        if let Some((flag, _)) = zeros.iter().find(|(_, zero)| *zero) {
             return Err(Failure::new(format!("--{flag} 0"), format!("--{flag} 1 or more")));
-        }
-        if self.network.updates == Some(0) {
-            return Err(Failure::new("--updates 0", "--updates 1 or more"));
         }
         if let Some(tau) = self.network.tau {
             let remedy = "--tau 1 is the standard softmax";
@@ -326,6 +328,11 @@ fn class_weights(text: &str, split: &Split) -> Result<Vec<f32>, Failure> {
     })
 }
 
+/// Whether nothing is set: an empty table would only be read past.
+pub fn says_nothing<A: Serialize>(settings: &A) -> bool {
+    toml::Table::try_from(settings).is_ok_and(|table| table.is_empty())
+}
+
 fn overlay(below: &mut toml::Table, above: toml::Table) {
     for (key, value) in above {
         match (below.get_mut(&key), value) {
@@ -340,7 +347,6 @@ fn overlay(below: &mut toml::Table, above: toml::Table) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use srnn::key::Key;
     use srnn::task::tomita::{Grammar, sets};
 
     fn flags(text: &str) -> Settings {

@@ -39,7 +39,7 @@ pub struct Learn {
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
     /// Exit with 1 where the validation accuracy is below this.
-    #[arg(long, value_name = "X")]
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
     fail_under: Option<f64>,
     /// Refuse to train where it would take more, as 4GiB [default: 3/4 of what is free].
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]

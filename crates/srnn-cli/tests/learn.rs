@@ -1,0 +1,198 @@
+//! `srnn learn`, as people and programs see it.
+
+mod common;
+
+use common::{Place, digests, read, timeless};
+use serde_json::{Value, json};
+
+#[test]
+fn a_run_leaves_its_folder_and_one_json_object() {
+    let place = Place::new();
+    let ended = place.learn(&["tomita:1"]);
+    let result = ended.good();
+    assert_eq!(result["run"], "runs/tomita-1");
+    assert_eq!(result["certificate"], "not attempted");
+    assert_eq!(result["seeds"].as_array().unwrap().len(), 2);
+    for seed in result["seeds"].as_array().unwrap() {
+        assert!(seed["train_accuracy"].is_f64() && seed["valid_accuracy"].is_f64());
+        assert_eq!(seed["stop"]["reason"], "updates");
+    }
+    assert!(result["kept"]["seed"].is_u64() && result["kept"]["because"].is_string());
+    for stage in ["data", "train", "select", "extract", "write", "total"] {
+        assert!(result["seconds"][stage].is_f64(), "{stage}");
+    }
+    for way in ["counted_soft", "counted_hard", "hard_table", "cover"] {
+        let agreement = &result["ways"][way]["agreement"]["words"];
+        assert!(agreement["rate"].is_f64(), "{way}: {}", result["ways"][way]);
+    }
+    assert_eq!(result["tested_on"], json!({ "words": 131_071, "longest": 16 }));
+    let automaton = &result["automaton"];
+    assert!(automaton["states"].is_u64() && automaton["equals_truth"].is_boolean());
+    if automaton["equals_truth"] == json!(false) {
+        assert!(automaton["shortest_difference"].is_string());
+    }
+    let run = place.path("runs/tomita-1");
+    assert_eq!(serde_json::from_str::<Value>(&read(run.join("result.json"))).unwrap(), result);
+    for file in [
+        "config.toml",
+        "data.json",
+        "metrics.jsonl",
+        "model/config.json",
+        "model/model.safetensors",
+        "automaton/automaton.json",
+        "automaton/automaton.dot",
+        "automaton/automaton.svg",
+        "automaton/hard_table.json",
+    ] {
+        assert!(run.join(file).is_file(), "{file}");
+    }
+    assert!(ended.stderr.contains("seed 1  update 60/60  harden"), "{}", ended.stderr);
+}
+
+#[test]
+fn people_get_the_table_the_picture_and_the_three_numbers() {
+    let place = Place::new();
+    let ended = place.run(&[&["learn", "tomita:1"], &common::SMALL[..]].concat());
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    for words in [
+        "kept: seed",
+        "The automaton of the network",
+        "automaton/automaton.svg",
+        "network: right on",
+        "cover of soft states",
+        "proved: not attempted",
+        "131,071",
+        "validation set: truth",
+    ] {
+        assert!(ended.stdout.contains(words), "{words} in {}", ended.stdout);
+    }
+}
+
+#[test]
+fn the_configuration_of_a_run_repeats_it_to_the_same_bits() {
+    let place = Place::new();
+    let args =
+        ["tomita:2", "--label-noise", "0.1", "--class-weights", "--seed", "7", "--tau", "0.5"];
+    let first = place.learn(&args).good();
+    let again = place.run(&["learn", "--json", "--config", "runs/tomita-2/config.toml"]).good();
+    assert_eq!(again["run"], "runs/tomita-2-2");
+    assert_eq!(timeless(again), timeless(first));
+    for file in ["config.toml", "data.json", "metrics.jsonl", "automaton/automaton.json"] {
+        let [one, two] =
+            ["tomita-2", "tomita-2-2"].map(|run| read(place.path("runs").join(run).join(file)));
+        assert_eq!(one, two, "{file}");
+    }
+}
+
+#[test]
+fn a_printed_configuration_is_what_the_run_would_write() {
+    let place = Place::new();
+    let args = ["tomita:1", "--out", "run"];
+    let printed = place.run(&[&["learn", "--print-config"], &common::SMALL[..], &args].concat());
+    assert!(!place.path("run").exists(), "nothing but printing");
+    place.learn(&args).good();
+    assert_eq!(printed.stdout.trim_end(), read(place.path("run/config.toml")).trim_end());
+}
+
+#[test]
+fn any_number_of_threads_gives_the_same_bits() {
+    let place = Place::new();
+    let results = ["1", "2", "3", "4"].map(|threads| {
+        let out = format!("run-{threads}");
+        let args = ["tomita:4", "--threads", threads, "--out", &out, "--updates", "200"];
+        let args = [&["learn", "--json", "--units", "8", "--k", "4", "--seeds", "2"], &args[..]];
+        timeless(place.run(&args.concat()).good())
+    });
+    assert_eq!(digests(&results[0]).len(), 2);
+    results.iter().for_each(|result| assert_eq!(result, &results[0]));
+}
+
+#[test]
+fn an_accuracy_below_the_wanted_one_is_a_no_and_still_a_result() {
+    let place = Place::new();
+    let ended = place.learn(&["tomita:5", "--fail-under", "0.99", "--out", "run"]);
+    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+    assert_eq!(ended.json()["passed"], false);
+    assert!(ended.stderr.contains("below --fail-under"), "{}", ended.stderr);
+    assert_eq!(place.run(&["resume", "run"]).code, Some(1), "asked again, the same answer");
+    let ended = place.learn(&["tomita:5", "--fail-under", "0.1"]);
+    assert_eq!(ended.good()["passed"], true);
+}
+
+#[test]
+fn a_network_without_an_automaton_is_a_result_that_says_so() {
+    let place = Place::new();
+    for arch in ["lstm", "gru", "sr-lstm-p"] {
+        let flags = ["learn", "tomita:1", "--units", "8", "--updates", "30", "--seeds", "1"];
+        let ended = place.run(&[&flags[..], &["--json", "--arch", arch]].concat());
+        let result = ended.good();
+        assert_eq!(result["automaton"], Value::Null);
+        assert!(result["no_automaton"].as_str().unwrap().contains("SR-GRU"), "{result}");
+        let text = place.run(&[&flags[..], &["--arch", arch]].concat()).stdout;
+        assert!(text.contains("No automaton") && text.contains("sr-gru"), "{text}");
+    }
+}
+
+#[test]
+fn files_with_classes_of_any_name_are_learned_from() {
+    let place = Place::new();
+    let rows = (0..60).map(|i| {
+        let length = i % 7 + 1;
+        let word = ["on", "off", "idle"].into_iter().cycle().skip(i).take(length);
+        let class = ["calm", "<b>busy</b>", "broken"][length % 3];
+        format!("{},{class}\n", word.collect::<Vec<_>>().join(" "))
+    });
+    place.write("log.csv", &format!("steps,outcome\n{}", rows.collect::<String>()));
+    let columns = ["--sequence-column", "steps", "--label-column", "outcome"];
+    let args = [&["log.csv", "--split", "0.6/0.2/0.2"], &columns[..]].concat();
+    let result = place.learn(&args).good();
+    assert_eq!(result["run"], "runs/log");
+    assert!(result["confusion"]["test"]["counts"].is_array());
+    let data: Value = serde_json::from_str(&read(place.path("runs/log/data.json"))).unwrap();
+    assert_eq!(data["tokens"], "whitespace");
+    assert_eq!(data["alphabet"], json!(["idle", "off", "on"]));
+    let again = place.run(&["learn", "--json", "--config", "runs/log/config.toml"]).good();
+    assert_eq!(digests(&again), digests(&result));
+}
+
+#[test]
+fn held_out_sequences_with_unseen_tokens_count_as_errors() {
+    let place = Place::new();
+    let rows: String = (0..20).map(|i| format!("{} {}\n", i % 2, "ab".repeat(i / 2 + 1))).collect();
+    place.write("train.txt", &rows.replace("1 a", "1 b"));
+    place.write("valid.txt", "0 ab\n1 bb\n1 zz\n");
+    let ended = place.learn(&["train.txt", "--valid", "valid.txt"]);
+    let result = ended.good();
+    assert_eq!(result["confusion"]["valid"]["unreadable"], json!([0, 1]));
+    assert!(result["network"]["valid_accuracy"].as_f64().unwrap() <= 2.0 / 3.0 + 1e-9);
+    assert!(ended.stderr.contains("valid.txt:3") && ended.stderr.contains("--min-count"));
+}
+
+#[test]
+fn a_run_is_replaced_only_when_forced_and_only_if_it_is_one() {
+    let place = Place::new();
+    place.learn(&["tomita:1", "--out", "run"]).good();
+    let before = read(place.path("run/result.json"));
+    assert_eq!(place.learn(&["tomita:1", "--out", "run"]).code, Some(2));
+    assert_eq!(read(place.path("run/result.json")), before);
+    place.learn(&["tomita:1", "--out", "run", "--force", "--seed", "3"]).good();
+    assert!(read(place.path("run/config.toml")).contains("seed = 3"));
+    place.write("run/thesis.tex", "years of work");
+    let ended = place.learn(&["tomita:1", "--out", "run", "--force"]);
+    assert_eq!(ended.code, Some(2));
+    assert!(ended.stderr.contains("thesis.tex"), "{}", ended.stderr);
+    assert_eq!(read(place.path("run/thesis.tex")), "years of work");
+}
+
+#[test]
+fn nothing_to_do_is_answered_with_help_and_every_help_opens_with_examples() {
+    let place = Place::new();
+    let ended = place.run(&[]);
+    assert_eq!(ended.code, Some(0));
+    assert!(ended.stdout.starts_with("Examples:\n  srnn learn tomita:3\n"));
+    for verb in ["learn", "resume"] {
+        let help = place.run(&[verb, "--help"]).stdout;
+        let examples = help.lines().skip(1).take_while(|line| line.starts_with("  srnn "));
+        assert!(help.starts_with("Examples:\n") && examples.count() == 2, "{help}");
+    }
+}

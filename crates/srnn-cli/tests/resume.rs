@@ -1,0 +1,252 @@
+//! Runs that are broken off, by whatever means, and go on to the same bits.
+
+mod common;
+
+use common::{Ended, Place, digests, read, timeless};
+use serde_json::Value;
+use srnn::key::Key;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Many small updates with many checkpoints, so that there is much to break off.
+fn config(sampling: &str) -> String {
+    format!(
+        "source = 'tomita:4'\nseeds = 2\n[network]\nunits = 8\nk = 4\nupdates = 900\n[train]\n\
+         batch_size = 16\nsampling = '{sampling}'\nvalidate_every = 50\ntrain_sample = 64\n\
+         checkpoint_every = 7\n"
+    )
+}
+
+fn begun(run: &Path) -> bool {
+    run.join("config.toml").is_file()
+}
+
+fn checkpoints(run: &Path) -> usize {
+    let seeds = std::fs::read_dir(run.join("checkpoints")).into_iter().flatten().flatten();
+    seeds.map(|seed| std::fs::read_dir(seed.path()).map_or(0, |entries| entries.count())).sum()
+}
+
+/// Begins the run, or goes on with it.
+fn go_on(place: &Place, config: &str, out: &str) -> Command {
+    let args = match begun(&place.path(out)) {
+        true => vec!["resume", out, "--json", "--quiet"],
+        false => vec!["learn", "--config", config, "--out", out, "--json", "--quiet"],
+    };
+    let mut command = place.command(&args);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn ended_within(child: &mut Child, limit: Duration) -> bool {
+    let begin = Instant::now();
+    while begin.elapsed() < limit {
+        if child.try_wait().unwrap().is_some() {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    false
+}
+
+/// Runs and kills until a life reaches the end. Says how many were killed, and how many of these
+/// had checkpoints and no result.
+fn live_and_die(
+    place: &Place,
+    out: &str,
+    delays: &mut impl FnMut() -> Duration,
+) -> (Value, usize, usize) {
+    let (mut kills, mut midway) = (0, 0);
+    loop {
+        let mut child = go_on(place, "small.toml", out).spawn().unwrap();
+        if ended_within(&mut child, delays()) {
+            return (Ended::of(child.wait_with_output().unwrap()).good(), kills, midway);
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        kills += 1;
+        let run = place.path(out);
+        midway += usize::from(checkpoints(&run) > 0 && !run.join("result.json").exists());
+    }
+}
+
+#[test]
+fn a_run_killed_at_any_moment_goes_on_to_the_same_bits() {
+    const KILLS: usize = 20;
+    let mut stream = Key::new(1).child("kill", 0).stream();
+    let (mut kills, mut midway) = (0, 0);
+    for sampling in ["draw", "epochs"] {
+        let place = Place::new();
+        place.write("small.toml", &config(sampling));
+        let begin = Instant::now();
+        let whole = Ended::of(go_on(&place, "small.toml", "whole").output().unwrap()).good();
+        // A life is at most a third of the whole, so that every run dies several times.
+        let longest = (begin.elapsed().as_millis() as usize / 3).max(30);
+        // Lives that never get beyond starting up would go on for ever: they get longer.
+        let mut lives = 0;
+        let mut delays = || {
+            lives += 1;
+            Duration::from_millis((10 + stream.below(longest) + 2 * lives) as u64)
+        };
+        let (before, mut number) = (kills, 0);
+        while kills - before < KILLS / 2 {
+            number += 1;
+            let (result, died, died_midway) =
+                live_and_die(&place, &format!("run-{number}"), &mut delays);
+            assert_eq!(digests(&result), digests(&whole), "{sampling}, run {number}");
+            assert_eq!(timeless(result), timeless(whole.clone()));
+            let metrics = |run: &str| read(place.path(run).join("metrics.jsonl"));
+            assert_eq!(metrics(&format!("run-{number}")), metrics("whole"));
+            (kills, midway) = (kills + died, midway + died_midway);
+        }
+    }
+    assert!(kills >= KILLS && midway >= KILLS / 2, "{kills} kills, {midway} of them midway");
+}
+
+#[test]
+fn ctrl_c_writes_a_checkpoint_says_how_to_go_on_and_ends_with_130() {
+    let place = Place::new();
+    let config = config("draw").replace("updates = 900", "updates = 3000");
+    place.write("small.toml", &config.replace("checkpoint_every = 7", "checkpoint_every = 50"));
+    let whole = Ended::of(go_on(&place, "small.toml", "whole").output().unwrap()).good();
+    let child = go_on(&place, "small.toml", "run").spawn().unwrap();
+    while checkpoints(&place.path("run")) == 0 {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+    let ended = Ended::of(child.wait_with_output().unwrap());
+    assert_eq!(ended.code, Some(130), "{}", ended.stderr);
+    assert!(ended.stderr.contains("srnn resume run"), "{}", ended.stderr);
+    assert_eq!(ended.json()["code"], 130);
+    assert!(!place.path("run/result.json").exists());
+    let result = place.run(&["resume", "run", "--json"]).good();
+    assert_eq!(timeless(result), timeless(whole));
+}
+
+#[test]
+fn a_finished_run_says_so_and_gives_its_result_again() {
+    let place = Place::new();
+    let result = place.learn(&["tomita:1", "--out", "run"]).good();
+    let text = place.run(&["resume", "run"]);
+    assert_eq!(text.code, Some(0));
+    assert!(text.stdout.contains("this run is finished"), "{}", text.stdout);
+    assert_eq!(place.run(&["resume", "run", "--json"]).good(), result);
+}
+
+#[test]
+fn a_result_that_was_never_written_is_made_again_from_the_checkpoints() {
+    let place = Place::new();
+    let result = place.learn(&["tomita:1", "--out", "run"]).good();
+    for lost in ["result.json", "metrics.jsonl", "model/config.json", "automaton/automaton.json"] {
+        std::fs::remove_file(place.path("run").join(lost)).unwrap();
+    }
+    let again = place.run(&["resume", "run", "--json"]).good();
+    assert_eq!(timeless(again), timeless(result));
+    assert!(place.path("run/automaton/automaton.json").is_file());
+}
+
+#[test]
+fn a_run_does_not_go_on_with_other_data() {
+    let place = Place::new();
+    let rows: String = (0..40).map(|i| format!("{} {}\n", i % 2, "ab".repeat(i + 1))).collect();
+    place.write("data.txt", &rows);
+    place.learn(&["data.txt", "--out", "run"]).good();
+    std::fs::remove_file(place.path("run/result.json")).unwrap();
+    place.write("data.txt", &rows.replacen("0 ab\n", "1 ab\n", 1));
+    let ended = place.run(&["resume", "run"]);
+    assert_eq!(ended.code, Some(2));
+    assert!(ended.stderr.contains("has changed since the run began"), "{}", ended.stderr);
+    place.write("data.txt", &rows);
+    assert_eq!(place.run(&["resume", "run"]).code, Some(0));
+}
+
+#[test]
+fn two_processes_do_not_work_on_one_run() {
+    let place = Place::new();
+    place.write("small.toml", &config("draw").replace("updates = 900", "updates = 100000"));
+    let mut child = go_on(&place, "small.toml", "run").spawn().unwrap();
+    while checkpoints(&place.path("run")) == 0 {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let ended = place.run(&["resume", "run"]);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(ended.code, Some(2));
+    assert!(ended.stderr.contains("another process"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_damaged_newest_checkpoint_costs_some_updates_and_no_bits() {
+    let place = Place::new();
+    place.write("small.toml", &config("draw"));
+    let whole = Ended::of(go_on(&place, "small.toml", "run").output().unwrap()).good();
+    std::fs::remove_file(place.path("run/result.json")).unwrap();
+    let newest = place.path("run/checkpoints/seed-1/update-0000900/state.safetensors");
+    let mut bytes = std::fs::read(&newest).unwrap();
+    let last = bytes.len() - 1;
+    bytes[last] ^= 1;
+    std::fs::write(&newest, bytes).unwrap();
+    let ended = place.run(&["resume", "run", "--json"]);
+    assert_eq!(timeless(ended.good()), timeless(whole));
+    assert!(ended.stderr.contains("passed over a checkpoint"), "{}", ended.stderr);
+}
+
+/// A file system of a given size, taken away at the end.
+struct SmallDisk<'a>(&'a Path);
+
+impl SmallDisk<'_> {
+    fn mount(path: &Path, options: &str) -> bool {
+        let args = ["-t", "tmpfs", "-o", options, "tmpfs"];
+        let mounted = Command::new("mount").args(args).arg(path).stderr(Stdio::null()).status();
+        mounted.is_ok_and(|status| status.success())
+    }
+}
+
+impl Drop for SmallDisk<'_> {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(self.0).status();
+    }
+}
+
+#[test]
+fn a_full_disk_ends_the_run_with_2_and_nothing_is_lost() {
+    let place = Place::new();
+    let small = config("draw").replace("units = 8", "units = 32").replace("= 900", "= 150");
+    place.write("small.toml", &small);
+    let whole = Ended::of(go_on(&place, "small.toml", "whole").output().unwrap()).good();
+    let disk = place.path("disk");
+    std::fs::create_dir(&disk).unwrap();
+    if !SmallDisk::mount(&disk, "size=400k") {
+        eprintln!("SKIPPED: no right to mount a small disk; only writes that fail are tested");
+        return;
+    }
+    let _disk = SmallDisk(&disk);
+    let ended = Ended::of(go_on(&place, "small.toml", "disk/run").output().unwrap());
+    assert_eq!(ended.code, Some(2), "{}", ended.stderr);
+    assert!(ended.stderr.contains("space"), "{}", ended.stderr);
+    assert!(SmallDisk::mount(&disk, "remount,size=20m"));
+    let result = place.run(&["resume", "disk/run", "--json"]).good();
+    assert_eq!(timeless(result), timeless(whole));
+}
+
+#[cfg(unix)]
+#[test]
+fn writes_that_fail_end_the_run_with_2_and_nothing_is_lost() {
+    let place = Place::new();
+    // Metrics grow beyond what a file may have; checkpoints, a few kilobytes, just fit.
+    let config = config("draw").replace("updates = 900", "updates = 300");
+    place.write("small.toml", &config.replace("validate_every = 50", "validate_every = 2"));
+    let whole = Ended::of(go_on(&place, "small.toml", "whole").output().unwrap()).good();
+    let program = env!("CARGO_BIN_EXE_srnn");
+    let script = format!(
+        "trap '' XFSZ; ulimit -f 40; exec '{program}' learn --config small.toml --out run --json"
+    );
+    let mut limited = Command::new("bash");
+    limited.args(["-c", &script]).current_dir(place.path("."));
+    let ended = Ended::of(limited.output().unwrap());
+    assert_eq!(ended.code, Some(2), "{}", ended.stderr);
+    assert!(ended.stderr.contains("cannot"), "{}", ended.stderr);
+    let result = place.run(&["resume", "run", "--json"]).good();
+    assert_eq!(timeless(result), timeless(whole));
+}
