@@ -27,7 +27,6 @@ impl Failure {
     }
 
     /// Ctrl-C: what was saved, and how to go on.
-    #[allow(dead_code)] // For verbs that train.
     pub fn interrupted(message: impl ToString, remedy: impl ToString) -> Failure {
         Failure { code: 130, ..Failure::new(message, remedy) }
     }

@@ -49,7 +49,6 @@ impl Output {
     }
 
     /// Whether progress bars can be drawn; otherwise progress is a plain line now and then.
-    #[allow(dead_code)] // For verbs that train.
     pub fn draws_bars(&self) -> bool {
         !self.quiet && std::io::stderr().is_terminal()
     }

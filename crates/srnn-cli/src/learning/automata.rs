@@ -59,11 +59,13 @@ pub fn write_automata(
     source: &Source,
 ) -> Result<(), Failure> {
     std::fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
-    for Way { key, found, .. } in ways(extraction) {
+    for Way { key, name, found } in ways(extraction) {
         let Ok(judged) = found else { continue };
-        let name = if key == "cover" { "automaton" } else { key };
-        let title = format!("{source}: {}", key.replace('_', " "));
-        write_automaton(&folder.join(name), &judged.extracted, classes, &title)?;
+        let (file, title) = match key {
+            "cover" => ("automaton", source.to_string()),
+            _ => (key, format!("{source}: {name}")),
+        };
+        write_automaton(&folder.join(file), &judged.extracted, classes, &title)?;
     }
     Ok(())
 }

@@ -77,9 +77,12 @@ impl Batch {
         self.class_weights.get(c as usize).map_or(1.0, |&w| w as f64)
     }
 
-    /// The sum of the class weights over all targets: what the loss is divided by.
+    /// The sum of the class weights over all targets: what the loss is divided by. A batch in
+    /// which nothing weighs anything has loss 0, so it is divided by 1.
     pub fn total_weight(&self) -> f64 {
-        self.target_ids().iter().filter(|&&y| y != IGNORE).map(|&y| self.class_weight(y)).sum()
+        let targets = self.target_ids().iter().filter(|&&y| y != IGNORE);
+        let total: f64 = targets.map(|&y| self.class_weight(y)).sum();
+        if total > 0.0 { total } else { 1.0 }
     }
 
     /// The steps that take the stochastic step: all but a closing end token per row.
