@@ -12,3 +12,4 @@ mod fixtures;
 mod hard;
 mod kinks;
 mod optimisers;
+mod pinned;
