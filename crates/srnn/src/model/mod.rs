@@ -184,7 +184,7 @@ pub enum Score {
     Euclidean,
 }
 
-/// A softmax temperature: finite and above zero.
+/// A softmax temperature: above zero, and such that τ and 1/τ are numbers in single precision.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "f64", into = "f64")]
 pub struct Temperature(f64);
@@ -195,7 +195,8 @@ impl Temperature {
 
     /// A temperature of `tau`.
     pub fn new(tau: f64) -> Result<Self, ArchError> {
-        if tau.is_finite() && tau > 0.0 {
+        let inverse = (1.0 / tau) as f32;
+        if tau > 0.0 && inverse > 0.0 && inverse.is_finite() {
             Ok(Temperature(tau))
         } else {
             Err(ArchError::Temperature { tau })
@@ -283,7 +284,9 @@ pub enum When {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ArchError {
     /// A temperature that is not a positive number.
-    #[error("temperature {tau}: must be a finite number above 0 (1 is the standard softmax)")]
+    #[error(
+        "temperature {tau}: must be above 0, and 1/τ a number in single precision (1 is the standard softmax)"
+    )]
     Temperature {
         /// What was given.
         tau: f64,

@@ -223,7 +223,7 @@ mod tests {
     fn a_network_without_centroids_has_nothing_to_ramp_or_harden_but_as_many_updates() {
         let vanilla = recipe_default(&Sizes { arch: ArchName::Gru, ..Sizes::of(2, 2) }).train;
         let s = &vanilla.schedule;
-        assert_eq!((s.warmup, s.ramp, s.settle, s.harden, s.finish), (1_000, 0, 0, 0, 3_000));
+        assert_eq!((s.warmup, s.ramp, s.settle, s.harden, s.finish), (1_000, 0, 0, 0, 3_600));
         assert_eq!((s.curriculum, s.commitment, s.entropy), (1_000, 0.0, 0.0));
     }
 }

@@ -114,13 +114,13 @@ impl Schedule {
     }
 
     /// The schedule for an architecture: one without centroids has nothing to ramp, to commit to
-    /// or to harden. It keeps its curriculum and spends the updates of ramp and settling plainly,
-    /// so that comparisons have equal budgets.
+    /// or to harden. It keeps its curriculum and spends the updates of the other phases
+    /// plainly, so that comparisons have equal budgets.
     pub fn suited_to(&self, arch: &Arch) -> Schedule {
         if arch.layers.iter().any(|layer| layer.centroids.is_some()) {
             return self.clone();
         }
-        let finish = self.ramp + self.settle + self.finish;
+        let finish = self.ramp + self.settle + self.harden + self.finish;
         let curriculum = self.curriculum;
         Schedule { warmup: self.warmup, curriculum, ..Schedule::plain(finish) }
     }

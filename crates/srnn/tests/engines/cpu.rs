@@ -1,7 +1,7 @@
 //! The fast engine joins the suite.
 
 use crate::agreement::{engine_agrees_with_reference, engines_agree_to_the_bit};
-use srnn::engine::cpu::{Cpu, Level};
+use srnn::engine::cpu::{Cpu, Level, Tuning};
 use srnn::model::Model;
 use srnn::train::Optimiser;
 
@@ -13,7 +13,9 @@ fn with(threads: usize) -> impl Fn(&Model<f32>, Optimiser) -> Cpu {
 fn the_cpu_engine_agrees_with_the_reference_on_every_instruction_set() {
     for level in Level::available() {
         println!("{level:?}");
-        engine_agrees_with_reference(|model, optimiser| Cpu::at_level(model, optimiser, 1, level));
+        engine_agrees_with_reference(|model, optimiser| {
+            Cpu::tuned(model, optimiser, 1, Tuning { level, ..Tuning::default() })
+        });
     }
 }
 
@@ -22,4 +24,10 @@ fn the_cpu_engine_gives_the_same_bits_for_one_to_four_threads() {
     for threads in [2, 3, 4] {
         engines_agree_to_the_bit(with(1), with(threads));
     }
+}
+
+#[test]
+fn the_cpu_engine_agrees_with_the_reference_where_rows_are_cut_into_short_segments() {
+    let tuning = Tuning { whole_bytes: 0, segment_bytes: 0, ..Tuning::default() };
+    engine_agrees_with_reference(|model, optimiser| Cpu::tuned(model, optimiser, 1, tuning));
 }

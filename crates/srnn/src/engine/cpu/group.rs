@@ -4,7 +4,7 @@ use super::cells::{Gru, GruResetBefore, Lstm};
 use super::head::{self, Head, HeadSpace, Said};
 use super::kernels::ROWS;
 use super::prepare::{Form, Panels, Prepared, Source, Tokens};
-use super::scan::{self, FromHead, Left, Lengths, Measured, Pressure, Scan, Space};
+use super::scan::{self, Cut, FromHead, Left, Lengths, Measured, Pressure, Scan, Space};
 use crate::engine::{Batch, Fields, IGNORE, Inputs, LayerTrace, Mode};
 use crate::key::Stream;
 use crate::model::{Arch, Cell, Reset, When};
@@ -21,6 +21,7 @@ pub struct Shared<'a> {
     pub mode: Mode,
     pub pressure: Pressure,
     pub total_weight: f64,
+    pub cut: Cut,
 }
 
 /// Up to four rows of a batch, the longest first.
@@ -306,7 +307,8 @@ fn scan_of<'a>(shared: &Shared<'a>, group: &Group, l: usize) -> Scan<'a> {
     // The commitment is a mean over the units.
     let mut pressure = shared.pressure;
     pressure.commitment /= p.d as f32;
-    Scan { p, lengths: group.lengths, mode: shared.mode, pressure, emits_hidden }
+    let (lengths, mode, cut) = (group.lengths, shared.mode, shared.cut);
+    Scan { p, lengths, mode, pressure, emits_hidden, cut }
 }
 
 /// The draws of each row in layer l; an absent row has none to make.

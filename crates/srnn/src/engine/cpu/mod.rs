@@ -34,16 +34,42 @@ use group::{Group, GroupSpace, Learn, Observe, RowTrace, Shared, Sums, groups};
 use head::Head;
 use prepare::{Tokens, finish, prepare};
 use rayon::prelude::*;
-use scan::Pressure;
+use scan::{Cut, Pressure};
 use std::sync::Mutex;
 
 /// A batch's gradients are summed in this many chunks (or as many as it has groups of rows).
 const CHUNKS: usize = 8;
 
+/// What changes how fast the engine is, and its last bits, but not what it computes.
+#[derive(Clone, Copy, Debug)]
+pub struct Tuning {
+    /// The instruction set. Default: the best there is.
+    pub level: Level,
+    /// Rows whose gates and gradients need no more than this many bytes are kept whole; longer
+    /// ones are cut into segments, and their gates computed again. Default 4 MiB.
+    // PERF: computing again costs more than a third-level cache (T=100, d=100: 5.9 ms cut, 4.6
+    // whole), and less than main memory (T=784, d=256: 243 ms cut, 340 in segments of 4 MiB).
+    pub whole_bytes: usize,
+    /// Bytes of a segment: it should stay in a second-level cache. Default 256 KiB.
+    pub segment_bytes: usize,
+}
+
+impl Default for Tuning {
+    fn default() -> Self {
+        Tuning { level: Level::best(), whole_bytes: 4 << 20, segment_bytes: 256 << 10 }
+    }
+}
+
+impl Tuning {
+    fn cut(&self) -> Cut {
+        Cut { whole: self.whole_bytes, segment: self.segment_bytes }
+    }
+}
+
 /// The fast engine.
 pub struct Cpu {
     weights: Weights<f32>,
-    level: Level,
+    tuning: Tuning,
     /// `None`: this thread does the work.
     pool: Option<rayon::ThreadPool>,
     /// Memory of workers that are not at work.
@@ -53,22 +79,17 @@ pub struct Cpu {
 impl Cpu {
     /// An engine that starts from `model` and works with `threads` threads (at least one).
     pub fn new(model: &Model<f32>, optimiser: Optimiser, threads: usize) -> Self {
-        Cpu::at_level(model, optimiser, threads, Level::best())
+        Cpu::tuned(model, optimiser, threads, Tuning::default())
     }
 
-    /// The same on a given instruction set, for tests and comparisons.
-    pub fn at_level(
-        model: &Model<f32>,
-        optimiser: Optimiser,
-        threads: usize,
-        level: Level,
-    ) -> Self {
+    /// The same, tuned; for tests and comparisons.
+    pub fn tuned(model: &Model<f32>, optimiser: Optimiser, threads: usize, tuning: Tuning) -> Self {
         let pool = (threads > 1).then(|| {
             let builder = rayon::ThreadPoolBuilder::new().num_threads(threads);
             builder.build().expect("the system gives threads")
         });
         let weights = Weights::new(model, optimiser);
-        Cpu { weights, level, pool, spaces: Mutex::default() }
+        Cpu { weights, tuning, pool, spaces: Mutex::default() }
     }
 
     /// Maps `work` over items, with the engine's threads; results in the items' order.
@@ -106,7 +127,7 @@ impl Engine<f32> for Cpu {
     fn trace(&mut self, batch: &Batch, mode: Mode, fields: Fields) -> Trace<f32> {
         let Weights { arch, layout, state, .. } = &self.weights;
         let tokens = Tokens::of(batch, arch.input.vocabulary());
-        let (params, lanes) = (&state.params, self.level.lanes());
+        let (params, lanes) = (&state.params, self.tuning.level.lanes());
         let lambda = if mode.transition == Transition::Mixture { mode.lambda } else { 1.0 };
         let layers = prepare(arch, layout, params, &tokens, lambda, mode.tau, lanes);
         let head = Head::prepare(arch, layout, params);
@@ -119,10 +140,13 @@ impl Engine<f32> for Cpu {
             mode,
             pressure: Pressure::default(),
             total_weight: 1.0,
+            cut: self.tuning.cut(),
         };
         let mut rows: Vec<RowTrace> = self
             .map(&groups(arch, batch), |&group| {
-                self.with_space(|space| self.level.run(Observe { shared, group, space, fields }))
+                self.with_space(|space| {
+                    self.tuning.level.run(Observe { shared, group, space, fields })
+                })
             })
             .into_iter()
             .flatten()
@@ -134,7 +158,7 @@ impl Engine<f32> for Cpu {
     fn gradients(&mut self, batch: &Batch, regime: &Regime) -> Gradients<f32> {
         let Weights { arch, layout, state, .. } = &self.weights;
         let tokens = Tokens::of(batch, arch.input.vocabulary());
-        let (params, lanes) = (&state.params, self.level.lanes());
+        let (params, lanes) = (&state.params, self.tuning.level.lanes());
         let layers = prepare(arch, layout, params, &tokens, regime.lambda, regime.tau, lanes);
         let head = Head::prepare(arch, layout, params);
         let share = 1.0 / batch.stochastic_steps(arch.input.end().is_some()).max(1) as f64;
@@ -150,6 +174,7 @@ impl Engine<f32> for Cpu {
                 entropy: (share * regime.entropy) as f32,
             },
             total_weight: batch.total_weight(),
+            cut: self.tuning.cut(),
         };
         let mut sums = self.sums(shared);
         let mut values = vec![0.0; layout.len];
@@ -181,7 +206,7 @@ impl Cpu {
             let mut sums = Sums::zeros(&shared);
             self.with_space(|space| {
                 for &group in chunk {
-                    self.level.run(Learn { shared, group, space, sums: &mut sums });
+                    self.tuning.level.run(Learn { shared, group, space, sums: &mut sums });
                 }
             });
             sums

@@ -16,12 +16,17 @@ use crate::key::Stream;
 use pulp::Simd;
 use std::marker::PhantomData;
 
-/// The gates and gradients of one segment should stay in a second-level cache.
-const SEGMENT_BYTES: usize = 256 << 10;
-/// Rows that need no more than this are not cut.
-// PERF: computing the gates again costs more than a third-level cache (T=100, d=100: 5.9 ms cut,
-// 4.6 whole), and less than main memory (T=784, d=256: 243 ms cut, 340 whole, at 4 MiB a segment).
-const UNCUT_BYTES: usize = 4 << 20;
+/// Steps of the shortest segment.
+const SHORTEST: usize = 3;
+
+/// Where rows are cut into segments.
+#[derive(Clone, Copy, Debug)]
+pub struct Cut {
+    /// Rows that need no more than this many bytes are not cut.
+    pub whole: usize,
+    /// Bytes of one segment's gates and gradients.
+    pub segment: usize,
+}
 
 /// The lengths of the four rows; the missing rows of the last group have length 0.
 #[derive(Clone, Copy, Debug)]
@@ -160,11 +165,11 @@ pub struct Left<'a> {
 
 impl Space {
     /// Makes room for `steps` steps of a layer.
-    fn fit<C: Kind>(&mut self, p: &Prepared, steps: usize, needs_entropy: bool) {
+    fn fit<C: Kind>(&mut self, p: &Prepared, steps: usize, cut: Cut, needs_entropy: bool) {
         let (cp, wide) = (if p.cell.has_memory() { p.dp } else { 0 }, ROWS * p.dp);
         let per_step = wide * 4 * (C::GATES + C::INPUTS + C::STATES + 4);
-        let whole = steps * per_step <= UNCUT_BYTES;
-        self.segment = if whole { steps.max(1) } else { (SEGMENT_BYTES / per_step).max(8) };
+        let whole = steps * per_step <= cut.whole;
+        self.segment = if whole { steps.max(1) } else { (cut.segment / per_step).max(SHORTEST) };
         let segments = steps.div_ceil(self.segment).max(1);
         self.carry.resize((steps + 1) * ROWS * p.np);
         self.alpha.resize((steps + 1) * ROWS * p.kp);
@@ -234,6 +239,7 @@ pub struct Scan<'a> {
     pub pressure: Pressure,
     /// Whether the layer above reads h, formed.
     pub emits_hidden: bool,
+    pub cut: Cut,
 }
 
 /// All steps forward. `seen(t, left)` is told what each step left behind, if `observed`.
@@ -248,7 +254,7 @@ pub fn forward<S: Simd, C: Kind>(
 ) {
     let Scan { p, lengths, .. } = scan;
     let steps = lengths.longest();
-    space.fit::<C>(p, steps, scan.pressure.entropy != 0.0);
+    space.fit::<C>(p, steps, scan.cut, scan.pressure.entropy != 0.0);
     if scan.emits_hidden {
         space.hidden.resize(steps * ROWS * p.dp);
     }

@@ -132,7 +132,7 @@ pub fn vectors_mut<S: Simd>(values: &mut [f32]) -> &mut [S::f32s] {
 #[inline(always)]
 pub fn exp<S: Simd>(simd: S, x: S::f32s) -> S::f32s {
     let limit = simd.splat_f32s(86.0);
-    exp_within(simd, simd.max_f32s(simd.min_f32s(x, limit), simd.neg_f32s(limit)))
+    exp_within(simd, clamp(simd, x, limit))
 }
 
 /// `eˣ` for |x| ≤ 86.
@@ -158,8 +158,14 @@ fn exp_within<S: Simd>(simd: S, x: S::f32s) -> S::f32s {
 /// σ and tanh are 0 and ±1 to single precision.
 #[inline(always)]
 fn one_plus_exp<S: Simd>(simd: S, x: S::f32s) -> S::f32s {
-    let x = simd.max_f32s(simd.min_f32s(x, simd.splat_f32s(28.0)), simd.splat_f32s(-28.0));
+    let x = clamp(simd, x, simd.splat_f32s(28.0));
     simd.add_f32s(simd.splat_f32s(1.0), exp_within(simd, x))
+}
+
+/// x between ±limit; NaN stays NaN: of a NaN and a number the instructions return the second.
+#[inline(always)]
+fn clamp<S: Simd>(simd: S, x: S::f32s, limit: S::f32s) -> S::f32s {
+    simd.max_f32s(simd.neg_f32s(limit), simd.min_f32s(limit, x))
 }
 
 // PERF: a division costs as much as an exponential; one reciprocal of a product serves all
@@ -283,6 +289,17 @@ mod tests {
                     };
                     assert!((y as f64 - exact).abs() <= bound, "{level:?} {which} {x}: {y}");
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_not_a_number_stays_so() {
+        for level in Level::available() {
+            for which in 0..8 {
+                let mut values = [f32::NAN; PAD];
+                level.run(Apply(&mut values, which));
+                assert!(values.iter().all(|y| y.is_nan()), "{level:?} {which}: {values:?}");
             }
         }
     }

@@ -3,7 +3,7 @@
 use super::cell::{self, Applied};
 use super::centroids::{self, Moved, Pressure, argmax, log_softmax};
 use super::linear::{add, add_product, add_product_dw, add_product_dx};
-use crate::engine::{Batch, IGNORE, Inputs, Loss, Mode, Regime};
+use crate::engine::{Batch, IGNORE, Inputs, Loss, Mode, Regime, Transition};
 use crate::key::Stream;
 use crate::model::{Arch, Layout, When};
 
@@ -79,7 +79,12 @@ impl<'a> Network<'a> {
     }
 
     /// The state after reading `token` in `state`. An end token takes no stochastic step.
+    ///
+    /// # Panics
+    /// If transitions are sampled: a state does not know how many draws came before it. Sampled
+    /// runs go through [`trace`](crate::engine::Engine::trace).
     pub fn advance(&self, state: &State, token: u32, mode: Mode) -> State {
+        assert!(!matches!(mode.transition, Transition::Sample(_)), "a single step is not sampled");
         let mut x = self.embedding(token).to_vec();
         let stochastic = Some(token) != self.arch.input.end();
         let mut next = self.initial();

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::task::summary::repeats;
 use crate::task::{Dataset, Sequence};
 
-use super::error::{Cause, Fault, fault};
+use super::error::{Cause, Fault, LONGEST_NAME, fault};
 use super::options::{Contradictions, Limits, ReadOptions, Tokens, Unlabelled, is_blank};
 use super::samples::Samples;
 
@@ -183,6 +183,7 @@ impl<'a> Collector<'a> {
         if self.sequences.len() >= max_sequences {
             return Err(too_much("sequences", max_sequences, "max-sequences").at(line));
         }
+        check_name(label).map_err(|cause| cause.at(line))?;
         let label = self.classes.id(label, max_classes);
         let label =
             label.ok_or_else(|| too_much("classes", max_classes, "max-classes").at(line))?;
@@ -231,6 +232,7 @@ impl<'a> Collector<'a> {
         if tokens.len() >= max_tokens {
             return Err(too_much("tokens in a sequence", max_tokens, "max-tokens").at(line));
         }
+        check_name(name).map_err(|cause| cause.at(line))?;
         let id = self.symbols.id(name, max_alphabet);
         tokens.push(
             id.ok_or_else(|| too_much("different tokens", max_alphabet, "max-alphabet").at(line))?,
@@ -267,6 +269,14 @@ impl<'a> Collector<'a> {
             settled => settled.clone(),
         }
     }
+}
+
+/// Refuses a name that a model could not hold, before anything is trained on it.
+pub(super) fn check_name(name: &str) -> Result<(), Cause> {
+    if name.len() <= LONGEST_NAME {
+        return Ok(());
+    }
+    Err(Cause::LongName { bytes: name.len(), start: name.chars().take(20).collect() })
 }
 
 /// The error about a limit of this name.

@@ -14,6 +14,9 @@ pub struct DataError {
     pub cause: Cause,
 }
 
+/// Longest name of a token or a class, in bytes: what a model file holds.
+pub(super) const LONGEST_NAME: usize = 1 << 10;
+
 /// What is wrong with a file. [`Cause::remedy`] says what to do about it.
 #[allow(missing_docs)] // The messages say what the fields are.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -36,6 +39,8 @@ pub enum Cause {
     EmptySeparator,
     #[error("more than {limit} {what}")]
     TooMuch { what: &'static str, limit: u64, field: &'static str },
+    #[error("a name of {bytes} bytes, beginning with {}", shown(.start))]
+    LongName { bytes: usize, start: String },
     #[error("a quote is opened here and never closed")]
     OpenQuote,
     #[error("a quote stands inside a field: {}", shown(.field))]
@@ -119,6 +124,10 @@ impl Cause {
                     "name the {role} column with --{role}-column NAME, or its place with --{role}-column NUMBER"
                 )
             }
+            Cause::LongName { .. } => format!(
+                "names of tokens and classes hold at most {LONGEST_NAME} bytes: check how sequences \
+                 are divided (--tokens), or shorten it"
+            ),
             Cause::EmptyField { role } => format!("fill in the {role}, or remove the row"),
             Cause::JsonField { field, .. } => {
                 format!(

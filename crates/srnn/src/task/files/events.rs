@@ -1,6 +1,6 @@
 //! Event logs: one event a row; a sequence is the activities of a case in the order of time.
 
-use super::collect::{Collector, Names, too_much};
+use super::collect::{Collector, Names, check_name, too_much};
 use super::columns::{self, ACTIVITY, CASE, LABEL, TIME};
 use super::error::{Cause, Fault};
 use super::options::{Format, ReadOptions};
@@ -64,6 +64,7 @@ impl Log {
         let number = self.cases.id(case, limits.max_sequences);
         let number = number
             .ok_or_else(|| too_much("sequences", limits.max_sequences, "max-sequences").at(line))?;
+        check_name(activity).map_err(|cause| cause.at(line))?;
         let activity = self.activities.id(activity, limits.max_alphabet);
         let activity = activity.ok_or_else(|| {
             too_much("different tokens", limits.max_alphabet, "max-alphabet").at(line)
