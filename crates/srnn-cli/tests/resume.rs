@@ -38,6 +38,15 @@ fn go_on(place: &Place, config: &str, out: &str) -> Command {
     command
 }
 
+/// Waits for the run's first checkpoint; a process that died would never write one.
+fn await_checkpoint(run: &Path) {
+    let begin = Instant::now();
+    while checkpoints(run) == 0 {
+        assert!(begin.elapsed() < Duration::from_secs(60), "no checkpoint in a minute");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
 fn ended_within(child: &mut Child, limit: Duration) -> bool {
     let begin = Instant::now();
     while begin.elapsed() < limit {
@@ -88,8 +97,9 @@ fn a_run_killed_at_any_moment_goes_on_to_the_same_bits() {
             lives += 1;
             Duration::from_millis((10 + stream.below(longest) + 2 * lives) as u64)
         };
-        let (before, mut number) = (kills, 0);
-        while kills - before < KILLS / 2 {
+        let (before, midway_before, mut number) = (kills, midway, 0);
+        while kills - before < KILLS / 2 || midway - midway_before < KILLS / 4 {
+            assert!(number < 50, "{kills} kills, {midway} of them midway, in {number} runs");
             number += 1;
             let (result, died, died_midway) =
                 live_and_die(&place, &format!("run-{number}"), &mut delays);
@@ -110,9 +120,7 @@ fn ctrl_c_writes_a_checkpoint_says_how_to_go_on_and_ends_with_130() {
     place.write("small.toml", &config.replace("checkpoint_every = 7", "checkpoint_every = 50"));
     let whole = Ended::of(go_on(&place, "small.toml", "whole").output().unwrap()).good();
     let child = go_on(&place, "small.toml", "run").spawn().unwrap();
-    while checkpoints(&place.path("run")) == 0 {
-        std::thread::sleep(Duration::from_millis(2));
-    }
+    await_checkpoint(&place.path("run"));
     let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert!(sent.success());
     let ended = Ended::of(child.wait_with_output().unwrap());
@@ -166,9 +174,7 @@ fn two_processes_do_not_work_on_one_run() {
     let place = Place::new();
     place.write("small.toml", &config("draw").replace("updates = 900", "updates = 100000"));
     let mut child = go_on(&place, "small.toml", "run").spawn().unwrap();
-    while checkpoints(&place.path("run")) == 0 {
-        std::thread::sleep(Duration::from_millis(2));
-    }
+    await_checkpoint(&place.path("run"));
     let ended = place.run(&["resume", "run"]);
     child.kill().unwrap();
     child.wait().unwrap();
