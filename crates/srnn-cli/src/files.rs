@@ -1,6 +1,7 @@
 //! Files and streams, within limits and with the remedy in every error.
 
 use crate::failure::Failure;
+use srnn::atomic;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, IsTerminal as _, Read, Write as _};
 use std::path::Path;
@@ -27,6 +28,11 @@ pub fn read_text(path: &Path) -> Result<String, Failure> {
     })
 }
 
+/// All of stdin.
+pub fn read_stdin() -> Result<Vec<u8>, Failure> {
+    read_at_most(io::stdin().lock(), "stdin")
+}
+
 /// Opens a file that is not a folder.
 pub fn open(path: &Path) -> Result<File, Failure> {
     let name = shown(path);
@@ -46,32 +52,47 @@ pub fn write(path: &Path, text: &str) -> Result<(), Failure> {
         let remedy = "check that the folder may be written to and has space";
         Failure::new(format!("{}: cannot be written: {error}", shown(path)), remedy)
     };
-    let Some(name) = path.file_name() else {
+    if path.file_name().is_none() {
         return Err(Failure::new(format!("{}: names no file", shown(path)), "name a file"));
-    };
+    }
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         fs::create_dir_all(folder).map_err(failed)?;
     }
-    let mut beside = std::ffi::OsString::from(".");
-    beside.push(name);
-    beside.push(format!(".{}.tmp", std::process::id()));
-    let beside = path.with_file_name(beside);
-    let written = fs::write(&beside, text).and_then(|()| fs::rename(&beside, path));
-    if written.is_err() {
-        // The first error is the one to report, whether or not this works.
-        let _ = fs::remove_file(&beside);
+    atomic::write(path, text.as_bytes()).map_err(failed)
+}
+
+/// Refuses a place that is taken: what a person has there is not replaced unasked.
+pub fn check_free(path: &Path) -> Result<(), Failure> {
+    match path.symlink_metadata().is_ok() {
+        true => {
+            let message = format!("{}: there is such a file already", shown(path));
+            Err(Failure::new(message, "--force replaces it, or name another"))
+        }
+        false => Ok(()),
     }
-    written.map_err(failed)
 }
 
 /// Writes to stdout as it is, for the next program; spelled out where a person looks at it. A
 /// reader that went away is no error.
-pub fn print(text: &str) {
+pub fn print(text: &str) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
-    let _ = match stdout.is_terminal() {
+    let written = match stdout.is_terminal() {
         true => stdout.write_all(crate::output::visible(text).as_bytes()),
         false => stdout.write_all(text.as_bytes()),
     };
+    printed(written.and_then(|()| stdout.flush()))
+}
+
+/// What became of something written to stdout. Whoever closes a pipe has read enough; any other
+/// failure means that the result is lost.
+pub fn printed(written: io::Result<()>) -> Result<(), Failure> {
+    match written {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            let message = format!("stdout: the result cannot be written: {error}");
+            Err(Failure::new(message, "check where the output goes, and that it has space"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// A path in a message.

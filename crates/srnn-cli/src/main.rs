@@ -13,10 +13,12 @@ mod reading;
 mod runs;
 mod samples;
 mod verbs;
+mod words;
 
 use clap::{CommandFactory, Parser};
 use failure::Answer;
 use output::Output;
+use std::io::Write as _;
 use std::process::ExitCode;
 
 const EXAMPLES: &str = "Examples:
@@ -36,11 +38,11 @@ struct Arguments {
 
 fn main() -> ExitCode {
     let arguments = Arguments::try_parse().unwrap_or_else(|error| usage(&error));
-    let Some(verb) = arguments.verb else {
-        let _ = Arguments::command().print_help();
-        return ExitCode::SUCCESS;
+    let answer = match arguments.verb {
+        Some(verb) => verbs::run(verb, &arguments.output),
+        None => files::printed(Arguments::command().print_help()).map(|()| Answer::Yes),
     };
-    match verbs::run(verb, &arguments.output) {
+    match answer {
         Ok(Answer::Yes) => ExitCode::SUCCESS,
         Ok(Answer::No) => ExitCode::from(1),
         Err(failure) => {
@@ -54,7 +56,10 @@ fn main() -> ExitCode {
 fn usage(error: &clap::Error) -> ! {
     if error.use_stderr() && std::env::args_os().any(|argument| argument == "--json") {
         let (message, remedy) = (error.to_string(), "see --help");
-        println!("{}", serde_json::json!({ "error": message, "remedy": remedy, "code": 2 }));
+        let value = serde_json::json!({ "error": message, "remedy": remedy, "code": 2 });
+        let _ = writeln!(std::io::stdout(), "{value}");
     }
-    error.exit()
+    // Help goes to stdout, where it may be all that was wanted.
+    let lost = files::printed(error.print()).is_err();
+    std::process::exit(if lost { 2 } else { error.exit_code() })
 }

@@ -2,6 +2,7 @@
 //! object.
 
 use crate::failure::Failure;
+use crate::files;
 use clap::Args;
 use serde_json::{Value, json};
 use std::io::{IsTerminal as _, Write as _};
@@ -27,12 +28,13 @@ impl Output {
 
     /// The result: `text` for people, or `value` with `--json`. A reader that went away is no
     /// error.
-    pub fn result(&self, text: impl AsRef<str>, value: &Value) {
+    pub fn result(&self, text: impl AsRef<str>, value: &Value) -> Result<(), Failure> {
         let mut stdout = std::io::stdout().lock();
-        let _ = match self.json {
+        let written = match self.json {
             true => writeln!(stdout, "{value}"),
             false => writeln!(stdout, "{}", visible(text.as_ref().trim_end())),
         };
+        files::printed(written.and_then(|()| stdout.flush()))
     }
 
     /// What went wrong: on stderr, and as an object with `--json`.
@@ -44,7 +46,9 @@ impl Output {
             eprintln!("  try: {}", visible(remedy));
         }
         if self.json {
-            println!("{}", json!({ "error": message, "remedy": remedy, "code": code }));
+            let value = json!({ "error": message, "remedy": remedy, "code": code });
+            // Where stdout is what failed, stderr has said so.
+            let _ = writeln!(std::io::stdout(), "{value}");
         }
     }
 

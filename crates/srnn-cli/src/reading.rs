@@ -6,7 +6,8 @@ use crate::failure::Failure;
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 use srnn::task::files::{
-    Column, Contradictions, Delimiter, Format, Header, Limits, ReadOptions, Tokens, Unlabelled,
+    Column, Contradictions, Delimiter, Format, Header, Limits, OneSymbol, ReadOptions, Tokens,
+    Unlabelled,
 };
 
 /// How to read a data file. Everything left out is found out from the file.
@@ -50,8 +51,12 @@ pub struct Reading {
     #[arg(long, value_enum)]
     pub contradictions: Option<Contradicting>,
     /// Training tokens seen less often become `<unk>` [default: keep every token].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole::<usize>, allow_negative_numbers = true)]
     pub min_count: Option<usize>,
+    /// Train although there is only one token: nothing but the length is learned then.
+    #[arg(long)]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub one_symbol: bool,
     /// When to give up on a file.
     #[command(flatten)]
     #[serde(skip_serializing_if = "crate::learning::says_nothing")]
@@ -63,25 +68,25 @@ pub struct Reading {
 #[serde(default, deny_unknown_fields)]
 pub struct LimitFlags {
     /// Most bytes, after decompression [default: 268435456].
-    #[arg(long, value_name = "N", hide_short_help = true)]
+    #[arg(long, value_name = "N", hide_short_help = true, value_parser = whole::<u64>, allow_negative_numbers = true)]
     pub max_bytes: Option<u64>,
     /// Most sequences [default: 10000000].
-    #[arg(long, value_name = "N", hide_short_help = true)]
+    #[arg(long, value_name = "N", hide_short_help = true, value_parser = whole::<usize>, allow_negative_numbers = true)]
     pub max_sequences: Option<usize>,
     /// Most tokens of one sequence [default: 1000000].
-    #[arg(long, value_name = "N", hide_short_help = true)]
+    #[arg(long, value_name = "N", hide_short_help = true, value_parser = whole::<usize>, allow_negative_numbers = true)]
     pub max_tokens: Option<usize>,
     /// Most different tokens [default: 100000].
-    #[arg(long, value_name = "N", hide_short_help = true)]
+    #[arg(long, value_name = "N", hide_short_help = true, value_parser = whole::<usize>, allow_negative_numbers = true)]
     pub max_alphabet: Option<usize>,
     /// Most different labels [default: 1000].
-    #[arg(long, value_name = "N", hide_short_help = true)]
+    #[arg(long, value_name = "N", hide_short_help = true, value_parser = whole::<usize>, allow_negative_numbers = true)]
     pub max_classes: Option<usize>,
     /// Most bytes of one line or table row [default: 1048576].
-    #[arg(long, value_name = "N", hide_short_help = true)]
+    #[arg(long, value_name = "N", hide_short_help = true, value_parser = whole::<usize>, allow_negative_numbers = true)]
     pub max_line: Option<usize>,
     /// Most brackets within brackets in JSON [default: 32].
-    #[arg(long, value_name = "N", hide_short_help = true)]
+    #[arg(long, value_name = "N", hide_short_help = true, value_parser = whole::<usize>, allow_negative_numbers = true)]
     pub max_json_depth: Option<usize>,
 }
 
@@ -158,6 +163,7 @@ impl Reading {
                 Some(WithoutLabel::Skip) => Unlabelled::Skip,
                 Some(WithoutLabel::Refuse) | None => Unlabelled::Refuse,
             },
+            one_symbol: if self.one_symbol { OneSymbol::Keep } else { OneSymbol::Refuse },
             min_count: self.min_count.unwrap_or(0),
             limits: self.limits.resolve(),
         })
@@ -190,6 +196,15 @@ impl From<FileFormat> for Format {
             FileFormat::Events => Format::Events,
         }
     }
+}
+
+/// A whole number as it is typed; a negative one gets a plain answer, too.
+pub fn whole<N: std::str::FromStr>(text: &str) -> Result<N, String> {
+    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().map_err(|_| match digits {
+        true => "this number is too large".into(),
+        false => "this is no whole number from 0 on".into(),
+    })
 }
 
 /// The rule that `--tokens` names.

@@ -41,6 +41,13 @@ impl Saved {
         automaton_in(self.run.as_ref().unwrap_or(&self.folder))
     }
 
+    /// Whether an automaton can speak for the network: only where centroids are all that connects
+    /// two steps.
+    pub fn has_automaton(&self) -> bool {
+        let arch = &self.file.model.arch;
+        arch.is_memoryless() && arch.is_state_regularized()
+    }
+
     /// The rule by which the model's data were divided into tokens: the run's, or else the one
     /// that the symbols' names suggest.
     pub fn tokens(&self) -> Result<Tokens, Failure> {
@@ -48,6 +55,16 @@ impl Saved {
             Some(run) => Ok(stored_rule(&run.join("data.json"))?.unwrap_or(self.likely_rule())),
             None => Ok(self.likely_rule()),
         }
+    }
+
+    /// A name for pictures: that of the data, or else of the run.
+    pub fn title(&self) -> String {
+        let Some(run) = &self.run else { return String::new() };
+        let text = files::read_text(&run.join("data.json")).unwrap_or_default();
+        let account: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+        let source = account["source"].as_str().map(PathBuf::from);
+        let name = source.as_deref().and_then(Path::file_name).or(run.file_name());
+        name.unwrap_or_default().to_string_lossy().into()
     }
 
     fn likely_rule(&self) -> Tokens {
@@ -71,7 +88,7 @@ fn find(path: &Path) -> Result<(PathBuf, Option<PathBuf>), Failure> {
         return Ok((path.join(MODEL), Some(path.to_path_buf())));
     }
     let (message, remedy) = match path {
-        path if !path.exists() => (format!("{shown}: no such run"), "check the path".to_string()),
+        path if !path.exists() => (format!("{shown}: no such run"), meant(path)),
         path if path.is_file() => {
             let remedy = "name the folder that holds config.json and model.safetensors";
             (format!("{shown}: this is a file, not a run"), remedy.to_string())
@@ -86,6 +103,44 @@ fn find(path: &Path) -> Result<(PathBuf, Option<PathBuf>), Failure> {
         }
     };
     Err(Failure::new(message, remedy))
+}
+
+/// What to do about a run that is not there: the likeliest of those that are.
+pub fn meant(path: &Path) -> String {
+    let wanted = path.file_name().unwrap_or_default().to_string_lossy().to_string();
+    let beside = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folders = [beside.unwrap_or(Path::new(".")), Path::new("runs")];
+    let inside =
+        folders.iter().flat_map(|folder| folder.read_dir().into_iter().flatten().flatten());
+    let runs = inside.map(|entry| entry.path()).filter(|path| is_run(path));
+    let distance = |run: &PathBuf| {
+        let name = run.file_name().unwrap_or_default().to_string_lossy().to_string();
+        edits(&name, &wanted)
+    };
+    let nearest = runs.map(|run| (distance(&run), run)).min();
+    match nearest.filter(|(edits, _)| *edits <= 2 + wanted.chars().count() / 3) {
+        Some((_, run)) => {
+            let run = run.strip_prefix(".").unwrap_or(&run).display();
+            format!("check the path; there is {run}")
+        }
+        None => "check the path".into(),
+    }
+}
+
+/// How many characters to add, remove or change to get from one text to the other.
+fn edits(from: &str, to: &str) -> usize {
+    let to: Vec<char> = to.chars().collect();
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for (i, a) in from.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, &b) in to.iter().enumerate() {
+            let change = diagonal + usize::from(a != b);
+            diagonal = row[j + 1];
+            row[j + 1] = change.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[to.len()]
 }
 
 /// Whether a folder was made by a run.
@@ -108,5 +163,18 @@ fn stored_rule(path: &Path) -> Result<Option<Tokens>, Failure> {
     match tokens.as_str().map(token_rule) {
         Some(Ok(rule)) => Ok(Some(rule)),
         _ => Ok(serde_json::from_value(tokens.clone()).ok()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::edits;
+
+    #[test]
+    fn edits_are_counted() {
+        assert_eq!(edits("tomita-3", "tomita3"), 1);
+        assert_eq!(edits("door", "doors"), 1);
+        assert_eq!(edits("", "abc"), 3);
+        assert_eq!(edits("same", "same"), 0);
     }
 }

@@ -196,3 +196,22 @@ fn nothing_to_do_is_answered_with_help_and_every_help_opens_with_examples() {
         assert!(help.starts_with("Examples:\n") && examples.count() == 2, "{help}");
     }
 }
+
+#[test]
+fn a_network_that_only_guesses_is_called_that_and_a_taken_folder_is_named() {
+    let place = Place::new();
+    let rows: String =
+        (0..60).map(|i| format!("{} {}\n", u8::from(i % 3 == 0), "a".repeat(i + 1))).collect();
+    place.write("my_door.txt", &rows);
+    let args = ["learn", "my_door.txt", "--one-symbol", "--arch", "lstm", "--split", "0.6/0.2/0.2"];
+    let small = ["--units", "4", "--updates", "1", "--seeds", "1"];
+    let ended = place.run(&[&args[..], &small].concat());
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert!(ended.stdout.contains("of the validation set, "), "{}", ended.stdout);
+    assert!(ended.stdout.contains("no better than always saying 0"), "{}", ended.stdout);
+    let more = ["--min-count", "2"];
+    let ended = place.run(&[&args[..], &small, &more].concat());
+    let words = "runs/my_door is there already, so this run is runs/my_door-2";
+    assert!(ended.stderr.contains(words), "{}", ended.stderr);
+    assert!(ended.stderr.contains("--min-count 2 teaches no <unk>"), "{}", ended.stderr);
+}

@@ -133,6 +133,31 @@ fn ctrl_c_writes_a_checkpoint_says_how_to_go_on_and_ends_with_130() {
 }
 
 #[test]
+fn ctrl_c_while_the_automaton_is_read_keeps_the_training() {
+    use std::io::{BufRead as _, BufReader, Read as _};
+    let place = Place::new();
+    let whole = place.learn(&["tomita:4", "--out", "whole"]).good();
+    let mut command =
+        place.command(&[&["learn", "tomita:4", "--out", "run"], &common::SMALL[..]].concat());
+    let mut child = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    while !line.contains("choosing among the seeds") {
+        line.clear();
+        assert_ne!(stderr.read_line(&mut line).unwrap(), 0, "it ended before");
+    }
+    assert!(
+        Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success()
+    );
+    let mut said = String::new();
+    stderr.read_to_string(&mut said).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{said}");
+    assert!(said.contains("the training is kept") && said.contains("srnn resume run"), "{said}");
+    let result = place.run(&["resume", "run", "--json"]).good();
+    assert_eq!(timeless(result), timeless(whole));
+}
+
+#[test]
 fn a_finished_run_says_so_and_gives_its_result_again() {
     let place = Place::new();
     let result = place.learn(&["tomita:1", "--out", "run"]).good();

@@ -90,7 +90,10 @@ fn edit_weights(dir: &Path, edit: impl Fn(&mut Vec<Tensor>)) {
         (name, TensorView::new(*dtype, shape.clone(), data).unwrap())
     });
     fs::write(weights(dir), safetensors::serialize(views, None).unwrap()).unwrap();
-    edit_config(dir, |config| config["digest"] = Value::Null);
+    edit_config(dir, |config| {
+        config["digest"] = Value::Null;
+        config.as_object_mut().unwrap().remove("config_digest");
+    });
 }
 
 fn to_f64(tensor: &mut Tensor) {
@@ -157,6 +160,21 @@ fn double_precision_and_a_missing_digest_are_read() {
         config.as_object_mut().unwrap().remove("digest");
     });
     assert_eq!(ModelFile::load(&folder.0).unwrap(), small());
+}
+
+#[test]
+fn names_that_were_exchanged_are_noticed() {
+    let folder = Folder::with_model("exchanged");
+    edit_config(&folder.0, |config| config["classes"].as_array_mut().unwrap().reverse());
+    let said = ModelFile::load(&folder.0).unwrap_err().to_string();
+    assert!(
+        said.contains("config.json") && said.contains("changed after it was written"),
+        "{said}"
+    );
+    edit_config(&folder.0, |config| {
+        config.as_object_mut().unwrap().remove("config_digest");
+    });
+    assert!(ModelFile::load(&folder.0).is_ok(), "a change that is meant can be had");
 }
 
 #[test]

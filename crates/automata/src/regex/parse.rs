@@ -229,7 +229,8 @@ impl Parser<'_> {
         const SHOWN: usize = 20;
         let mut symbols: Vec<_> = self.symbols.iter().collect();
         symbols.sort_by_key(|&(_, symbol)| symbol);
-        let names: Vec<&str> = symbols.iter().take(SHOWN).map(|&(&name, _)| name).collect();
+        let names: Vec<String> =
+            symbols.iter().take(SHOWN).map(|&(&name, _)| as_typed(name)).collect();
         let more = if symbols.len() > SHOWN { " …" } else { "" };
         format!("use one of: {}{more}", names.join(" "))
     }
@@ -265,6 +266,14 @@ impl Parser<'_> {
 fn single(name: &str) -> Option<char> {
     let mut chars = name.chars();
     chars.next().filter(|_| chars.next().is_none())
+}
+
+/// A symbol as an expression has it: names of several characters stand between `<` and `>`.
+fn as_typed(name: &str) -> String {
+    match name.chars().nth(1) {
+        None => name.into(),
+        Some(_) => format!("<{}>", name.replace('\\', "\\\\").replace('>', "\\>")),
+    }
 }
 
 #[cfg(test)]
@@ -332,7 +341,10 @@ mod tests {
         check("[a-]", 2, "this range has no end");
         check("a]", 2, "`]` closes nothing");
         assert!(
-            read("x").unwrap_err().to_string().ends_with("use one of: a b z 0 open close> *   -")
+            read("x")
+                .unwrap_err()
+                .to_string()
+                .ends_with("use one of: a b z 0 <open> <close\\>> *   -")
         );
     }
 

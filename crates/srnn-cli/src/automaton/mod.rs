@@ -5,11 +5,13 @@
 mod notation;
 mod operand;
 mod read;
+mod save;
 mod write;
 
 pub use notation::Notation;
 pub use operand::{Operand, alphabet_of_flag, symbols_of_expression};
 pub use read::{read, read_as};
+pub use save::{Files, save};
 pub use write::{Wanted, table, write};
 
 use crate::failure::Failure;
@@ -92,7 +94,9 @@ pub fn listed(names: &[String]) -> String {
     }
 }
 
-fn positive(classes: &[String]) -> Option<u32> {
+/// The class that means yes, where the names tell: pictures, tables, comparisons and files with
+/// labels 1 and 0 all go by this.
+pub fn positive(classes: &[String]) -> Option<u32> {
     const USUAL: [&str; 7] = [ACCEPT, "accepted", "1", "true", "yes", "positive", "pos"];
     let place = |name: &str| classes.iter().position(|class| class.eq_ignore_ascii_case(name));
     let known = is_subset_of_acceptor(classes) || classes.len() == 2;
@@ -128,4 +132,21 @@ fn map_outputs<A, B>(partial: &Partial<A>, f: impl Fn(&A) -> B) -> Partial<B> {
 
 fn named(classes: Vec<String>, automaton: Partial<u32>) -> NamedAutomaton {
     NamedAutomaton::new(classes, automaton).expect("distinct names for every class")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_class_that_means_yes_is_told_by_its_name_and_not_by_its_place() {
+        let of =
+            |names: &[&str]| positive(&names.iter().map(|n| n.to_string()).collect::<Vec<_>>());
+        assert_eq!(of(&["accept", "reject"]), Some(0));
+        assert_eq!(of(&["reject", "accept"]), Some(1));
+        assert_eq!(of(&["no", "Yes"]), Some(1));
+        assert_eq!(of(&["0", "1"]), Some(1));
+        assert_eq!(of(&["good enough", "insecure"]), None);
+        assert_eq!(of(&["0", "1", "2"]), None);
+    }
 }

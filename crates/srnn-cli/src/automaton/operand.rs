@@ -75,15 +75,30 @@ fn named_file(path: &Path) -> Result<PathBuf, Failure> {
     if path.is_dir() {
         return runs::automaton_in(path).ok_or_else(|| {
             let message = format!("{}: no automaton in this folder", path.display());
-            Failure::new(message, format!("srnn extract {} makes one", path.display()))
+            Failure::new(message, remedy_without(path))
         });
     }
     if path.as_os_str() != files::STREAM && std::fs::symlink_metadata(path).is_err() {
         let message = format!("{}: no such file or run", path.display());
-        let remedy = "check the path; a regular expression is written re:(10)*, a grammar tomita:3";
-        return Err(Failure::new(message, remedy));
+        let remedy = "a regular expression is written 're:(10)*', a grammar tomita:3";
+        return Err(Failure::new(message, format!("{}; {remedy}", runs::meant(path))));
     }
     Ok(path.to_path_buf())
+}
+
+/// What to do about a folder without an automaton: extract it where that can be.
+fn remedy_without(path: &Path) -> String {
+    let shown = path.display();
+    match runs::load(path) {
+        Ok(saved) if !saved.has_automaton() => {
+            "this network has more memory than its centroids, so there is none: train with \
+             --arch sr-gru"
+                .into()
+        }
+        Ok(_) => format!("srnn extract {shown} makes one"),
+        Err(failure) if runs::is_run(path) => failure.remedy,
+        Err(_) => "name a run with an automaton; srnn extract makes one".into(),
+    }
 }
 
 /// The alphabet that `--alphabet` names: every character, or names between commas.

@@ -23,10 +23,9 @@ pub fn read(
     let told = from.or_else(|| Notation::of_name(path).filter(readable));
     let notation = told.or_else(|| Notation::of_text(&text)).ok_or_else(|| {
         let message = format!("{name}: neither its name nor its text tells what it is");
-        Failure::new(
-            message,
-            "--from json|dot|att|regex, or a file that ends in .json, .dot or .att",
-        )
+        let remedy = "give it a name that ends in .json, .dot, .att or .re, or convert it first: \
+                      srnn convert FILE automaton.json --from json|dot|att|regex";
+        Failure::new(message, remedy)
     })?;
     read_as(&text, &name, notation, alphabet)
 }

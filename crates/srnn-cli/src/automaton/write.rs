@@ -1,6 +1,6 @@
 //! Automata into text and pictures.
 
-use super::{Notation, accepting, complete, is_acceptor};
+use super::{Notation, accepting, complete, is_acceptor, positive};
 use crate::failure::Failure;
 use srnn::extract::json::{NamedAutomaton, to_json};
 use srnn::render::dfa::{self, DfaPicture};
@@ -15,6 +15,8 @@ pub struct Wanted<'a> {
     pub accept: Option<&'a str>,
     /// The class of what is missing.
     pub missing: Option<&'a str>,
+    /// A line above the picture, and the graph's name.
+    pub title: &'a str,
 }
 
 /// Writes an automaton in a notation, or says what the notation cannot express.
@@ -34,15 +36,17 @@ pub fn write(
     }
 }
 
-/// A table for people; `?` where a transition is not known.
+/// A table for people; `?` where a transition is not known. A star marks the class that means yes;
+/// where no name tells which that is, every state names its class.
 pub fn table(automaton: &NamedAutomaton) -> String {
-    let (partial, acceptor) = (automaton.automaton(), is_acceptor(automaton));
+    let (partial, yes) = (automaton.automaton(), positive(automaton.classes()));
     let row = |state: State| {
-        let class = &automaton.classes()[*partial.output(state) as usize];
+        let class = *partial.output(state);
+        let name = || automaton.classes()[class as usize].clone();
         TableRow {
             label: state.0.to_string(),
-            note: if acceptor { String::new() } else { class.clone() },
-            accepting: class == super::ACCEPT,
+            note: if yes.is_some() { String::new() } else { name() },
+            accepting: yes == Some(class),
             next: partial.successors(state).iter().map(|to| to.map(State::index)).collect(),
         }
     };
@@ -72,11 +76,11 @@ fn write_dot(
     wanted: Wanted<'_>,
 ) -> Result<String, Failure> {
     let moore = complete(automaton, name, wanted.missing)?;
-    match as_acceptor(automaton, wanted) {
-        true => {
-            Ok(dot::write_dfa(&accepting(automaton, &moore, name, wanted.accept)?, "automaton"))
-        }
-        false => Ok(dot::write_moore(&with_names(automaton, &moore), "automaton")),
+    let title = if wanted.title.is_empty() { "automaton" } else { wanted.title };
+    // Names that are not an acceptor's own would be lost as a DFA.
+    match wanted.accept.is_some() || is_acceptor(automaton) {
+        true => Ok(dot::write_dfa(&accepting(automaton, &moore, name, wanted.accept)?, title)),
+        false => Ok(dot::write_moore(&with_names(automaton, &moore), title)),
     }
 }
 
@@ -86,10 +90,12 @@ fn write_svg(
     wanted: Wanted<'_>,
 ) -> Result<String, Failure> {
     let moore = complete(automaton, name, wanted.missing)?;
-    let picture = match as_acceptor(automaton, wanted) {
+    let rings = wanted.accept.is_some() || positive(automaton.classes()).is_some();
+    let picture = match rings {
         true => DfaPicture::from(&accepting(automaton, &moore, name, wanted.accept)?),
         false => DfaPicture::of_moore(&with_names(automaton, &moore)),
     };
+    let picture = DfaPicture { title: wanted.title.into(), ..picture };
     dfa::svg(&picture).map_err(|error| Failure::new(format!("{name}: {error}"), "--to dot"))
 }
 
@@ -126,11 +132,6 @@ fn only_acceptors(failure: Failure, notation: Notation) -> Failure {
     let message =
         format!("{} (as {} only acceptors can be written)", failure.message, notation.name());
     Failure { message, ..failure }
-}
-
-/// Whether double circles say it all.
-fn as_acceptor(automaton: &NamedAutomaton, wanted: Wanted<'_>) -> bool {
-    wanted.accept.is_some() || is_acceptor(automaton)
 }
 
 /// The outputs by name.

@@ -1,14 +1,9 @@
 //! The automata of a run as files.
 
-use super::folder::{failed, put};
 use super::material::Source;
+use crate::automaton::save;
 use crate::failure::Failure;
-use srnn::extract::json::{NamedAutomaton, to_json};
-use srnn::extract::{Extracted, Extraction, Judged, JudgedCounts, Refusal, acceptor};
-use srnn::render::dfa::{DfaPicture, svg};
-use srnn::render::table::TransitionTable;
-use srnn_automata::text::dot;
-use srnn_automata::{Moore, Partial};
+use srnn::extract::{Extraction, Judged, JudgedCounts, Refusal};
 use std::path::Path;
 
 /// A way of extraction, by its name and what came of it.
@@ -58,72 +53,14 @@ pub fn write_automata(
     classes: &[String],
     source: &Source,
 ) -> Result<(), Failure> {
-    std::fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
+    let source = source.title();
     for Way { key, name, found } in ways(extraction) {
         let Ok(judged) = found else { continue };
         let (file, title) = match key {
-            "cover" => ("automaton", source.to_string()),
+            "cover" => ("automaton", source.clone()),
             _ => (key, format!("{source}: {name}")),
         };
-        write_automaton(&folder.join(file), &judged.extracted, classes, &title)?;
+        save(&folder.join(file), &judged.extracted, classes, &title)?;
     }
     Ok(())
-}
-
-fn write_automaton(
-    path: &Path,
-    extracted: &Extracted,
-    classes: &[String],
-    title: &str,
-) -> Result<(), Failure> {
-    let automaton = match &extracted.minimal {
-        Ok(minimal) => Partial::from(minimal),
-        Err(_) => extracted.automaton.clone(),
-    };
-    let named = NamedAutomaton::new(classes.to_vec(), automaton)?;
-    put(&path.with_extension("json"), &to_json(&named))?;
-    // DOT and pictures know no unknown transitions.
-    let Ok(minimal) = &extracted.minimal else { return Ok(()) };
-    put(&path.with_extension("dot"), &dot(minimal, classes, title))?;
-    let drawn = svg(&DfaPicture { title: title.into(), ..picture(minimal, classes) });
-    // An automaton too large to be drawn is no failure of the run; the table and DOT are there.
-    drawn.map_or(Ok(()), |drawn| put(&path.with_extension("svg"), &drawn))
-}
-
-fn dot(minimal: &Moore<u32>, classes: &[String], title: &str) -> String {
-    match classes.len() {
-        2 => dot::write_dfa(&acceptor(minimal), title),
-        _ => dot::write_moore(&named(minimal, classes), title),
-    }
-}
-
-/// A picture: with two classes an acceptor of the second; classes are named unless the double
-/// circle says it.
-fn picture(minimal: &Moore<u32>, classes: &[String]) -> DfaPicture {
-    if classes.len() != 2 {
-        return DfaPicture::of_moore(&named(minimal, classes));
-    }
-    let mut picture = DfaPicture::from(&acceptor(minimal));
-    if !says_itself(classes) {
-        for (state, &class) in picture.states.iter_mut().zip(minimal.outputs()) {
-            state.note = classes[class as usize].clone();
-        }
-    }
-    picture
-}
-
-/// A table for the terminal, by the same rules.
-pub fn table(minimal: &Moore<u32>, classes: &[String]) -> TransitionTable {
-    if classes.len() == 2 && says_itself(classes) {
-        return TransitionTable::from(&acceptor(minimal));
-    }
-    TransitionTable::of_moore(&named(minimal, classes))
-}
-
-fn says_itself(classes: &[String]) -> bool {
-    classes == ["reject", "accept"] || classes == ["0", "1"]
-}
-
-fn named(minimal: &Moore<u32>, classes: &[String]) -> Moore<String> {
-    minimal.map_outputs(|&class| classes[class as usize].clone())
 }

@@ -1,6 +1,7 @@
 //! The run folder: it appears whole or not at all, and belongs to one process at a time.
 
 use crate::failure::Failure;
+use crate::runs;
 use srnn::atomic;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind};
@@ -61,7 +62,11 @@ impl RunFolder {
     pub fn open(path: &Path) -> Result<RunFolder, Failure> {
         if !path.join(CONFIG).is_file() {
             let message = format!("{}: this is no run: it has no {CONFIG}", path.display());
-            return Err(Failure::new(message, "name a folder that `srnn learn` made"));
+            let remedy = match path.exists() {
+                true => "name a folder that `srnn learn` made".into(),
+                false => runs::meant(path),
+            };
+            return Err(Failure::new(message, remedy));
         }
         let file = path.join(LOCK);
         let lock = File::options().create(true).append(true).open(&file);

@@ -3,7 +3,9 @@
 use super::settings::{Data, says_nothing};
 use super::{grouped, percent};
 use crate::failure::Failure;
+use crate::files;
 use crate::reading::rule_name;
+use crate::words::some;
 use serde_json::{Value, json};
 use srnn::key::Key;
 use srnn::render::table::visible;
@@ -55,6 +57,11 @@ impl Source {
                 let message = format!("{text}: there are seven Tomita grammars");
                 grammar.map(Source::Tomita).ok_or_else(|| Failure::new(message, remedy))
             }
+            _ if text == files::STREAM => {
+                let message =
+                    "learn does not read stdin: a run that is resumed reads its data again";
+                Err(Failure::new(message, "give a file"))
+            }
             _ => Ok(Source::File(std::path::absolute(text)?)),
         }
     }
@@ -66,8 +73,17 @@ impl Source {
             Source::File(path) => {
                 let name = path.file_name().unwrap_or_default().to_string_lossy();
                 let stem = name.split('.').find(|part| !part.is_empty()).unwrap_or("run");
-                stem.chars().map(|c| if c.is_alphanumeric() { c } else { '-' }).collect()
+                let kept = |c: char| c.is_alphanumeric() || c == '_';
+                stem.chars().map(|c| if kept(c) { c } else { '-' }).collect()
             }
+        }
+    }
+
+    /// A name for pictures: where a file is concerns nobody who looks at one.
+    pub fn title(&self) -> String {
+        match self {
+            Source::Tomita(_) => self.to_string(),
+            Source::File(path) => path.file_name().unwrap_or_default().to_string_lossy().into(),
         }
     }
 }
@@ -130,24 +146,32 @@ impl Material {
         lines.extend(test.as_ref().map(|test| set_line("test", test)));
         if self.flipped > 0 {
             let part = percent(self.flipped as f64 / train.sequences.len().max(1) as f64);
-            lines.push(format!("{} training labels flipped ({part})", self.flipped));
+            lines.push(format!("noise  {} flipped ({part})", some(self.flipped, "training label")));
         }
         lines
     }
 
     /// What a person should know before training on this.
-    pub fn warnings(&self) -> Vec<String> {
+    pub fn warnings(&self, min_count: Option<usize>) -> Vec<String> {
         let mut lines = class_warnings(&self.split);
+        if let (Some(n), None) = (min_count, self.unknown) {
+            lines.push(format!(
+                "--min-count {n} teaches no <unk>: no training token is rarer, and sequences with \
+                 unseen tokens will get no label"
+            ));
+        }
         for (name, aside) in [("validation", &self.valid), ("test", &self.test)] {
             lines.extend(aside_warnings(name, aside));
         }
         if self.unlabelled > 0 {
-            lines.push(format!("{} sequences without a label are left out", self.unlabelled));
+            let left_out = some(self.unlabelled, "sequence");
+            lines.push(format!("without a label, and left out: {left_out}"));
         }
         let contradictions = self.split.train.summary().contradictions;
         if contradictions > 0 && self.flipped == 0 {
+            let contradictions = some(contradictions, "contradiction");
             lines.push(format!(
-                "{contradictions} training sequences contradict an equal one: no automaton fits them all"
+                "{contradictions} among equal training sequences: no automaton fits them all"
             ));
         }
         lines
@@ -196,8 +220,8 @@ fn set_line(name: &str, set: &Dataset) -> String {
     let more = if set.classes.len() > 8 { ", …" } else { "" };
     let lengths = set.summary().lengths;
     let lengths = lengths.map_or(String::new(), |l| format!(", lengths {}–{}", l.min, l.max));
-    let count = grouped(set.sequences.len() as u64);
-    format!("{name:5}  {count} sequences ({}{more}){lengths}", classes.join(", "))
+    let count = some(set.sequences.len(), "sequence");
+    format!("{name:5}  {count} ({}{more}){lengths}", classes.join(", "))
 }
 
 /// Fewer training sequences of a class than this are little to learn from.
@@ -212,7 +236,7 @@ fn class_warnings(split: &Split) -> Vec<String> {
     for (class, (&n, &held)) in split.train.classes.iter().zip(counts.iter().zip(&held_out)) {
         let class = visible(class);
         if n < FEW {
-            lines.push(format!("class {class} has only {n} training sequences"));
+            lines.push(format!("class {class} has only {}", some(n, "training sequence")));
         }
         if held == 0 {
             lines.push(format!("class {class} does not occur in the validation set"));
@@ -233,16 +257,17 @@ fn aside_warnings(name: &str, aside: &Aside) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(first) = aside.unreadable.first() {
         lines.push(format!(
-            "{} {name} sequences hold tokens that training has not seen and count as errors \
+            "{}: tokens that training has not seen, counted as errors \
              (first: {}:{}, {:?}): --min-count 2 makes rare tokens <unk>",
-            aside.unreadable.len(),
+            some(aside.unreadable.len(), &format!("{name} sequence")),
             first.file,
             first.line,
             first.token
         ));
     }
     if aside.in_training > 0 {
-        lines.push(format!("{} {name} sequences are in the training set too", aside.in_training));
+        let count = some(aside.in_training, &format!("{name} sequence"));
+        lines.push(format!("in the training set, too: {count}"));
     }
     lines
 }

@@ -7,7 +7,7 @@ use super::metrics::whole;
 use super::report::report;
 use super::result::{Account, result};
 use super::settings::Resolved;
-use super::watcher::Watcher;
+use super::watcher::{Stop, Watcher};
 use crate::failure::{Answer, Failure};
 use crate::output::Output;
 use serde_json::json;
@@ -15,7 +15,7 @@ use srnn::learn::{LearnError, Learned, Lesson, extraction_for, learn};
 use srnn::model::ModelFile;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 /// What is to be done.
@@ -34,8 +34,8 @@ pub struct Order {
 
 /// Trains, selects, extracts, writes, and says what came of it.
 pub fn perform(order: &Order, output: &Output) -> Result<Answer, Failure> {
-    let stop = Arc::new(AtomicBool::new(false));
-    listen(&stop)?;
+    let stop = Arc::new(Stop::default());
+    listen(&stop, order.folder.path(), output)?;
     let watcher = Watcher::new(&order.folder, output, stop, order.began)?;
     let learned = learn(&lesson(order), &watcher);
     if let Some(trouble) = watcher.trouble() {
@@ -48,15 +48,22 @@ pub fn perform(order: &Order, output: &Output) -> Result<Answer, Failure> {
     let value = result(&account);
     let text = report(&account)?;
     put(&order.folder.result(), &format!("{value:#}\n"))?;
-    output.result(text, &value);
+    output.result(text, &value)?;
     Ok(answer(&account, output))
 }
 
-/// Ctrl-C once: end with a checkpoint. Twice: end at once; checkpoints are whole at any moment.
-fn listen(stop: &Arc<AtomicBool>) -> Result<(), Failure> {
-    let stop = stop.clone();
+/// Ctrl-C while networks are trained: end with a checkpoint; twice: end at once, since checkpoints
+/// are whole at any moment. Later there is nothing to save: what is not written yet follows from
+/// the checkpoints.
+fn listen(stop: &Arc<Stop>, run: &Path, output: &Output) -> Result<(), Failure> {
+    let (stop, run, output) = (stop.clone(), run.display().to_string(), *output);
     ctrlc::set_handler(move || {
-        if stop.swap(true, Ordering::Relaxed) {
+        if stop.trained.load(Ordering::Relaxed) {
+            let message = format!("{run}: the training is kept, the automaton not read to the end");
+            output.failure(&Failure::interrupted(message, format!("srnn resume {run}")));
+            std::process::exit(130);
+        }
+        if stop.asked.swap(true, Ordering::Relaxed) {
             std::process::exit(130);
         }
     })?;
@@ -132,7 +139,7 @@ pub fn finished(folder: &RunFolder, output: &Output) -> Result<Option<Answer>, F
     output.result(
         format!("{run}: this run is finished; {} says what came of it", path.display()),
         &value,
-    );
+    )?;
     let passed = value.get("passed") != Some(&json!(false));
     Ok(Some(if passed { Answer::Yes } else { Answer::No }))
 }

@@ -1,24 +1,35 @@
 //! What came of a run, for people.
 
-use super::automata::{Way, table, ways};
+use super::advice::advice;
+use super::automata::{Way, ways};
 use super::result::{Account, rate};
 use super::{grouped, percent};
+use crate::automaton::table;
 use crate::failure::Failure;
+use crate::words::some;
+use srnn::extract::json::NamedAutomaton;
 use srnn::extract::{Agreement, Extraction, Judged, Words};
-use srnn::render::table::{text, visible};
+use srnn::render::table::visible;
 use srnn::task::Confusion;
 use srnn::train::SeedOutcome;
-use srnn_automata::{Alphabet, Word};
+use srnn_automata::{Alphabet, Partial, Word};
 
 /// The report.
 pub fn report(account: &Account) -> Result<String, Failure> {
     let mut parts = vec![seeds(account)];
     match &account.learned.extraction {
-        Err(refusal) => parts.push(format!("No automaton: {refusal} (--arch sr-gru).\n")),
+        Err(refusal) => {
+            parts.push(format!("No automaton: {refusal} (--arch sr-gru).\n"));
+            parts.push(network(account));
+        }
         Ok(extraction) => {
             parts.push(automaton(account, extraction));
             parts.push(three_numbers(account, extraction));
         }
+    }
+    let advice = advice(account);
+    if !advice.is_empty() {
+        parts.push(advice.iter().map(|line| format!("note: {line}\n")).collect());
     }
     parts.push(confusion("validation", &account.validation()));
     parts.extend(account.test().map(|test| confusion("test", &test)));
@@ -50,7 +61,7 @@ fn quality(outcome: &SeedOutcome<f32>) -> String {
     match outcome.quality {
         None => "–".into(),
         Some(quality) if quality.closed => {
-            format!("{}, agrees {}", states(quality.states), percent(quality.agreement))
+            format!("{}, agrees {}", some(quality.states, "state"), percent(quality.agreement))
         }
         Some(_) => "does not close".into(),
     }
@@ -61,24 +72,30 @@ fn automaton(account: &Account, extraction: &Extraction) -> String {
         let [.., cover] = ways(extraction);
         return format!("No automaton: {}.\n", cover.found.err().unwrap_or_default());
     };
-    let classes = &account.order.material.split.train.classes;
+    let classes = account.order.material.split.train.classes.clone();
     let files = account.order.folder.automaton();
-    let table = match minimal.state_count() <= MOST_STATES {
-        true => text(&table(minimal, classes)),
-        false => format!("too many to list: {}\n", files.join("automaton.json").display()),
+    let named = NamedAutomaton::new(classes, Partial::from(minimal));
+    let table = match named {
+        Ok(named) if minimal.state_count() <= MOST_STATES => table(&named),
+        _ => format!("too many to list: {}\n", files.join("automaton.json").display()),
     };
     let picture = match files.join("automaton.svg") {
         drawn if drawn.is_file() => format!("picture: {}\n", drawn.display()),
         _ => format!("too large for a picture: {}\n", files.join("automaton.dot").display()),
     };
-    format!("The automaton of the network, {}:\n{table}{picture}", states(minimal.state_count()))
+    let states = some(minimal.state_count(), "state");
+    format!("The automaton of the network, {states}:\n{table}{picture}")
 }
 
 /// A longer table would push everything else off the screen.
 const MOST_STATES: usize = 40;
 
-fn states(count: usize) -> String {
-    if count == 1 { "1 state".into() } else { format!("{count} states") }
+/// How often the network is right, on what it was not trained on.
+fn network(account: &Account) -> String {
+    let part = |confusion: &Confusion| confusion.accuracy().map_or("–".into(), percent);
+    let valid = part(&account.validation());
+    let test = account.test().map(|test| format!(", {} of the test set", part(&test)));
+    format!("network: right on {valid} of the validation set{}\n", test.unwrap_or_default())
 }
 
 /// Accuracy of the network, agreement of each automaton with it, and whether it is proved.
@@ -89,9 +106,9 @@ fn three_numbers(account: &Account, extraction: &Extraction) -> String {
     head.extend(truth.then_some("is the truth"));
     let mut rows = vec![head.into_iter().map(String::from).collect::<Vec<_>>()];
     rows.extend(ways(extraction).iter().map(|way| row(way, &alphabet, truth)));
-    let accuracy = account.validation().accuracy().map_or("–".into(), percent);
     format!(
-        "network: right on {accuracy} of the validation set\n{}words: {}\nproved: not attempted\n",
+        "{}{}words: {}\nproved: not attempted\n",
+        network(account),
         aligned(&rows),
         described(&extraction.words)
     )
@@ -149,7 +166,9 @@ fn spelled(alphabet: &Alphabet, word: &Word) -> String {
 fn described(words: &Words) -> String {
     let count = grouped(words.len() as u64);
     match words {
-        Words::UpTo { longest, .. } => format!("all {count} of at most {longest} symbols"),
+        Words::UpTo { longest, .. } => {
+            format!("all {count} of at most {}", some(*longest, "symbol"))
+        }
         Words::List(_) => count,
     }
 }

@@ -1,5 +1,6 @@
 //! What came of a run as one JSON object: `--json` and `result.json`.
 
+use super::advice::advice;
 use super::automata::{Way, ways};
 use super::perform::Order;
 use serde_json::{Map, Value, json};
@@ -86,6 +87,7 @@ pub fn result(account: &Account) -> Value {
                 .collect::<Map<String, Value>>()
         }),
         "certificate": "not attempted",
+        "notes": advice(account),
         "fail_under": fail_under,
         "passed": passed,
         "seconds": seconds,

@@ -2,7 +2,7 @@
 
 use super::material::Source;
 use crate::failure::Failure;
-use crate::reading::Reading;
+use crate::reading::{Reading, whole};
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 use srnn::key::Key;
@@ -61,7 +61,7 @@ pub struct Data {
     #[arg(long, value_name = "FRACTION", allow_negative_numbers = true)]
     pub label_noise: Option<f64>,
     /// Seed of the built-in sets, of the split and of label noise [default: 1].
-    #[arg(long = "data-seed", id = "data_seed", value_name = "N")]
+    #[arg(long = "data-seed", id = "data_seed", value_name = "N", value_parser = whole::<u64>, allow_negative_numbers = true)]
     pub seed: Option<u64>,
     /// How files are read.
     #[command(flatten)]
@@ -81,16 +81,16 @@ pub struct Network {
     #[arg(long)]
     pub arch: Option<ArchName>,
     /// Hidden units [default: 100].
-    #[arg(long, value_name = "D")]
+    #[arg(long, value_name = "D", value_parser = whole::<usize>, allow_negative_numbers = true)]
     pub units: Option<usize>,
     /// Centroids [default: 50].
-    #[arg(long, value_name = "K")]
+    #[arg(long, value_name = "K", value_parser = whole::<usize>, allow_negative_numbers = true)]
     pub k: Option<usize>,
     /// Temperature of the softmax over centroids [default: 1].
     #[arg(long, value_name = "T", allow_negative_numbers = true)]
     pub tau: Option<f64>,
     /// Updates; the recipe's phases are scaled to them [default: the recipe's].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole::<u64>, allow_negative_numbers = true)]
     pub updates: Option<u64>,
     /// Weigh classes in the loss: by their frequency, or `=W,W,…` in the order of the classes.
     #[arg(long, value_name = "WEIGHTS", num_args = 0..=1, require_equals = true,
@@ -205,15 +205,28 @@ impl Settings {
             let remedy = "--tau 1 is the standard softmax";
             Temperature::new(tau).map_err(|e| Failure::new(format!("--tau {tau}: {e}"), remedy))?;
         }
-        let part = |flag: &str, value: Option<f64>| match value {
+        let part = |flag: &str, value: Option<f64>, usual: &str| match value {
             Some(x) if !(0.0..=1.0).contains(&x) => {
-                Err(Failure::new(format!("--{flag} {x} is no part of a whole"), "0 to 1, as 0.95"))
+                let message = format!("--{flag} {x} is no part of a whole");
+                Err(Failure::new(message, format!("0 to 1, as {usual}")))
             }
             _ => Ok(()),
         };
-        part("fail-under", self.fail_under)?;
-        part("label-noise", self.data.label_noise)?;
+        part("fail-under", self.fail_under, "0.95")?;
+        part("label-noise", self.data.label_noise, "0.05")?;
+        self.check_split()?;
         self.seed_list().map(drop)
+    }
+
+    /// A built-in set is made in two parts; it cannot be divided otherwise.
+    fn check_split(&self) -> Result<(), Failure> {
+        match (&self.source, &self.data.split) {
+            (Some(source), Some(split)) if matches!(Source::parse(source)?, Source::Tomita(_)) => {
+                let message = format!("--split {split}: {source} is built in, and divided already");
+                Err(Failure::new(message, "leave --split out"))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn seed_list(&self) -> Result<Vec<u64>, Failure> {

@@ -20,11 +20,19 @@ pub struct Watcher<'a> {
     output: &'a Output,
     progress: Progress,
     metrics: Mutex<Metrics>,
-    /// Somebody pressed Ctrl-C, or the disk is full: end with a checkpoint.
-    stop: Arc<AtomicBool>,
+    stop: Arc<Stop>,
     /// What went wrong outside of training.
     trouble: Mutex<Option<Failure>>,
     clock: Mutex<Clock>,
+}
+
+/// What whoever wants to end a run has to know, and to say.
+#[derive(Debug, Default)]
+pub struct Stop {
+    /// Somebody pressed Ctrl-C, or the disk is full: end with a checkpoint.
+    pub asked: AtomicBool,
+    /// Every seed is trained, and its last checkpoint written.
+    pub trained: AtomicBool,
 }
 
 /// When each stage began.
@@ -37,7 +45,7 @@ impl<'a> Watcher<'a> {
     pub fn new(
         folder: &'a RunFolder,
         output: &'a Output,
-        stop: Arc<AtomicBool>,
+        stop: Arc<Stop>,
         began: Instant,
     ) -> Result<Watcher<'a>, Failure> {
         let path = folder.metrics();
@@ -78,7 +86,7 @@ impl<'a> Watcher<'a> {
     }
 
     fn control(&self) -> Control {
-        match self.stop.load(Ordering::Relaxed) {
+        match self.stop.asked.load(Ordering::Relaxed) {
             true => Control::Interrupt,
             false => Control::Continue,
         }
@@ -88,7 +96,7 @@ impl<'a> Watcher<'a> {
         let Event::Evaluated(record) = event else { return };
         if let Err(error) = lock(&self.metrics).add(seed, record) {
             lock(&self.trouble).get_or_insert(failed(&self.folder.metrics(), error));
-            self.stop.store(true, Ordering::Relaxed);
+            self.stop.asked.store(true, Ordering::Relaxed);
         }
     }
 }
@@ -96,7 +104,7 @@ impl<'a> Watcher<'a> {
 impl Watch for Watcher<'_> {
     fn keeper(&self, seed: u64) -> Box<dyn Keeper<f32> + '_> {
         let folder = Folder::new(self.folder.checkpoints(seed));
-        Box::new(Careful { folder, stop: &self.stop })
+        Box::new(Careful { folder, stop: &self.stop.asked })
     }
 
     fn observer(&self, seed: u64) -> Box<dyn Observer + '_> {
@@ -111,7 +119,10 @@ impl Watch for Watcher<'_> {
         });
         match stage {
             Stage::Train => {}
-            Stage::Select => self.output.note("choosing among the seeds …"),
+            Stage::Select => {
+                self.stop.trained.store(true, Ordering::Relaxed);
+                self.output.note("choosing among the seeds …");
+            }
             Stage::Extract => self.output.note("reading the automaton …"),
         }
         self.control()

@@ -5,6 +5,7 @@ use crate::automaton::{
 };
 use crate::failure::{Answer, Failure};
 use crate::output::Output;
+use crate::words::some;
 use clap::Args;
 use serde_json::{Value, json};
 use srnn::extract::json::NamedAutomaton;
@@ -16,7 +17,7 @@ use srnn_automata::{Alphabet, Moore, Word, distinguish};
 /// 1: different.
 #[derive(Args)]
 #[command(before_help = "Examples:
-  srnn compare re:(10)* tomita:2
+  srnn compare 're:(10)*' tomita:2
   srnn compare automaton.dot --regex '(0|10*1)*'")]
 pub struct Compare {
     /// An automaton file (JSON, DOT, AT&T text), a run folder, `re:EXPRESSION` or `tomita:1`…`7`.
@@ -64,7 +65,7 @@ pub fn run(arguments: &Compare, output: &Output) -> Result<Answer, Failure> {
         );
         Failure::new(message, "rename them or add what is missing")
     })?;
-    report(&sides, &machines, word.as_deref(), output);
+    report(&sides, &machines, word.as_deref(), output)?;
     Ok(if word.is_none() { Answer::Yes } else { Answer::No })
 }
 
@@ -115,13 +116,12 @@ fn report(
     machines: &[Moore<String>; 2],
     word: Option<&[srnn_automata::Symbol]>,
     output: &Output,
-) {
+) -> Result<(), Failure> {
     let sizes = machines.each_ref().map(|machine| machine.minimize().state_count());
     let Some(word) = word else {
-        let text =
-            format!("equal: the same answer to every word; {} states when minimal", sizes[0]);
-        output.result(text, &value(sides, sizes, None));
-        return;
+        let states = some(sizes[0], "state");
+        let text = format!("equal: the same answer to every word; {states} when minimal");
+        return output.result(text, &value(sides, sizes, None));
     };
     let alphabet = machines[0].alphabet();
     let names: Vec<&str> = word.iter().map(|&symbol| alphabet.name(symbol)).collect();
@@ -134,7 +134,7 @@ fn report(
         "different: the shortest word that tells them apart is {spelled}\n  {} says {}\n  {} says {}",
         sides[0].name, says[0], sides[1].name, says[1]
     );
-    output.result(text, &value(sides, sizes, Some((&names, &spelled, &says))));
+    output.result(text, &value(sides, sizes, Some((&names, &spelled, &says))))
 }
 
 /// The same word in the numbers of the other automaton.

@@ -7,6 +7,7 @@ use crate::automaton::{
 use crate::failure::{Answer, Failure};
 use crate::files;
 use crate::output::Output;
+use crate::words::some;
 use clap::Args;
 use serde_json::json;
 use srnn::extract::json::NamedAutomaton;
@@ -20,7 +21,7 @@ use std::path::{Path, PathBuf};
 #[derive(Args)]
 #[command(before_help = "Examples:
   srnn convert tomita:4 tomita4.svg
-  srnn convert re:(10)* - --to dot")]
+  srnn convert 're:(10)*' - --to dot")]
 pub struct Convert {
     /// A file, `-` for stdin, a run folder, `re:EXPRESSION` or `tomita:1`…`7`.
     #[arg(value_name = "IN")]
@@ -46,26 +47,40 @@ pub struct Convert {
     /// Write the smallest automaton with the same answers.
     #[arg(long)]
     minimize: bool,
+    /// Replace OUT where it is there already.
+    #[arg(long)]
+    force: bool,
 }
 
 /// Does it.
 pub fn run(arguments: &Convert, output: &Output) -> Result<Answer, Failure> {
     let to = notation(arguments)?;
+    let stream = arguments.out.as_os_str() == files::STREAM;
+    if !stream && !arguments.force {
+        files::check_free(&arguments.out)?;
+    }
     let operand = Operand::open(&arguments.input, arguments.from)?;
     let name = operand.name();
     let mut automaton = operand.resolve(&alphabet(arguments, &operand)?)?;
     if arguments.minimize {
         automaton = minimized(&automaton, &name, arguments.missing.as_deref())?;
     }
-    let wanted =
-        Wanted { accept: arguments.accept.as_deref(), missing: arguments.missing.as_deref() };
-    let text = write(&automaton, &name, to, wanted)?;
-    let stream = arguments.out.as_os_str() == files::STREAM;
+    let title = title(&operand, &name);
+    let (accept, missing) = (arguments.accept.as_deref(), arguments.missing.as_deref());
+    let text = write(&automaton, &name, to, Wanted { accept, missing, title: &title })?;
     if !stream {
         files::write(&arguments.out, &text)?;
     }
-    report(arguments, &automaton, &text, to, output);
+    report(arguments, &automaton, &text, to, output)?;
     Ok(Answer::Yes)
+}
+
+/// What stands above a picture: the file's name without its folder, or what was asked for.
+fn title(operand: &Operand, name: &str) -> String {
+    match (operand, Path::new(name).file_name()) {
+        (Operand::Known { .. }, Some(file)) => file.to_string_lossy().into(),
+        _ => name.into(),
+    }
 }
 
 fn notation(arguments: &Convert) -> Result<Notation, Failure> {
@@ -99,7 +114,7 @@ fn report(
     text: &str,
     to: Notation,
     output: &Output,
-) {
+) -> Result<(), Failure> {
     let stream = arguments.out.as_os_str() == files::STREAM;
     let partial = automaton.automaton();
     let (states, symbols) = (partial.state_count(), partial.alphabet().len());
@@ -113,13 +128,15 @@ fn report(
             "acceptor": is_acceptor(automaton),
             "text": stream.then_some(text),
         });
-        output.result("", &value);
-    } else if stream {
-        files::print(text);
-    } else {
-        let out = arguments.out.display();
-        output.note(format!("{out}: {states} states over {symbols} symbols, as {}", to.name()));
+        return output.result("", &value);
     }
+    if stream {
+        return files::print(text);
+    }
+    let out = arguments.out.display();
+    let (states, symbols) = (some(states, "state"), some(symbols, "symbol"));
+    output.note(format!("{out}: {states} over {symbols}, as {}", to.name()));
+    Ok(())
 }
 
 fn shown(out: &Path) -> String {

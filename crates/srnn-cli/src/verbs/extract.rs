@@ -5,7 +5,7 @@ mod way;
 
 use crate::failure::{Answer, Failure};
 use crate::output::Output;
-use crate::reading::Reading;
+use crate::reading::{Reading, whole};
 use crate::runs::{self, Saved};
 use crate::samples::read_any;
 use clap::{Args, ValueEnum};
@@ -32,7 +32,7 @@ pub struct Extract {
     /// Sequences to count transitions over and to compare answers on; by default all short words.
     #[arg(long, value_name = "FILE")]
     data: Option<PathBuf>,
-    /// The folder for automaton.json, .dot and .svg; by default `automaton` in RUN.
+    /// The folder for the files (.json, .dot, .svg); by default `automaton` in RUN.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Set the temperature of the softmax, instead of the model's own.
@@ -42,15 +42,20 @@ pub struct Extract {
     /// [default: 0.1].
     #[arg(long, allow_negative_numbers = true)]
     tolerance: Option<f64>,
-    /// Which automaton to write.
+    /// Which automaton to write. The cover with default settings is `automaton`, everything else
+    /// has a name of its own.
     #[arg(long, value_enum, default_value = "cover")]
     method: Method,
     /// Agreement is tested on all words up to the length at which they are not more than this.
-    #[arg(long, value_name = "N", default_value_t = 200_000)]
+    #[arg(long, value_name = "N", default_value_t = 200_000, value_parser = whole::<usize>,
+          allow_negative_numbers = true)]
     words: usize,
     /// Exit with 1 where the automaton agrees with the network on a smaller part of the words.
     #[arg(long, value_name = "PART", allow_negative_numbers = true)]
     fail_under: Option<f64>,
+    /// Replace the automaton of a finished run.
+    #[arg(long)]
+    force: bool,
     #[command(flatten)]
     reading: Reading,
 }
@@ -66,13 +71,15 @@ pub enum Method {
     Hard,
     /// Every transition of the most probable centroid.
     Table,
-    /// All four; the cover is `automaton`, the others have their own names.
+    /// All four.
     All,
 }
 
 /// The data to count over.
 struct Counted {
     words: Vec<Word>,
+    /// Whether they are somebody's data, and not just short words.
+    given: bool,
     /// Sequences with tokens that the model cannot read.
     unreadable: usize,
 }
@@ -97,19 +104,39 @@ pub fn run(arguments: &Extract, output: &Output) -> Result<Answer, Failure> {
     let found = extract(&mut engine, &question, &config)?;
     let ways = way::ways(&found, arguments.method);
     let out = arguments.out.clone().unwrap_or_else(|| home(&saved).join("automaton"));
-    let files = way::write(&ways, &saved, &out, output)?;
+    let place = way::Place { stem: cover_stem(arguments, &out, output), folder: &out };
+    let files = way::write(&ways, &saved, &place, output)?;
     report::report(
         &report::Study { saved: &saved, found: &found, data: &data, ways: &ways, files: &files },
         output,
-    );
-    // The first is the one written as `automaton`; the others stand beside it for comparison.
+    )?;
+    // The first is the one that was asked for; the others stand beside it for comparison.
     Ok(match ways.first().is_some_and(|way| way.is_good(arguments.fail_under)) {
         true => Answer::Yes,
         false => Answer::No,
     })
 }
 
+/// The name of the cover's files. `automaton` is what other verbs take for the network's automaton:
+/// it is the cover with the network's own settings, and that of a finished run stays.
+fn cover_stem(arguments: &Extract, out: &Path, output: &Output) -> &'static str {
+    let other_settings = arguments.tau.is_some() || arguments.tolerance.is_some();
+    let covers = matches!(arguments.method, Method::Cover | Method::All);
+    let finished = out.join("../result.json").is_file() && out.join("automaton.json").is_file();
+    if covers && !other_settings && finished && !arguments.force {
+        let kept = out.join("automaton.json");
+        output.note(format!("{} stays as it is; --force replaces it", kept.display()));
+    }
+    match other_settings || (finished && !arguments.force) {
+        true => "cover",
+        false => "automaton",
+    }
+}
+
 fn check(arguments: &Extract) -> Result<(), Failure> {
+    if arguments.words == 0 {
+        return Err(Failure::new("--words 0: nothing would be tested", "--words 1000 or more"));
+    }
     let positive = |value: f64| value.is_finite() && value > 0.0;
     match (arguments.tolerance, arguments.fail_under) {
         (Some(tolerance), _) if !positive(tolerance) => Err(Failure::new(
@@ -143,7 +170,7 @@ const COUNTED_WORDS: usize = 5_000;
 fn counted(arguments: &Extract, saved: &Saved, alphabet: &Alphabet) -> Result<Counted, Failure> {
     let Some(file) = &arguments.data else {
         let words = Words::at_most(alphabet.len() as u32, COUNTED_WORDS, 64);
-        return Ok(Counted { words: words.iter().collect(), unreadable: 0 });
+        return Ok(Counted { words: words.iter().collect(), given: false, unreadable: 0 });
     };
     let asked = arguments.reading.options()?;
     let tokens = match arguments.reading.tokens {
@@ -159,5 +186,5 @@ fn counted(arguments: &Extract, saved: &Saved, alphabet: &Alphabet) -> Result<Co
     };
     let words: Vec<Word> = samples.data.sequences.iter().filter_map(word).collect();
     let unreadable = samples.data.sequences.len() - words.len();
-    Ok(Counted { words, unreadable })
+    Ok(Counted { words, given: true, unreadable })
 }

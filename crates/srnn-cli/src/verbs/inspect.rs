@@ -34,7 +34,7 @@ pub struct About {
 /// Does it.
 pub fn run(arguments: &Inspect, output: &Output) -> Result<Answer, Failure> {
     let about = about(&arguments.path)?;
-    output.result(about.text, &about.value);
+    output.result(about.text, &about.value)?;
     Ok(Answer::Yes)
 }
 

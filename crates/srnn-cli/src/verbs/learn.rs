@@ -6,6 +6,7 @@ use crate::learning::{
     parse_bytes, perform,
 };
 use crate::output::Output;
+use crate::reading::whole;
 use clap::Args;
 use serde_json::Value;
 use srnn::learn::workers;
@@ -24,10 +25,10 @@ pub struct Learn {
     #[arg(required_unless_present = "config")]
     source: Option<String>,
     /// The first seed [default: 1].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole::<u64>, allow_negative_numbers = true)]
     seed: Option<u64>,
     /// How many seeds are tried [default: 4].
-    #[arg(long, value_name = "M")]
+    #[arg(long, value_name = "M", value_parser = whole::<u64>, allow_negative_numbers = true)]
     seeds: Option<u64>,
     /// The run's folder, which must not be there [default: runs/NAME].
     #[arg(long, value_name = "DIR")]
@@ -36,7 +37,7 @@ pub struct Learn {
     #[arg(long, requires = "out")]
     force: bool,
     /// Threads in all; the result does not depend on it [default: all].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole::<usize>, allow_negative_numbers = true)]
     threads: Option<usize>,
     /// Exit with 1 where the validation accuracy is below this.
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
@@ -67,7 +68,7 @@ pub fn run(learn: Learn, output: &Output) -> Result<Answer, Failure> {
     let resolved = settings.resolve(&material.split)?;
     if learn.print_config {
         let value = serde_json::to_value(resolved.settings()).unwrap_or(Value::Null);
-        output.result(resolved.to_toml()?, &value);
+        output.result(resolved.to_toml()?, &value)?;
         return Ok(Answer::Yes);
     }
     announce(&resolved, &material, output);
@@ -77,7 +78,7 @@ pub fn run(learn: Learn, output: &Output) -> Result<Answer, Failure> {
     let account = material.to_json(&source, &resolved.data);
     let place = place(learn.out, learn.force, source.name());
     let folder = RunFolder::create(&place, &resolved.to_toml()?, &format!("{account:#}\n"))?;
-    output.note(format!("run    {}", folder.path().display()));
+    output.note(run_line(&place, &folder));
     perform(&Order { resolved, material, folder, threads, began }, output)
 }
 
@@ -115,8 +116,20 @@ fn place(out: Option<PathBuf>, force: bool, name: String) -> Place {
     }
 }
 
+/// Where the run is, with a word about a default folder that another run has.
+fn run_line(place: &Place, folder: &RunFolder) -> String {
+    let path = folder.path().display();
+    match place {
+        Place::Fresh(name) if !folder.path().ends_with(name) => {
+            format!("run    runs/{name} is there already, so this run is {path}")
+        }
+        _ => format!("run    {path}"),
+    }
+}
+
 fn announce(resolved: &Resolved, material: &Material, output: &Output) {
     output.note(format!("data   {}", resolved.source));
     material.describe().iter().for_each(|line| output.note(line));
-    material.warnings().iter().for_each(|line| output.note(format!("note: {line}")));
+    let min_count = resolved.data.reading.min_count;
+    material.warnings(min_count).iter().for_each(|line| output.note(format!("note: {line}")));
 }

@@ -53,15 +53,15 @@ pub fn run(arguments: &Predict, output: &Output) -> Result<Answer, Failure> {
         Some(text) => token_rule(text)?,
         None => saved.tokens()?,
     };
-    let asked = inputs::gather(arguments, &rule)?;
+    let asked = inputs::gather(arguments, &rule, &saved.file.alphabet)?;
     let vocabulary = Vocabulary::new(saved.file.alphabet.clone(), saved.file.unknown)?;
-    let said = say::answer(&saved, &vocabulary, &asked)?;
+    let said = say::answer(&saved, &vocabulary, &asked, output);
     let confusion = confusion(&saved.file.classes, &asked, &said)?;
     if confusion.is_none() && arguments.fail_under.is_some() {
         let message = "--fail-under: there are no labels to compare with";
         return Err(Failure::new(message, "give a labelled file with --file"));
     }
-    report::report(&saved, &asked, &said, confusion.as_ref(), output);
+    report::report(&saved, &asked, &said, confusion.as_ref(), output)?;
     let accuracy = confusion.and_then(|confusion| confusion.accuracy());
     Ok(match (accuracy, arguments.fail_under) {
         (Some(accuracy), Some(least)) if accuracy < least => Answer::No,

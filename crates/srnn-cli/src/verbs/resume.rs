@@ -4,6 +4,7 @@ use super::learn::threads;
 use crate::failure::{Answer, Failure};
 use crate::learning::{Material, Order, RunFolder, Settings, finished, perform};
 use crate::output::Output;
+use crate::reading::whole;
 use clap::Args;
 use serde_json::Value;
 use std::path::PathBuf;
@@ -20,7 +21,7 @@ pub struct Resume {
     /// The run's folder.
     run: PathBuf,
     /// Threads in all; the result does not depend on it [default: all].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole::<usize>, allow_negative_numbers = true)]
     threads: Option<usize>,
 }
 

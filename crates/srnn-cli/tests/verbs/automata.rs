@@ -40,7 +40,7 @@ fn every_notation_survives_the_way_there_and_back() {
     let folder = tempfile::tempdir().unwrap();
     for grammar in ["tomita:1", "tomita:3", "tomita:5", "tomita:7"] {
         for file in ["a.json", "a.dot", "a.att", "a.re"] {
-            srnn(folder.path(), &["convert", grammar, file]).yes();
+            srnn(folder.path(), &["convert", grammar, file, "--force"]).yes();
             srnn(folder.path(), &["compare", file, grammar]).yes();
             let text = std::fs::read(folder.path().join(file)).unwrap();
             if file != "a.re" {
@@ -104,4 +104,36 @@ fn stdout_holds_the_text_or_one_object() {
     assert_eq!(ran.json()["text"], json!("ab*\n"));
     let minimal = ["convert", "re:(a|b)*", "-", "--to", "json", "--minimize", "--json"];
     assert_eq!(srnn(folder.path(), &minimal).yes().json()["states"], json!(1));
+}
+
+#[test]
+fn two_rings_mean_the_class_that_is_named_like_yes_and_no_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let drawn = |classes: [&str; 2]| {
+        let states =
+            json!([{ "output": classes[0], "next": [1] }, { "output": classes[1], "next": [0] }]);
+        let automaton = json!({ "format": "srnn-automaton", "version": 1, "alphabet": ["a"],
+            "classes": classes, "start": 0, "states": states });
+        std::fs::write(folder.path().join("a.json"), automaton.to_string()).unwrap();
+        let to = |notation| {
+            srnn(folder.path(), &["convert", "a.json", "-", "--to", notation]).yes().stdout
+        };
+        (to("svg"), to("table"))
+    };
+    let (svg, table) = drawn(["accept", "reject"]);
+    assert_eq!(svg.matches("<circle").count(), 3, "{svg}");
+    assert!(table.contains("→*  0") && !table.contains("*  1"), "{table}");
+    assert!(svg.contains("<title>a.json</title>"), "{svg}");
+    let (svg, table) = drawn(["good enough", "insecure"]);
+    assert_eq!(svg.matches("<circle").count(), 2, "{svg}");
+    assert!(svg.contains(">insecure<") && table.contains("insecure"), "{table}");
+    assert!(!table.contains('*'), "{table}");
+}
+
+#[test]
+fn an_expression_over_names_is_told_how_they_are_typed() {
+    let folder = tempfile::tempdir().unwrap();
+    let ran = srnn(folder.path(), &["compare", "re:x", "re:a", "--alphabet", "lock,open"]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.stderr.contains("use one of: <lock> <open>"), "{}", ran.stderr);
 }

@@ -176,7 +176,14 @@ fn automata_in_other_notations() {
             &["compare", "garbage", "tomita:1"],
             &["garbage: byte 0", "UTF-8"],
         ),
-        case("notes", "dear diary", &["inspect", "notes"], &["notes", "--from"]),
+        case("notes", "dear diary", &["inspect", "notes"], &["notes", "srnn convert FILE"]),
+        case(
+            "a.csv",
+            "label,sequence\nx,ab\n",
+            &["data", "make", "tomita:1", "--out", "a.csv"],
+            &["a.csv", "--force"],
+        ),
+        case("a.re", "1*", &["convert", "a.re", "a.re"], &["a.re", "--force"]),
     ]);
 }
 
@@ -198,6 +205,8 @@ fn names_and_numbers_that_mean_nothing() {
         (&["data", "check", "nowhere.csv"], &["nowhere.csv", "check the path"]),
         (&["data", "check", "empty"], &["folder"]),
         (&["data", "make", "mnist", "--out", "x"], &["no such task"]),
+        (&["data", "make", "tomita:1", "--out", "x.yaml"], &["x.yaml", ".jsonl"]),
+        (&["data", "check", "-"], &["stdin", "--format"]),
         (&["data", "make", "tomita:1", "--out", "x", "--format", "events"], &["event log", "CSV"]),
     ] {
         check(folder.path(), &format!("{command:?}"), command, message);
@@ -224,6 +233,12 @@ fn data_files() {
             "label,sequence\nx,ab\n",
             &["data", "check", "a.csv", "--tokens", "separator:"],
             &["separator", "--tokens characters"],
+        ),
+        case(
+            "a.csv",
+            "x,ab\ny,ba\n",
+            &["data", "check", "a.csv", "--header", "absent", "--label-column", "x"],
+            &["a.csv:1", "numbers"],
         ),
         case(
             "a.csv",
@@ -341,6 +356,11 @@ const DAMAGES: &[Damage] = &[
         |m| edit_config(m, "\"symbols\": 2", "\"symbols\": 0"),
         &["the alphabet is 0"],
     ),
+    (
+        "another class",
+        |m| edit_config(m, "\"no\"", "\"maybe\""),
+        &["config.json", "changed after it was written", "config_digest"],
+    ),
     ("a symbol twice", |m| edit_config(m, "\"1\"", "\"0\""), &["stands there twice"]),
     ("a class too few", |m| edit_config(m, "\"no\",", ""), &["the classes", "1 names for 2"]),
     (
@@ -392,6 +412,7 @@ fn questions_that_a_model_cannot_answer() {
         (&["extract", "m", "--tau", "0"], &["temperature 0"]),
         (&["extract", "m", "--tau", "NaN"], &["temperature NaN"]),
         (&["extract", "m", "--tolerance", "-1"], &["--tolerance"]),
+        (&["extract", "m", "--words", "0"], &["--words 0", "1000 or more"]),
         (&["extract", "m", "--data", "none.txt"], &["no sequences"]),
         (&["extract", "m", "--out", "bare.csv"], &["bare.csv", "cannot be written"]),
     ] {

@@ -1,6 +1,6 @@
 //! `data make` and `data check`.
 
-use super::program::srnn;
+use super::program::{srnn, srnn_reading};
 use serde_json::json;
 use std::fs;
 
@@ -15,8 +15,12 @@ fn a_made_set_can_be_read_and_trained_on_in_every_format() {
             let value = srnn(folder.path(), &["data", "check", &file, "--json"]).yes().json();
             assert_eq!(value["trainable"], json!(true));
             assert_eq!(value["alphabet"], json!(["0", "1"]));
+            let classes = if *extension == "dat" { ["0", "1"] } else { ["accept", "reject"] };
+            let names: Vec<&String> = value["per_class"].as_object().unwrap().keys().collect();
+            assert_eq!(names, classes);
             value["digest"].as_str().unwrap().to_string()
         })
+        .take(4) // Abbadingo's labels are 1 and 0.
         .collect();
     assert!(digests.windows(2).all(|pair| pair[0] == pair[1]), "{digests:?}");
 }
@@ -28,8 +32,9 @@ fn a_folder_gets_both_sets_and_the_seed_decides_them() {
         let arguments = ["data", "make", "tomita:1", "--out", out, "--seed", seed, "--json"];
         srnn(folder.path(), &arguments).yes().json()["files"][0]["digest"].clone()
     };
-    assert_eq!(make("a", "1"), make("b", "1"));
-    assert_ne!(make("a", "1"), make("c", "2"));
+    let first = make("a", "1");
+    assert_eq!(first, make("b", "1"));
+    assert_ne!(first, make("c", "2"));
     assert!(folder.path().join("a/train.csv").is_file());
     assert!(folder.path().join("a/valid.csv").is_file());
     let words =
@@ -109,4 +114,24 @@ fn the_flags_of_the_reader_reach_it() {
         "--json",
     ];
     assert_eq!(srnn(folder.path(), &flags).yes().json()["lengths"]["max"], json!(2));
+}
+
+#[test]
+fn stdin_is_checked_where_its_format_is_given_and_listed_tokens_are_no_guess() {
+    let folder = tempfile::tempdir().unwrap();
+    let command = ["data", "check", "-", "--format", "abbadingo"];
+    let text = srnn_reading(folder.path(), &command, b"2 2\n1 2 a b\n0 1 b\n").yes().stdout;
+    assert!(text.contains("sequences   2") && !text.contains("guessed"), "{text}");
+    let command = ["data", "check", "-", "--format", "plain"];
+    let text = srnn_reading(folder.path(), &command, b"x ab\ny ba\n").yes().stdout;
+    assert!(text.contains("guessed"), "{text}");
+}
+
+#[test]
+fn lengths_alone_are_learned_from_only_when_that_is_meant() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("a.txt"), "x a\ny aa\n").unwrap();
+    let text = srnn(folder.path(), &["data", "check", "a.txt"]).no().stdout;
+    assert!(text.contains("nothing but the length") && text.contains("1 symbol:"), "{text}");
+    srnn(folder.path(), &["data", "check", "a.txt", "--one-symbol"]).yes();
 }

@@ -121,7 +121,8 @@ fn a_disagreement_of_network_and_automaton_is_a_warning() {
     run_folder(folder.path());
     let label = predict(folder.path(), &["run", "01"])["predictions"][0]["label"].clone();
     let other = if label == "accept" { "re:∅" } else { "re:.*" };
-    let arguments = ["convert", other, "run/automaton/automaton.json", "--alphabet", "01"];
+    let file = "run/automaton/automaton.json";
+    let arguments = ["convert", other, file, "--alphabet", "01", "--force"];
     srnn(folder.path(), &arguments).yes();
     // An expression for nothing says the other thing of every word.
     let ran = srnn(folder.path(), &["predict", "run", "01", "--json"]).yes();
@@ -199,8 +200,8 @@ fn inspection_tells_what_is_there() {
     assert_eq!(about("run/automaton/automaton.dot")["kind"], json!("automaton"));
     let text = srnn(folder.path(), &["inspect", "run"]).yes().stdout;
     assert!(text.contains("embedding.weight") && text.contains("→"), "{text}");
-    assert!(text.contains("seed 1: 9 updates, train 0.5000, validation -\n"), "{text}");
-    assert!(text.contains("seed 2: 8 updates, train 1.0000, validation 0.7500, kept"), "{text}");
+    assert!(text.contains("seed 1: 9 updates, train 50.00 %, validation –\n"), "{text}");
+    assert!(text.contains("seed 2: 8 updates, train 100.00 %, validation 75.00 %, kept"), "{text}");
 }
 
 #[test]
@@ -224,4 +225,103 @@ fn inspection_reads_checkpoints() {
     let ran = srnn(folder.path(), &["inspect", "checkpoints/seed-1/update-0000030"]);
     assert_eq!(ran.code, 2);
     assert!(ran.stderr.contains("the manifest says"), "{}", ran.stderr);
+}
+
+#[test]
+fn the_automaton_of_a_finished_run_stays_unless_it_is_forced() {
+    let folder = tempfile::tempdir().unwrap();
+    run_folder(folder.path());
+    fs::write(folder.path().join("run/result.json"), "{}").unwrap();
+    let file = folder.path().join("run/automaton/automaton.json");
+    fs::write(&file, "mine").unwrap();
+    let ran = srnn(folder.path(), &["extract", "run", "--words", "500"]).yes();
+    assert!(ran.stderr.contains("automaton.json stays"), "{}", ran.stderr);
+    assert!(ran.stdout.contains("wrote run/automaton/cover.json"), "{}", ran.stdout);
+    let soft = ["extract", "run", "--words", "500", "--method", "soft", "--force"];
+    let ran = srnn(folder.path(), &soft).yes();
+    assert!(ran.stdout.contains("wrote run/automaton/counted_soft.json"), "{}", ran.stdout);
+    srnn(folder.path(), &["extract", "run", "--words", "500", "--tau", "0.5", "--force"]);
+    assert_eq!(fs::read_to_string(&file).unwrap(), "mine");
+    srnn(folder.path(), &["extract", "run", "--words", "500", "--force"]).yes();
+    assert_ne!(fs::read_to_string(&file).unwrap(), "mine");
+}
+
+#[test]
+fn only_data_that_were_given_are_called_data() {
+    let folder = tempfile::tempdir().unwrap();
+    run_folder(folder.path());
+    fs::write(folder.path().join("a.csv"), "sequence\n01\n").unwrap();
+    let with = ["extract", "run", "--words", "500", "--data", "a.csv"];
+    assert!(srnn(folder.path(), &with).yes().stdout.contains("on the data"));
+    let without = srnn(folder.path(), &with[..4]).yes().stdout;
+    assert!(!without.contains("on the data"), "{without}");
+}
+
+#[test]
+fn a_damaged_automaton_is_a_warning_and_the_network_answers() {
+    let folder = tempfile::tempdir().unwrap();
+    run_folder(folder.path());
+    fs::write(folder.path().join("run/automaton/automaton.json"), "{").unwrap();
+    let ran = srnn(folder.path(), &["predict", "run", "01", "--json"]).yes();
+    assert!(ran.stderr.contains("warning: no path"), "{}", ran.stderr);
+    assert!(ran.json()["predictions"][0]["label"].is_string());
+}
+
+#[test]
+fn blanks_between_single_characters_are_for_the_eye() {
+    let folder = tempfile::tempdir().unwrap();
+    run_folder(folder.path());
+    let value = predict(folder.path(), &["run", "0 1 1", "011"]);
+    assert_eq!(value["predictions"][0]["tokens"], value["predictions"][1]["tokens"]);
+    sr_gru(&[" ", "a"], &["no", "yes"]).save(&folder.path().join("m")).unwrap();
+    let value = predict(folder.path(), &["m", "a a"]);
+    assert_eq!(value["predictions"][0]["tokens"], json!(["a", " ", "a"]));
+    sr_gru(&["open door", "close"], &["no", "yes"]).save(&folder.path().join("w")).unwrap();
+    let ran = srnn(folder.path(), &["predict", "w", "open door"]).yes();
+    assert!(ran.stderr.contains("--tokens separator:,"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_run_that_is_not_there_is_answered_with_the_nearest_one() {
+    let folder = tempfile::tempdir().unwrap();
+    run_folder(folder.path());
+    for command in [&["predict", "rnu", "01"][..], &["resume", "runs"], &["compare", "rum", "run"]]
+    {
+        let ran = srnn(folder.path(), command);
+        assert_eq!(ran.code, 2);
+        assert!(ran.stderr.contains("there is run\n") || ran.stderr.contains("there is run;"));
+    }
+}
+
+#[test]
+fn a_network_without_an_automaton_is_not_sent_to_extract() {
+    let folder = tempfile::tempdir().unwrap();
+    sr_lstm(&["0", "1"], &["no", "yes"]).save(&folder.path().join("m")).unwrap();
+    let ran = srnn(folder.path(), &["compare", "m", "tomita:1"]);
+    assert!(
+        ran.stderr.contains("sr-gru") && !ran.stderr.contains("srnn extract"),
+        "{}",
+        ran.stderr
+    );
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_result_that_cannot_be_written_is_an_error_and_a_closed_pipe_is_not() {
+    use std::process::{Command, Stdio};
+    for verb in ["compare tomita:1 tomita:1", "convert tomita:1 - --to dot", "--help", ""] {
+        let command = || {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_srnn"));
+            command.args(verb.split_ascii_whitespace()).stderr(Stdio::piped());
+            command
+        };
+        let full = fs::File::options().write(true).open("/dev/full").unwrap();
+        let ended = command().stdout(full).output().unwrap();
+        assert_eq!(ended.status.code(), Some(2), "{verb}");
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let ended = command().stdout(writer).output().unwrap();
+        assert_eq!(ended.status.code(), Some(0), "{verb}");
+        assert_eq!(ended.stderr, b"", "{verb}");
+    }
 }

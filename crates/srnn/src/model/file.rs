@@ -5,12 +5,12 @@
 //! Both files may come from anywhere. Loading checks everything, never panics, and holds at most
 //! twice the weights' file in memory.
 
+use super::digest::{digest, little_endian, sha256};
 use super::{Arch, ArchError, Input, Layout, MAX_PARAMETERS, Model, Slot};
 use crate::atomic;
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, File};
 use std::io::Read as _;
@@ -113,6 +113,10 @@ pub enum Problem {
         "the weights' digest is {found}, but {CONFIG} says {expected}: the two files are of different saves, or one is damaged"
     )]
     Digest { found: String, expected: String },
+    #[error(
+        "it was changed after it was written (its digest is {found}, not {expected}): restore it, or remove \"config_digest\" if the change is meant"
+    )]
+    Changed { found: String, expected: String },
 }
 
 const CONFIG: &str = "config.json";
@@ -133,6 +137,9 @@ struct Config {
     /// [`digest`] of the weights; weights that come from elsewhere may go without.
     #[serde(default)]
     digest: Option<String>,
+    /// SHA-256 of everything above as compact JSON; what was written by hand may go without.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    config_digest: Option<String>,
 }
 
 /// The part of `config.json` that every version has.
@@ -177,15 +184,18 @@ impl ModelFile {
         // F64 takes eight bytes a number: what is larger cannot be this model.
         let largest = 8 + limits.header_bytes + 8 * Layout::of(&config.arch).len as u64;
         let bytes = read(&path, "the file's size", largest)?;
+        let unchanged = check_config_digest(&config).map_err(at(&dir.join(CONFIG)));
         let Config { arch, alphabet, unknown, classes, digest: expected, .. } = config;
         let params = parse_weights(&bytes, &arch, limits).map_err(at(&path))?;
         let model = Model { arch, params };
         check_digest(&model, expected).map_err(at(&path))?;
+        // Last: what does not fit together says more about the change.
+        unchanged?;
         Ok(ModelFile { model, alphabet, unknown, classes })
     }
 
     fn config(&self) -> Config {
-        Config {
+        let mut config = Config {
             format: FORMAT.into(),
             version: VERSION,
             arch: self.model.arch.clone(),
@@ -193,22 +203,18 @@ impl ModelFile {
             unknown: self.unknown,
             classes: self.classes.clone(),
             digest: Some(digest(&self.model)),
-        }
+            config_digest: None,
+        };
+        config.config_digest = Some(config_digest(&config));
+        config
     }
 }
 
-/// SHA-256 over every tensor's name, shape and little-endian F32 bytes, in the layout's order:
-/// two models with one digest compute the same.
-pub fn digest(model: &Model<f32>) -> String {
-    let mut hash = Sha256::new();
-    for slot in model.layout().slots {
-        hash.update((slot.name.len() as u64).to_le_bytes());
-        hash.update(slot.name.as_bytes());
-        hash.update((slot.shape.len() as u64).to_le_bytes());
-        slot.shape.iter().for_each(|&size| hash.update((size as u64).to_le_bytes()));
-        hash.update(little_endian(&model.params[slot.range]));
-    }
-    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+/// Names are as much a part of the answers as weights are.
+fn config_digest(config: &Config) -> String {
+    let mut fields = serde_json::to_value(config).expect("a config has no odd keys");
+    fields.as_object_mut().expect("a struct").remove("config_digest");
+    sha256(&fields.to_string())
 }
 
 fn at(path: &Path) -> impl Fn(Problem) -> FileError {
@@ -380,6 +386,12 @@ fn check_digest(model: &Model<f32>, expected: Option<String>) -> Result<(), Prob
     if found == expected { Ok(()) } else { Err(Problem::Digest { found, expected }) }
 }
 
+fn check_config_digest(config: &Config) -> Result<(), Problem> {
+    let Some(expected) = config.config_digest.clone() else { return Ok(()) };
+    let found = config_digest(config);
+    if found == expected { Ok(()) } else { Err(Problem::Changed { found, expected }) }
+}
+
 fn weights_bytes(model: &Model<f32>) -> Vec<u8> {
     let slots = model.layout().slots;
     let bytes: Vec<Vec<u8>> =
@@ -391,8 +403,4 @@ fn weights_bytes(model: &Model<f32>) -> Vec<u8> {
     // The tag by which other programs know that the tensors are laid out as PyTorch's.
     let about = HashMap::from([("format".to_owned(), "pt".to_owned())]);
     safetensors::serialize(tensors, Some(about)).expect("short names and true shapes")
-}
-
-fn little_endian(values: &[f32]) -> Vec<u8> {
-    values.iter().flat_map(|value| value.to_le_bytes()).collect()
 }

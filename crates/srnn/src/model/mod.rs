@@ -3,11 +3,13 @@
 //! Axis letters, used everywhere: T steps, B rows of a batch, N steps of all rows together,
 //! V vocabulary, E input width, D hidden units, K centroids, C classes.
 
+mod digest;
 mod file;
 mod init;
 mod layout;
 
-pub use file::{FileError, Limits, ModelFile, Problem, digest};
+pub use digest::digest;
+pub use file::{FileError, Limits, ModelFile, Problem};
 pub use init::{Init, Recurrent};
 pub use layout::{LayerSlots, Layout, Slot};
 

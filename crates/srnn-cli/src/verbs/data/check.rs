@@ -2,17 +2,19 @@
 
 use crate::automaton::listed;
 use crate::failure::{Answer, Failure};
+use crate::files;
 use crate::output::Output;
 use crate::reading::{Reading, rule_name};
+use crate::words::some;
 use clap::Args;
 use serde::Serialize;
 use serde_json::{Value, json};
 use srnn::task::Summary;
 use srnn::task::files::{
-    Contradictions, DataError, ReadOptions, Samples, Tokens, Unlabelled, read,
+    Contradictions, DataError, ReadOptions, Samples, Tokens, Unlabelled, read, read_from,
 };
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Look at a data file before training on it.
 ///
@@ -23,7 +25,7 @@ use std::path::PathBuf;
   srnn data check traces.csv --label-column outcome
   srnn data check log.csv --format events --json")]
 pub struct Check {
-    /// The file.
+    /// The file, or `-` for stdin with --format.
     file: PathBuf,
     #[command(flatten)]
     reading: Reading,
@@ -48,17 +50,43 @@ pub fn run(arguments: &Check, output: &Output) -> Result<Answer, Failure> {
         unlabelled: Unlabelled::Skip,
         ..asked.clone()
     };
-    let samples = read(&arguments.file, &options)?;
+    let input = Input::open(arguments)?;
+    let samples = input.read(&options)?;
     let summary = samples.data.summary();
-    let troubles = troubles(arguments, &asked, &samples, &summary)?;
-    let guessed = asked.tokens == Tokens::Guess;
+    let troubles = troubles(&input, &asked, &samples, &summary)?;
+    let guessed = asked.tokens == Tokens::Guess && samples.texts > 0;
     let text = text(&samples, &summary, guessed, &troubles);
-    output.result(text, &value(&samples, &summary, guessed, &troubles));
+    output.result(text, &value(&samples, &summary, guessed, &troubles))?;
     Ok(if troubles.is_empty() { Answer::Yes } else { Answer::No })
 }
 
+/// What is looked at; stdin can be read only once, and is kept.
+enum Input<'a> {
+    File(&'a Path),
+    Stream(Vec<u8>),
+}
+
+impl Input<'_> {
+    fn open(arguments: &Check) -> Result<Input<'_>, Failure> {
+        match arguments.file.as_os_str() == files::STREAM {
+            false => Ok(Input::File(&arguments.file)),
+            true if arguments.reading.format.is_none() => {
+                Err(Failure::new("stdin has no name to tell its format", "--format csv"))
+            }
+            true => Ok(Input::Stream(files::read_stdin()?)),
+        }
+    }
+
+    fn read(&self, options: &ReadOptions) -> Result<Samples, DataError> {
+        match self {
+            Input::File(path) => read(path, options),
+            Input::Stream(bytes) => read_from("stdin", bytes.as_slice(), options),
+        }
+    }
+}
+
 fn troubles(
-    arguments: &Check,
+    input: &Input<'_>,
     asked: &ReadOptions,
     samples: &Samples,
     summary: &Summary,
@@ -67,10 +95,10 @@ fn troubles(
     if samples.unlabelled > 0 && asked.unlabelled == Unlabelled::Refuse {
         // Where the first is, only the reader that gives up there knows.
         let options = ReadOptions { contradictions: Contradictions::Keep, ..asked.clone() };
-        found.extend(read(&arguments.file, &options).err().map(|error| Trouble {
+        found.extend(input.read(&options).err().map(|error| Trouble {
             message: format!(
-                "{} sequences have no label; the first: {}",
-                samples.unlabelled,
+                "without a label: {}; the first: {}",
+                some(samples.unlabelled, "sequence"),
                 at(&error)
             ),
             lines: error.line.map(|line| [line, line]).into_iter().collect(),
@@ -80,7 +108,12 @@ fn troubles(
     if summary.contradictions > 0 && asked.contradictions == Contradictions::Refuse {
         found.push(contradictions(samples, summary));
     }
-    found.extend(samples.check_trainable().err().map(|error| trouble("nothing-to-learn", &error)));
+    found.extend(
+        samples
+            .check_trainable(asked.one_symbol)
+            .err()
+            .map(|error| trouble("nothing-to-learn", &error)),
+    );
     Ok(found)
 }
 
@@ -104,8 +137,8 @@ fn contradictions(samples: &Samples, summary: &Summary) -> Trouble {
     Trouble {
         kind: "contradictions",
         message: format!(
-            "{} sequences contradict an earlier equal one: lines {}{more}",
-            summary.contradictions,
+            "{} to an earlier equal sequence: lines {}{more}",
+            some(summary.contradictions, "contradiction"),
             places.join(", ")
         ),
         remedy: "correct them, or keep them with --contradictions keep if labels are noisy".into(),
@@ -122,12 +155,15 @@ fn text(samples: &Samples, summary: &Summary, guessed: bool, troubles: &[Trouble
     let _ = writeln!(text, "  classes     {}", classes.join(", "));
     let _ = writeln!(
         text,
-        "  alphabet    {} symbols: {}",
-        summary.symbols,
+        "  alphabet    {}: {}",
+        some(summary.symbols, "symbol"),
         listed(&samples.data.alphabet)
     );
     let how = if guessed { " (guessed; set --tokens to be sure)" } else { "" };
-    let _ = writeln!(text, "  tokens      {:?}{how}", rule_name(&samples.tokens));
+    let _ = match samples.texts {
+        0 => writeln!(text, "  tokens      as the file lists them"),
+        _ => writeln!(text, "  tokens      {:?}{how}", rule_name(&samples.tokens)),
+    };
     if let Some(lengths) = summary.lengths {
         let (min, median, max) = (lengths.min, lengths.median, lengths.max);
         let _ = writeln!(text, "  lengths     {min} to {max}, median {median}");

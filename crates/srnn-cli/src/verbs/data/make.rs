@@ -1,10 +1,12 @@
 //! `srnn data make`: a built-in set as files.
 
+use crate::automaton::{listed, positive};
 use crate::builtin;
 use crate::failure::{Answer, Failure};
 use crate::files;
 use crate::output::Output;
-use crate::reading::FileFormat;
+use crate::reading::{FileFormat, whole};
+use crate::words::some;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use srnn::key::Key;
@@ -32,8 +34,11 @@ pub struct Make {
     #[arg(long, value_enum, default_value = "train")]
     part: Part,
     /// What the words are drawn by.
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = whole::<u64>, allow_negative_numbers = true)]
     seed: u64,
+    /// Replace files that are there already.
+    #[arg(long)]
+    force: bool,
 }
 
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,36 +60,64 @@ pub fn run(arguments: &Make, output: &Output) -> Result<Answer, Failure> {
         return Err(Failure::new(message, "--out FILE"));
     }
     let split = tomita::sets(grammar, &Key::new(arguments.seed));
+    let plan = plan(arguments)?;
+    if !arguments.force {
+        let mut files = plan.iter().filter(|(path, ..)| path.as_os_str() != files::STREAM);
+        files.try_for_each(|(path, ..)| files::check_free(path))?;
+    }
     let mut written = Vec::new();
-    for (path, format, part) in plan(arguments) {
+    for (path, format, part) in plan {
         let data = if part == Part::Train { &split.train } else { &split.valid };
-        let text = as_text(data, format)?;
+        let data = named_for(data, format)?;
+        let text = as_text(&data, format)?;
         match path.as_os_str() == files::STREAM {
-            true => files::print(&text),
+            true => files::print(&text)?,
             false => files::write(&path, &text)?,
         }
-        output.note(format!("{}: {} sequences", shown(&path), data.sequences.len()));
-        written.push(about(&path, data));
+        output.note(format!("{}: {}", shown(&path), some(data.sequences.len(), "sequence")));
+        written.push(about(&path, &data));
     }
     if output.json {
         let value = json!({ "task": arguments.task, "seed": arguments.seed, "files": written });
-        output.result("", &value);
+        output.result("", &value)?;
     }
     Ok(Answer::Yes)
 }
 
 /// Which files to write, each with its format and set.
-fn plan(arguments: &Make) -> Vec<(PathBuf, Format, Part)> {
+fn plan(arguments: &Make) -> Result<Vec<(PathBuf, Format, Part)>, Failure> {
     let out = &arguments.out;
     let told = arguments.format.map(Format::from);
     let by_name = Format::of_name(&out.to_string_lossy());
-    if out.as_os_str() == files::STREAM || by_name.is_some() {
-        let format = told.or(by_name).unwrap_or(Format::Csv);
-        return vec![(out.clone(), format, arguments.part)];
+    let is_file = by_name.is_some() || (out.extension().is_some() && !out.is_dir());
+    if out.as_os_str() == files::STREAM {
+        return Ok(vec![(out.clone(), told.unwrap_or(Format::Csv), arguments.part)]);
+    }
+    if is_file {
+        let format = told.or(by_name).ok_or_else(|| {
+            let message = format!("{}: its name does not tell the format", out.display());
+            let remedy = "end it in .csv, .tsv, .jsonl, .txt or .dat, or set --format; \
+                          a folder's name has no dot";
+            Failure::new(message, remedy)
+        })?;
+        return Ok(vec![(out.clone(), format, arguments.part)]);
     }
     let format = told.unwrap_or(Format::Csv);
     let file = |name: &str| out.join(format!("{name}.{}", extension(format)));
-    vec![(file("train"), format, Part::Train), (file("valid"), format, Part::Valid)]
+    Ok(vec![(file("train"), format, Part::Train), (file("valid"), format, Part::Valid)])
+}
+
+/// The set with the class names that a format's other readers know: Abbadingo's are 1 and 0.
+fn named_for(data: &Dataset, format: Format) -> Result<Dataset, Failure> {
+    if format != Format::Abbadingo {
+        return Ok(data.clone());
+    }
+    let message =
+        || format!("Abbadingo has the labels 1 and 0, and the set {}", listed(&data.classes));
+    let yes = positive(&data.classes).filter(|_| data.classes.len() == 2);
+    let yes = yes.ok_or_else(|| Failure::new(message(), "--format jsonl holds any"))?;
+    let name = |class: u32| if class == yes { "1" } else { "0" }.to_string();
+    Ok(Dataset { classes: (0..2).map(name).collect(), ..data.clone() })
 }
 
 fn extension(format: Format) -> &'static str {

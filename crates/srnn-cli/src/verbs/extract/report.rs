@@ -3,8 +3,10 @@
 use super::Counted;
 use super::way::{Way, share};
 use crate::automaton::table;
+use crate::failure::Failure;
 use crate::output::Output;
 use crate::runs::Saved;
+use crate::words::{grouped, percent, some};
 use serde_json::{Value, json};
 use srnn::extract::json::NamedAutomaton;
 use srnn::extract::{Agreement, Extraction, Judged, Kept, Standing, Words};
@@ -26,20 +28,20 @@ pub struct Study<'a> {
 const MOST_STATES: usize = 30;
 
 /// Shows it.
-pub fn report(study: &Study<'_>, output: &Output) {
+pub fn report(study: &Study<'_>, output: &Output) -> Result<(), Failure> {
     if study.data.unreadable > 0 {
-        let count = study.data.unreadable;
-        output.note(format!("warning: {count} sequences have tokens that the model cannot read"));
+        let count = some(study.data.unreadable, "sequence");
+        output.note(format!("warning: not read for tokens that the model does not know: {count}"));
     }
     let mut text = String::new();
     let mut values = Vec::new();
     for (way, files) in study.ways.iter().zip(study.files) {
-        text.push_str(&lines(way, files));
-        values.push(value(way, files));
+        text.push_str(&lines(way, files, study.data.given));
+        values.push(value(way, files, study.data.given));
     }
     let first = study.ways.first().and_then(|way| way.judged.as_ref().ok());
     text.extend(first.and_then(|judged| small_table(study.saved, judged)));
-    output.result(text, &summary(study, values));
+    output.result(text, &summary(study, values))
 }
 
 fn summary(study: &Study<'_>, ways: Vec<Value>) -> Value {
@@ -50,12 +52,14 @@ fn summary(study: &Study<'_>, ways: Vec<Value>) -> Value {
     json!({
         "model": study.saved.folder.display().to_string(),
         "words": { "count": study.found.words.len(), "longest": longest },
-        "data": { "words": study.data.words.len(), "unreadable": study.data.unreadable },
+        "data": study.data.given.then(|| {
+            json!({ "words": study.data.words.len(), "unreadable": study.data.unreadable })
+        }),
         "ways": ways,
     })
 }
 
-fn lines(way: &Way<'_>, files: &[PathBuf]) -> String {
+fn lines(way: &Way<'_>, files: &[PathBuf], on_data: bool) -> String {
     let name = way.name();
     let judged = match &way.judged {
         Ok(judged) => judged,
@@ -63,25 +67,24 @@ fn lines(way: &Way<'_>, files: &[PathBuf]) -> String {
     };
     let extracted = &judged.extracted;
     let mut text = match &extracted.minimal {
-        Ok(minimal) => format!("{name}: {} states", minimal.state_count()),
+        Ok(minimal) => format!("{name}: {}", some(minimal.state_count(), "state")),
         Err(incomplete) => format!("{name}: not complete: {incomplete};"),
     };
     let _ = writeln!(
         text,
-        " ({} before minimising, {} tuples of centroids used){}",
+        " ({} before minimising, {} of centroids used){}",
         extracted.automaton.state_count(),
-        extracted.used.tuples,
+        some(extracted.used.tuples, "tuple"),
         way.kept.map_or(String::new(), |kept| format!(", {}", standing(kept)))
     );
     let alphabet = extracted.automaton.alphabet();
     let _ = writeln!(text, "  on all short words: {}", agreement(&judged.on_words, alphabet));
-    let _ = writeln!(text, "  on the data: {}", agreement(&judged.on_data, alphabet));
+    if on_data {
+        let _ = writeln!(text, "  on the data: {}", agreement(&judged.on_data, alphabet));
+    }
     if !way.ties.is_empty() {
-        let _ = writeln!(
-            text,
-            "  {} transitions were chosen among equally frequent ones",
-            way.ties.len()
-        );
+        let ties = some(way.ties.len(), "transition");
+        let _ = writeln!(text, "  chosen among equally frequent ones: {ties}");
     }
     for file in files {
         let _ = writeln!(text, "  wrote {}", file.display());
@@ -91,9 +94,11 @@ fn lines(way: &Way<'_>, files: &[PathBuf]) -> String {
 
 fn agreement(agreement: &Agreement, alphabet: &Alphabet) -> String {
     let all = agreement.compared + agreement.unknown + agreement.unanswered;
-    let mut text = format!("agrees with the network on {} of {all}", agreement.equal);
+    let (equal, all) = (grouped(agreement.equal as u64), grouped(all as u64));
+    let part = percent(share(agreement));
+    let mut text = format!("agrees with the network on {equal} of {all} ({part})");
     if agreement.unknown > 0 {
-        let _ = write!(text, ", {} take an unknown transition", agreement.unknown);
+        let _ = write!(text, ", unknown transitions on {}", grouped(agreement.unknown as u64));
     }
     if let Some(word) = &agreement.difference {
         let _ = write!(text, ", not on {}", alphabet.spell(word));
@@ -118,7 +123,7 @@ fn small_table(saved: &Saved, judged: &Judged) -> Option<String> {
     (minimal.state_count() <= MOST_STATES).then(|| table(&named))
 }
 
-fn value(way: &Way<'_>, files: &[PathBuf]) -> Value {
+fn value(way: &Way<'_>, files: &[PathBuf], on_data: bool) -> Value {
     let judged = way.judged.as_ref().ok();
     let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
     json!({
@@ -136,7 +141,7 @@ fn value(way: &Way<'_>, files: &[PathBuf]) -> Value {
             Standing::Disagrees => "disagrees",
         }),
         "agreement": judged.map(|j| counts(&j.on_words, &j.extracted.automaton)),
-        "agreement_on_data": judged.map(|j| counts(&j.on_data, &j.extracted.automaton)),
+        "agreement_on_data": judged.filter(|_| on_data).map(|j| counts(&j.on_data, &j.extracted.automaton)),
         "files": files,
     })
 }

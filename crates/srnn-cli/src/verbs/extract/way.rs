@@ -1,14 +1,11 @@
 //! The ways asked for, and their files.
 
 use super::Method;
-use crate::automaton::{Notation, Wanted, write as as_text};
+use crate::automaton::{Files, save};
 use crate::failure::Failure;
-use crate::files;
 use crate::output::Output;
 use crate::runs::Saved;
-use srnn::extract::json::NamedAutomaton;
 use srnn::extract::{Agreement, Extraction, Judged, Kept, Tie};
-use srnn_automata::Partial;
 use std::path::{Path, PathBuf};
 
 /// One way, and what came of it.
@@ -42,10 +39,10 @@ impl Way<'_> {
         }
     }
 
-    /// The name of its files beside the kept automaton, as `learn` names them.
-    fn stem(&self) -> &'static str {
+    /// The name of its files, as `learn` names them.
+    fn stem(&self, cover: &'static str) -> &'static str {
         match self.method {
-            Method::Cover | Method::All => "cover",
+            Method::Cover | Method::All => cover,
             Method::Soft => "counted_soft",
             Method::Hard => "counted_hard",
             Method::Table => "hard_table",
@@ -92,49 +89,42 @@ fn not_closed(found: &Extraction) -> String {
     )
 }
 
-/// Writes every automaton there is; the first of all is `automaton`. Gives their paths by way.
+/// Where files go.
+pub struct Place<'a> {
+    /// The folder.
+    pub folder: &'a Path,
+    /// The name of the cover's files.
+    pub stem: &'static str,
+}
+
+/// Writes every automaton there is. Gives their paths by way.
 pub fn write(
     ways: &[Way<'_>],
     saved: &Saved,
-    out: &Path,
+    place: &Place<'_>,
     output: &Output,
 ) -> Result<Vec<Vec<PathBuf>>, Failure> {
-    let mut written = Vec::new();
-    for (number, way) in ways.iter().enumerate() {
-        let stem = if number == 0 { "automaton" } else { way.stem() };
-        written.push(match &way.judged {
-            Ok(judged) => write_one(judged, saved, &out.join(stem), output)?,
-            Err(_) => vec![],
-        });
+    let (title, mut written) = (saved.title(), Vec::new());
+    for way in ways {
+        let stem = way.stem(place.stem);
+        let files = match &way.judged {
+            Ok(judged) => {
+                let (stem, classes) = (place.folder.join(stem), &saved.file.classes);
+                save(&stem, &judged.extracted, classes, &titled(&title, way))?
+            }
+            Err(_) => Files { written: vec![], left_out: vec![] },
+        };
+        files.left_out.iter().for_each(|why| output.note(format!("not written: {why}")));
+        written.push(files.written);
     }
     Ok(written)
 }
 
-/// JSON always; DOT and SVG where every transition is known and the picture can be read.
-fn write_one(
-    judged: &Judged,
-    saved: &Saved,
-    stem: &Path,
-    output: &Output,
-) -> Result<Vec<PathBuf>, Failure> {
-    let extracted = &judged.extracted;
-    let automaton = match &extracted.minimal {
-        Ok(minimal) => Partial::from(minimal),
-        Err(_) => extracted.automaton.clone(),
-    };
-    let named = NamedAutomaton::new(saved.file.classes.clone(), automaton)?;
-    let mut written = Vec::new();
-    for (notation, extension) in
-        [(Notation::Json, "json"), (Notation::Dot, "dot"), (Notation::Svg, "svg")]
-    {
-        let path = stem.with_extension(extension);
-        match as_text(&named, &path.display().to_string(), notation, Wanted::default()) {
-            Ok(text) => {
-                files::write(&path, &text)?;
-                written.push(path);
-            }
-            Err(failure) => output.note(format!("not written: {}", failure.message)),
-        }
+/// As `learn` has it: the cover goes without saying.
+fn titled(title: &str, way: &Way<'_>) -> String {
+    match (way.method, title) {
+        (Method::Cover | Method::All, _) => title.into(),
+        (_, "") => way.name().into(),
+        _ => format!("{title}: {}", way.name()),
     }
-    Ok(written)
 }

@@ -3,6 +3,7 @@
 use super::{About, tensors};
 use crate::failure::Failure;
 use crate::files;
+use crate::words::{percent, some};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use srnn::train::{Folder, Progress};
@@ -34,11 +35,11 @@ pub fn about(folder: &Path) -> Result<About, Failure> {
     let _ =
         writeln!(text, "  configuration {}\n  data          {}", manifest.config, manifest.data);
     if let Some(last) = progress.history.last() {
-        let (train, valid) = (last.train.accuracy, last.valid.accuracy);
+        let (train, valid) = (percent(last.train.accuracy), percent(last.valid.accuracy));
         let _ = writeln!(
             text,
-            "  {} evaluations; the last, at update {}: train {train:.4}, validation {valid:.4}, loss {:.4}",
-            progress.history.len(),
+            "  {}; the last, at update {}: train {train}, validation {valid}, loss {:.4}",
+            some(progress.history.len(), "evaluation"),
             last.update,
             last.loss
         );

@@ -3,6 +3,7 @@
 use super::About;
 use crate::automaton::listed;
 use crate::failure::Failure;
+use crate::words::some;
 use serde_json::json;
 use srnn::model::{
     Arch, Cell, Gate, Input, Layer, ModelFile, ReadFrom, Reset, Score, Slot, When, digest,
@@ -62,7 +63,7 @@ fn in_words(arch: &Arch) -> String {
                 (false, true) => ", end token",
                 (false, false) => "",
             };
-            format!("{symbols} symbols{marks} → embedding of {embedding}")
+            format!("{}{marks} → embedding of {embedding}", some(symbols, "symbol"))
         }
         Input::Real { width } => format!("vectors of {width} numbers"),
     };

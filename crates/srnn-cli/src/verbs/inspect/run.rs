@@ -4,7 +4,8 @@ use super::{About, automaton, checkpoint, model};
 use crate::failure::Failure;
 use crate::files;
 use crate::runs;
-use serde_json::{Map, Value, json};
+use crate::words::percent;
+use serde_json::{Map, Value};
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -57,11 +58,22 @@ fn json_file(path: &Path) -> Result<Option<Value>, Failure> {
 fn scalars(part: &str, value: &Value) -> String {
     let mut text = format!("  {part}\n");
     for (name, field) in value.as_object().into_iter().flatten() {
-        if !field.is_array() && !field.is_object() {
-            let _ = writeln!(text, "    {name:18} {}", json!(field));
+        if let Some(words) = in_words(field) {
+            let _ = writeln!(text, "    {:18} {words}", name.replace('_', " "));
         }
     }
     text
+}
+
+/// A field that is one thing; nothing where there is nothing to say.
+fn in_words(field: &Value) -> Option<String> {
+    match field {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(true) => Some("yes".into()),
+        Value::Bool(false) => Some("no".into()),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
 }
 
 /// How each seed was trained, as far as the result says.
@@ -70,8 +82,8 @@ fn seeds(result: &Value) -> String {
     let kept = &result["kept"]["seed"];
     for seed in result["seeds"].as_array().into_iter().flatten() {
         let accuracy = |name: &str| match seed[name].as_f64() {
-            Some(accuracy) => format!("{accuracy:.4}"),
-            None => "-".into(),
+            Some(accuracy) => percent(accuracy),
+            None => "–".into(),
         };
         let _ = writeln!(
             text,

@@ -20,20 +20,25 @@ pub struct Asked {
 }
 
 /// All that is asked.
-pub fn gather(arguments: &Predict, rule: &Tokens) -> Result<Vec<Asked>, Failure> {
+pub fn gather(
+    arguments: &Predict,
+    rule: &Tokens,
+    alphabet: &[String],
+) -> Result<Vec<Asked>, Failure> {
     if *rule == Tokens::Separator(String::new()) {
         let remedy = "--tokens characters takes every character as a token";
         return Err(Failure::new("--tokens: the separator is empty", remedy));
     }
+    let divided = |text: &str| divided(text, rule, alphabet);
     let asked = match &arguments.file {
-        _ if !arguments.inputs.is_empty() => words(&arguments.inputs, rule),
-        Some(file) if arguments.lines || file.as_os_str() == files::STREAM => lines(file, rule)?,
+        _ if !arguments.inputs.is_empty() => words(&arguments.inputs, divided),
+        Some(file) if arguments.lines || file.as_os_str() == files::STREAM => lines(file, divided)?,
         Some(file) => table(arguments, file, rule)?,
         None if std::io::stdin().is_terminal() => {
             let remedy = "give sequences as arguments, with --file FILE, or on stdin";
             return Err(Failure::new("there is nothing to predict", remedy));
         }
-        None => lines(Path::new(files::STREAM), rule)?,
+        None => lines(Path::new(files::STREAM), divided)?,
     };
     match asked.is_empty() {
         true => Err(Failure::new("there is no sequence to predict", "give at least one")),
@@ -41,22 +46,33 @@ pub fn gather(arguments: &Predict, rule: &Tokens) -> Result<Vec<Asked>, Failure>
     }
 }
 
-fn words(inputs: &[String], rule: &Tokens) -> Vec<Asked> {
+/// The tokens of a text as a person types it: blanks between single characters are for the eye,
+/// unless a blank is a symbol.
+fn divided(text: &str, rule: &Tokens, alphabet: &[String]) -> Vec<String> {
+    let is_blank = |token: &String| token.chars().all(|c| c.is_ascii_whitespace());
+    let mut tokens = tokenize(text, rule);
+    if *rule == Tokens::Characters && !alphabet.iter().any(is_blank) {
+        tokens.retain(|token| !is_blank(token));
+    }
+    tokens
+}
+
+fn words(inputs: &[String], divided: impl Fn(&str) -> Vec<String>) -> Vec<Asked> {
     let asked = |(number, text): (usize, &String)| Asked {
         place: format!("argument {}", number + 1),
-        tokens: tokenize(text, rule),
+        tokens: divided(text),
         label: None,
     };
     inputs.iter().enumerate().map(asked).collect()
 }
 
 /// One sequence a line; an empty line is the empty sequence.
-fn lines(path: &Path, rule: &Tokens) -> Result<Vec<Asked>, Failure> {
+fn lines(path: &Path, divided: impl Fn(&str) -> Vec<String>) -> Result<Vec<Asked>, Failure> {
     let text = files::read_text(path)?;
     let name = files::shown(path);
     let asked = |(number, line): (usize, &str)| Asked {
         place: format!("{name}:{}", number + 1),
-        tokens: tokenize(line, rule),
+        tokens: divided(line),
         label: None,
     };
     Ok(text.trim_start_matches('\u{feff}').lines().enumerate().map(asked).collect())

@@ -2,8 +2,10 @@
 
 use super::inputs::Asked;
 use super::say::Said;
+use crate::failure::Failure;
 use crate::output::Output;
 use crate::runs::Saved;
+use crate::words::{percent, some};
 use serde_json::{Map, Value, json};
 use srnn::task::Confusion;
 use std::fmt::Write as _;
@@ -18,7 +20,7 @@ pub fn report(
     said: &[Said],
     confusion: Option<&Confusion>,
     output: &Output,
-) {
+) -> Result<(), Failure> {
     let classes = &saved.file.classes;
     let disagreements = warnings(asked, said, |said| disagreement(classes, said));
     let unread = warnings(asked, said, |said| {
@@ -48,7 +50,7 @@ pub fn report(
         "confusion": confusion,
         "per_class": confusion.map(Confusion::scores),
     });
-    output.result(text, &value);
+    output.result(text, &value)
 }
 
 fn warnings(
@@ -103,8 +105,9 @@ fn line(classes: &[String], asked: &Asked, said: &Said) -> String {
 }
 
 fn scores(confusion: &Confusion) -> String {
-    let accuracy = confusion.accuracy().unwrap_or(0.0);
-    let mut text = format!("accuracy {accuracy:.4} on {} sequences\n", confusion.total());
+    let accuracy = percent(confusion.accuracy().unwrap_or(0.0));
+    let sequences = some(confusion.total() as usize, "sequence");
+    let mut text = format!("accuracy {accuracy} on {sequences}\n");
     let names: Vec<String> = confusion.classes.iter().map(|class| format!("{class:?}")).collect();
     let _ = writeln!(text, "truth \\ said\t{}\tunread", names.join("\t"));
     for (row, name) in names.iter().enumerate() {

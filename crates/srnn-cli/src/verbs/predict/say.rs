@@ -3,6 +3,7 @@
 use super::inputs::Asked;
 use crate::automaton;
 use crate::failure::Failure;
+use crate::output::Output;
 use crate::runs::Saved;
 use srnn::engine::cpu::Cpu;
 use srnn::engine::reference::{argmax, log_softmax};
@@ -46,8 +47,10 @@ pub fn answer(
     saved: &Saved,
     vocabulary: &Vocabulary,
     asked: &[Asked],
-) -> Result<Vec<Said>, Failure> {
-    let automaton = extracted(saved)?;
+    output: &Output,
+) -> Vec<Said> {
+    let automaton = extracted(saved, output);
+    let hint = hint(vocabulary);
     let words: Vec<Result<Vec<u32>, UnseenToken>> =
         asked.iter().map(|asked| vocabulary.encode(&asked.tokens)).collect();
     let readable: Vec<&[u32]> = words.iter().flatten().map(Vec::as_slice).collect();
@@ -55,21 +58,28 @@ pub fn answer(
     let said = asked.iter().zip(&words).map(|(asked, word)| Said {
         network: match word {
             Ok(_) => answers.next().expect("an answer to every word"),
-            Err(unseen) => Err(unseen.to_string()),
+            Err(unseen) => Err(format!("{unseen}{hint}")),
         },
         unseen: unseen(vocabulary, &asked.tokens),
         automaton: word.as_ref().ok().and_then(|w| track(automaton.as_ref()?, vocabulary, w)),
     });
-    Ok(said.collect())
+    said.collect()
 }
 
-/// The automaton speaks for the network only where centroids are all that connects two steps.
-fn extracted(saved: &Saved) -> Result<Option<NamedAutomaton>, Failure> {
-    let arch = &saved.file.model.arch;
-    match saved.automaton().filter(|_| arch.is_memoryless() && arch.is_state_regularized()) {
-        Some(path) => automaton::read(&path, None, None).map(Some),
-        None => Ok(None),
-    }
+/// Tokens of several words are not found between blanks.
+fn hint(vocabulary: &Vocabulary) -> String {
+    let several = |name: &&String| name.contains(|c: char| c.is_ascii_whitespace());
+    vocabulary.symbols().iter().find(several).map_or(String::new(), |name| {
+        format!("; symbols such as {name:?} hold blanks: put commas between and set --tokens separator:,")
+    })
+}
+
+/// The network speaks without its automaton, too: a damaged one is worth a warning.
+fn extracted(saved: &Saved, output: &Output) -> Option<NamedAutomaton> {
+    let path = saved.automaton().filter(|_| saved.has_automaton())?;
+    let read = automaton::read(&path, None, None);
+    let warn = |failure: &Failure| output.note(format!("warning: no path: {}", failure.message));
+    read.inspect_err(warn).ok()
 }
 
 fn unseen(vocabulary: &Vocabulary, tokens: &[String]) -> Vec<(usize, String)> {

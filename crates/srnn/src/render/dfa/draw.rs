@@ -2,7 +2,10 @@
 
 use std::fmt::Write;
 
-use super::layout::{Circle, Curve, EDGE_FONT, LINE, LOOP, Layout, NOTE_FONT, STATE_FONT, Tag};
+use super::layout::{
+    Circle, Curve, EDGE_FONT, LINE, LOOP, Layout, NAME_RISE, NOTE_FALL, NOTE_FONT, RING,
+    STATE_FONT, Tag,
+};
 use super::{DfaPicture, StatePicture};
 use crate::render::svg::{Bounds, escape, width};
 
@@ -102,14 +105,14 @@ impl Canvas {
         writeln!(self.body, "<g><title>{title}</title>").expect(WRITES);
         self.ring(x, y, radius, fill);
         if state.accepting {
-            self.ring(x, y, radius - 4.0, "none");
+            self.ring(x, y, radius - RING, "none");
         }
         self.bounds.include(x, y, 2.0 * radius + 2.0, 2.0 * radius + 2.0);
         match circle.note.is_empty() {
             true => self.text(x, y, STATE_FONT, INK, &circle.name),
             false => {
-                self.text(x, y - NOTE_FONT * 0.6, STATE_FONT, INK, &circle.name);
-                self.text(x, y + STATE_FONT * 0.7, NOTE_FONT, SOFT, &circle.note);
+                self.text(x, y - NAME_RISE, STATE_FONT, INK, &circle.name);
+                self.text(x, y + NOTE_FALL, NOTE_FONT, SOFT, &circle.note);
             }
         }
         self.body.push_str("</g>\n");

@@ -6,7 +6,7 @@ use dagre::graph::{Graph, GraphOptions};
 use dagre::layout::types::LabelPos;
 use dagre::{EdgeLabel, LayoutOptions, NodeLabel, RankDir};
 
-use super::DfaPicture;
+use super::{DfaPicture, StatePicture};
 use crate::render::svg::{shorten, width};
 
 pub(super) const STATE_FONT: f64 = 15.0;
@@ -15,6 +15,13 @@ pub(super) const EDGE_FONT: f64 = 13.0;
 pub(super) const LINE: f64 = 1.25;
 /// How far a loop rises above its state.
 pub(super) const LOOP: f64 = 26.0;
+
+/// Between the two rings of an accepting state.
+pub(super) const RING: f64 = 4.0;
+/// How far above the centre a name stands that has a note below.
+pub(super) const NAME_RISE: f64 = NOTE_FONT * 0.6;
+/// How far below the centre the note stands.
+pub(super) const NOTE_FALL: f64 = STATE_FONT * 0.7;
 
 const RADIUS: f64 = 20.0;
 const LONGEST_NAME: usize = 14;
@@ -74,8 +81,7 @@ impl Tag {
 }
 
 pub(super) fn layout(picture: &DfaPicture) -> Layout {
-    let mut circles: Vec<Circle> =
-        picture.states.iter().map(|s| circle(&s.label, &s.note)).collect();
+    let mut circles: Vec<Circle> = picture.states.iter().map(circle).collect();
     let mut curves: Vec<Curve> = picture
         .edges
         .iter()
@@ -131,10 +137,22 @@ fn ordered(a: usize, b: usize) -> (usize, usize) {
     (a.min(b), a.max(b))
 }
 
-fn circle(label: &str, note: &str) -> Circle {
-    let (name, note) = (shorten(label, LONGEST_NAME), shorten(note, LONGEST_NAME));
-    let widest = width(&name, STATE_FONT).max(width(&note, NOTE_FONT));
-    let radius = RADIUS.max(widest / 2.0 + 8.0).max(if note.is_empty() { 0.0 } else { 25.0 });
+fn circle(state: &StatePicture) -> Circle {
+    let (name, note) = (shorten(&state.label, LONGEST_NAME), shorten(&state.note, LONGEST_NAME));
+    let inner = match note.is_empty() {
+        true => width(&name, STATE_FONT) / 2.0,
+        // The corners farthest from the centre: both lines stand away from the middle.
+        false => {
+            let corner = |text: &str, font, off: f64| (width(text, font) / 2.0).hypot(off);
+            corner(&name, STATE_FONT, NAME_RISE + 0.35 * STATE_FONT).max(corner(
+                &note,
+                NOTE_FONT,
+                NOTE_FALL + 0.35 * NOTE_FONT,
+            ))
+        }
+    };
+    let ring = if state.accepting { RING } else { 0.0 };
+    let radius = RADIUS.max(inner + 4.0 + ring);
     Circle { x: 0.0, y: 0.0, radius, name, note }
 }
 

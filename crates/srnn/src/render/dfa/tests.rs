@@ -77,3 +77,17 @@ fn what_cannot_be_read_or_does_not_fit_together_is_refused() {
     broken.edges.push((0, 7, "x".to_string()));
     assert_eq!(svg(&broken), Err(NoPicture::NoSuchState { state: 7, states: 2 }));
 }
+
+#[test]
+fn what_is_written_in_a_state_stays_within_its_inner_ring() {
+    let mut picture = DfaPicture::from(&compile("(10)*"));
+    for (state, note) in picture.states.iter_mut().zip(["good enough", "insecure", "WWWWWWWW"]) {
+        (state.note, state.accepting) = (note.into(), true);
+    }
+    let drawn = layout::layout(&picture);
+    for circle in &drawn.circles {
+        let half = crate::render::svg::width(&circle.note, layout::NOTE_FONT) / 2.0;
+        let corner = half.hypot(layout::NOTE_FALL + 0.35 * layout::NOTE_FONT);
+        assert!(corner < circle.radius - layout::RING, "{}", circle.note);
+    }
+}

@@ -156,6 +156,7 @@ impl<'a> Collector<'a> {
             data: Dataset { alphabet, classes, sequences },
             lines: self.lines,
             tokens,
+            texts: self.texts.iter().filter(|&&text| text).count(),
             unlabelled: self.unlabelled,
         };
         if self.options.contradictions == Contradictions::Refuse {

@@ -82,7 +82,7 @@ pub enum Cause {
         shown(.case), shown(.second), shown(.first)
     )]
     CaseLabels { case: String, first: String, first_line: u64, second: String },
-    #[error("all tokens are {}: the order of tokens holds nothing to learn from", listed(.symbols))]
+    #[error("only one token, {}: nothing but the length can be learned", listed(.symbols))]
     OneSymbol { symbols: Vec<String> },
     #[error("all labels are {}: there is nothing to tell apart", listed(.classes))]
     OneClass { classes: Vec<String> },
@@ -118,6 +118,10 @@ impl Cause {
                 format!(
                     "this looks like an event log: --format events, or name the {role} column with --{role}-column"
                 )
+            }
+            // Without a header the first row is data, and its fields are no names.
+            Cause::NoColumn { role, present, .. } if present.is_empty() => {
+                format!("without a header columns have numbers only: --{role}-column 2, from 1 on")
             }
             Cause::NoColumn { role, .. } => {
                 format!(
@@ -183,7 +187,7 @@ impl Cause {
             }
             Cause::CaseLabels { .. } => "a case has one label: correct it, or set --label-column",
             Cause::OneSymbol { .. } => {
-                "check --sequence-column and --tokens; give sequences of at least two symbols"
+                "pass --one-symbol to train on lengths, or check --sequence-column and --tokens"
             }
             Cause::OneClass { .. } => "check --label-column; give sequences of a second class",
             Cause::Contradiction { .. } => {

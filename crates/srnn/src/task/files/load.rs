@@ -70,7 +70,7 @@ pub fn load(
 ) -> Result<Loaded, DataError> {
     check_asked_once(train, hold_out)?;
     let whole = read(train, options)?;
-    whole.check_trainable()?;
+    whole.check_trainable(options.one_symbol)?;
     // A guess is made once: the model reads all texts alike.
     let settled = ReadOptions { tokens: whole.tokens.clone(), ..options.clone() };
     let file = |path: &Option<PathBuf>| path.as_ref().map(|path| read(path, &settled)).transpose();
@@ -108,6 +108,7 @@ fn divide(whole: Samples, fractions: Fractions, key: &Key) -> [Samples; 3] {
         data: whole.data.emptied(),
         lines: Vec::new(),
         tokens: whole.tokens,
+        texts: 0,
         unlabelled: 0,
     };
     let mut divided =

@@ -39,8 +39,8 @@ pub use error::{Cause, DataError};
 use error::{Fault, fault};
 pub use load::{Aside, HoldOut, Loaded, Unreadable, load};
 pub use options::{
-    Column, Contradictions, Delimiter, Format, Header, Limits, ReadOptions, Tokens, Unlabelled,
-    tokenize,
+    Column, Contradictions, Delimiter, Format, Header, Limits, OneSymbol, ReadOptions, Tokens,
+    Unlabelled, tokenize,
 };
 pub use samples::Samples;
 use source::Lines;

@@ -27,6 +27,8 @@ pub struct ReadOptions {
     pub contradictions: Contradictions,
     /// What to do about rows without a label.
     pub unlabelled: Unlabelled,
+    /// What to do about data with a single token.
+    pub one_symbol: OneSymbol,
     /// Training tokens seen less often become `<unk>`. 0 and 1 keep every token.
     pub min_count: usize,
     /// When to give up on a file.
@@ -108,6 +110,16 @@ pub enum Contradictions {
     #[default]
     Refuse,
     /// Keep them: labels are known to be noisy.
+    Keep,
+}
+
+/// What to do about data with a single token: nothing but the length can be learned from them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum OneSymbol {
+    /// Give up: it is more often a mistake than meant.
+    #[default]
+    Refuse,
+    /// Learn from lengths.
     Keep,
 }
 

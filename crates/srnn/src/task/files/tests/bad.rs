@@ -38,7 +38,8 @@ impl Case {
 
 fn check(case: &Case) {
     let result = read_from(case.name, &case.content[..], &case.options);
-    let result = result.and_then(|samples| samples.check_trainable().map(|()| samples));
+    let result =
+        result.and_then(|samples| samples.check_trainable(OneSymbol::Refuse).map(|()| samples));
     let content = String::from_utf8_lossy(&case.content[..case.content.len().min(200)]);
     let Err(error) = result else { panic!("{} was accepted:\n{content}", case.name) };
     let place = match case.line {
@@ -119,9 +120,9 @@ fn contents() -> Vec<Case> {
         case("a.txt", b"\xff\xfex\0 \0a\0", 1, &["not UTF-8"]),
         case("a.xlsx", "x ab\n", None, &["format", "--format csv|tsv"]),
         case("noextension", "x ab\n", None, &["format", ".csv"]),
-        case("a.txt", "x aa\ny a\n", None, &["all tokens are \"a\"", "order", "two symbols"]),
+        case("a.txt", "x aa\ny a\n", None, &["only one token, \"a\"", "length", "--one-symbol"]),
         case("a.txt", "x\ny\n", 2, &["the same sequence", "\"y\" here and \"x\" in line 1"]),
-        case("a.txt", "x\ny a\n", None, &["all tokens are \"a\""]),
+        case("a.txt", "x\ny a\n", None, &["only one token, \"a\""]),
         case(
             "a.txt",
             "x ab\nx b\n",

@@ -1,0 +1,51 @@
+//! An automaton as files: the same for every verb that reads one off a network.
+
+use super::{Notation, Wanted, write};
+use crate::failure::Failure;
+use crate::files;
+use srnn::extract::Extracted;
+use srnn::extract::json::NamedAutomaton;
+use srnn_automata::Partial;
+use std::path::{Path, PathBuf};
+
+/// What was written, and what could not be and why.
+pub struct Files {
+    /// The paths.
+    pub written: Vec<PathBuf>,
+    /// A reason for every file that is not there.
+    pub left_out: Vec<String>,
+}
+
+/// Writes `stem.json` always; DOT and SVG where every transition is known and the picture can be
+/// read. An automaton too large to be drawn is no failure.
+pub fn save(
+    stem: &Path,
+    extracted: &Extracted,
+    classes: &[String],
+    title: &str,
+) -> Result<Files, Failure> {
+    let automaton = match &extracted.minimal {
+        Ok(minimal) => Partial::from(minimal),
+        Err(_) => extracted.automaton.clone(),
+    };
+    let named = NamedAutomaton::new(classes.to_vec(), automaton)?;
+    let mut files = Files { written: vec![], left_out: vec![] };
+    for (notation, extension) in
+        [(Notation::Json, "json"), (Notation::Dot, "dot"), (Notation::Svg, "svg")]
+    {
+        let path = stem.with_extension(extension);
+        let wanted = Wanted { title, ..Wanted::default() };
+        match write(&named, &path.display().to_string(), notation, wanted) {
+            Ok(text) => {
+                files::write(&path, &text)?;
+                files.written.push(path);
+            }
+            Err(failure) => {
+                // A file of an earlier automaton beside this one's would be taken for its own.
+                let _ = std::fs::remove_file(&path);
+                files.left_out.push(failure.message);
+            }
+        }
+    }
+    Ok(files)
+}

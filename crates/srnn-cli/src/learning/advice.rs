@@ -1,0 +1,93 @@
+//! What a person should know about a result, beside its numbers.
+
+use super::automata::{Way, ways};
+use super::percent;
+use super::result::{Account, rate};
+use crate::words::some;
+use srnn::extract::{Extraction, Judged, Standing};
+use srnn::render::table::visible;
+use srnn::task::Confusion;
+use srnn::train::SeedOutcome;
+
+/// A line for everything worth knowing; none where all is as it should be.
+pub fn advice(account: &Account) -> Vec<String> {
+    let (valid, kept) = (account.validation(), account.learned.kept());
+    let mut lines: Vec<String> = no_better_than_guessing(&valid).into_iter().collect();
+    lines.extend(learned_by_heart(kept, account.valid_accuracy(kept)));
+    if let Ok(extraction) = &account.learned.extraction {
+        lines.extend(standing(extraction));
+        lines.extend(smaller(extraction));
+    }
+    lines
+}
+
+/// Whoever always names the most frequent class is right that often, too.
+fn no_better_than_guessing(valid: &Confusion) -> Option<String> {
+    let of_class = |class: usize| valid.counts[class].iter().sum::<u64>() + valid.unreadable[class];
+    // The first of equals.
+    let most = (0..valid.classes.len()).rev().max_by_key(|&class| of_class(class))?;
+    let share = of_class(most) as f64 / valid.total().max(1) as f64;
+    let class = visible(&valid.classes[most]);
+    (valid.accuracy()? <= share).then(|| {
+        format!("the network is no better than always saying {class} ({})", percent(share))
+    })
+}
+
+/// More than this between training and validation is not chance.
+const GAP: f64 = 0.05;
+
+/// More than this below an earlier evaluation, and training went on for too long.
+const FALL: f64 = 0.02;
+
+fn learned_by_heart(kept: &SeedOutcome<f32>, valid: Option<f64>) -> Option<String> {
+    let remedy = "labels may be noisy: try fewer --k, or keep = \"best\" in [train] of a --config";
+    let (train, valid) = (kept.run.end.as_ref()?.train.accuracy, valid?);
+    let best =
+        kept.run.history.iter().max_by(|a, b| a.valid.accuracy.total_cmp(&b.valid.accuracy))?;
+    let end = kept.run.end.as_ref()?.valid.accuracy;
+    match best.valid.accuracy {
+        peak if peak - end > FALL => Some(format!(
+            "validation was better earlier ({} after update {}); {remedy}",
+            percent(peak),
+            best.update
+        )),
+        _ if train - valid > GAP => Some(format!(
+            "training is at {}, validation at {}; {remedy}",
+            percent(train),
+            percent(valid)
+        )),
+        _ => None,
+    }
+}
+
+fn standing(extraction: &Extraction) -> Option<String> {
+    let kept = extraction.cover.kept.as_ref()?;
+    let tolerance = kept.cover.tolerance;
+    match kept.standing {
+        Standing::Confirmed { .. } => None,
+        Standing::Unconfirmed => Some(format!(
+            "the cover is not confirmed: no tolerance finer than {tolerance} gives the same automaton"
+        )),
+        Standing::Disagrees => Some(format!(
+            "the cover is not confirmed: at tolerance {tolerance} it disagrees with the network"
+        )),
+    }
+}
+
+/// Another automaton that agrees with the network as often and has fewer states.
+fn smaller(extraction: &Extraction) -> Option<String> {
+    let agreement = |judged: &Judged| (rate(&judged.on_words), rate(&judged.on_data));
+    let states = |judged: &Judged| judged.extracted.minimal.as_ref().ok().map(|m| m.state_count());
+    let [others @ .., cover] = &ways(extraction);
+    let (most, least) =
+        (states(cover.found.as_ref().ok()?)?, agreement(cover.found.as_ref().ok()?));
+    let fits = |way: &Way| {
+        let judged = way.found.as_ref().ok()?;
+        let (words, data) = agreement(judged);
+        let count = states(judged).filter(|&n| n < most && words >= least.0 && data >= least.1)?;
+        Some((count, way.key, way.name))
+    };
+    let (count, key, name) = others.iter().filter_map(fits).min()?;
+    let count = some(count, "state");
+    Some(format!("{key}.json ({name}) has {count} and agrees with the network as often"))
+}

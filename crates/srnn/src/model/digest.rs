@@ -1,0 +1,34 @@
+//! What tells two models apart in one line.
+
+use super::Model;
+use sha2::{Digest as _, Sha256};
+
+/// SHA-256 over every tensor's name, shape and little-endian F32 bytes, in the layout's order:
+/// two models with one digest compute the same.
+pub fn digest(model: &Model<f32>) -> String {
+    let mut hash = Sha256::new();
+    for slot in model.layout().slots {
+        hash.update((slot.name.len() as u64).to_le_bytes());
+        hash.update(slot.name.as_bytes());
+        hash.update((slot.shape.len() as u64).to_le_bytes());
+        slot.shape.iter().for_each(|&size| hash.update((size as u64).to_le_bytes()));
+        hash.update(little_endian(&model.params[slot.range]));
+    }
+    hexadecimal(hash)
+}
+
+/// SHA-256 of a text.
+pub(super) fn sha256(text: &str) -> String {
+    let mut hash = Sha256::new();
+    hash.update(text);
+    hexadecimal(hash)
+}
+
+/// Numbers as files have them.
+pub(super) fn little_endian(values: &[f32]) -> Vec<u8> {
+    values.iter().flat_map(|value| value.to_le_bytes()).collect()
+}
+
+fn hexadecimal(hash: Sha256) -> String {
+    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
