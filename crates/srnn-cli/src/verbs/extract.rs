@@ -11,6 +11,7 @@ use crate::samples::read_any;
 use clap::{Args, ValueEnum};
 use srnn::engine::cpu::Cpu;
 use srnn::extract::{Config, Question, Words, extract};
+use srnn::learn::extraction_for;
 use srnn::model::Temperature;
 use srnn::task::Vocabulary;
 use srnn::task::files::ReadOptions;
@@ -93,7 +94,7 @@ pub fn run(arguments: &Extract, output: &Output) -> Result<Answer, Failure> {
         Failure::new(format!("{}: {error}", saved.folder.display()), "train it with other names")
     })?;
     let data = counted(arguments, &saved, &alphabet)?;
-    let mut config = Config { words: arguments.words, ..Config::default() };
+    let mut config = Config { words: arguments.words, ..extraction_for(alphabet.len()) };
     if let Some(tolerance) = arguments.tolerance {
         config.refine.tolerance = tolerance;
         config.refine.coarsest = config.refine.coarsest.max(tolerance);
