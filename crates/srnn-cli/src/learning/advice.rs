@@ -12,8 +12,9 @@ use srnn::train::SeedOutcome;
 /// A line for everything worth knowing; none where all is as it should be.
 pub fn advice(account: &Account) -> Vec<String> {
     let (valid, kept) = (account.validation(), account.learned.kept());
-    let mut lines: Vec<String> = no_better_than_guessing(&valid).into_iter().collect();
-    lines.extend(learned_by_heart(kept, account.valid_accuracy(kept)));
+    let guess = Guess::of(&valid);
+    let mut lines: Vec<String> = no_better(&valid, &guess).into_iter().collect();
+    lines.extend(learned_by_heart(kept, account.valid_accuracy(kept), &guess));
     if let Ok(extraction) = &account.learned.extraction {
         lines.extend(standing(extraction));
         lines.extend(smaller(extraction));
@@ -21,16 +22,25 @@ pub fn advice(account: &Account) -> Vec<String> {
     lines
 }
 
-/// Whoever always names the most frequent class is right that often, too.
-fn no_better_than_guessing(valid: &Confusion) -> Option<String> {
-    let of_class = |class: usize| valid.counts[class].iter().sum::<u64>() + valid.unreadable[class];
-    // The first of equals.
-    let most = (0..valid.classes.len()).rev().max_by_key(|&class| of_class(class))?;
-    let share = of_class(most) as f64 / valid.total().max(1) as f64;
-    let class = visible(&valid.classes[most]);
-    (valid.accuracy()? <= share).then(|| {
-        format!("the network is no better than always saying {class} ({})", percent(share))
-    })
+/// What whoever always names the most frequent class says, and how often that is right.
+struct Guess {
+    class: String,
+    share: f64,
+}
+
+impl Guess {
+    fn of(valid: &Confusion) -> Guess {
+        // The first of equals.
+        let class = (0..valid.classes.len()).rev().max_by_key(|&c| valid.support(c)).unwrap_or(0);
+        let share = valid.support(class) as f64 / valid.total().max(1) as f64;
+        Guess { class: visible(&valid.classes[class]), share }
+    }
+}
+
+fn no_better(valid: &Confusion, Guess { class, share }: &Guess) -> Option<String> {
+    let share_shown = percent(*share);
+    (valid.accuracy()? <= *share)
+        .then(|| format!("the network is no better than always saying {class} ({share_shown})"))
 }
 
 /// More than this between training and validation is not chance.
@@ -39,7 +49,7 @@ const GAP: f64 = 0.05;
 /// More than this below an earlier evaluation, and training went on for too long.
 const FALL: f64 = 0.02;
 
-fn learned_by_heart(kept: &SeedOutcome<f32>, valid: Option<f64>) -> Option<String> {
+fn learned_by_heart(kept: &SeedOutcome<f32>, valid: Option<f64>, guess: &Guess) -> Option<String> {
     let remedy = "labels may be noisy: try fewer --k, or keep = \"best\" in [train] of a --config";
     let (train, valid) = (kept.run.end.as_ref()?.train.accuracy, valid?);
     let best =
@@ -51,7 +61,8 @@ fn learned_by_heart(kept: &SeedOutcome<f32>, valid: Option<f64>) -> Option<Strin
             percent(peak),
             best.update
         )),
-        _ if train - valid > GAP => Some(format!(
+        // Whoever only guesses in training, too, has learned nothing by heart.
+        _ if train - valid > GAP && train - guess.share > GAP => Some(format!(
             "training is at {}, validation at {}; {remedy}",
             percent(train),
             percent(valid)

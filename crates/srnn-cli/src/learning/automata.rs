@@ -6,6 +6,13 @@ use crate::failure::Failure;
 use srnn::extract::{Extraction, Judged, JudgedCounts, Refusal};
 use std::path::Path;
 
+/// The counted automaton of soft runs, for people.
+pub const COUNTED_SOFT: &str = "counted (mixture fed back)";
+/// The counted automaton of hard runs.
+pub const COUNTED_HARD: &str = "counted (centroid fed back)";
+/// The automaton of the hard network.
+pub const HARD_TABLE: &str = "hard table";
+
 /// A way of extraction, by its name and what came of it.
 pub struct Way<'a> {
     /// As in files and JSON.
@@ -23,19 +30,11 @@ pub fn ways(extraction: &Extraction) -> [Way<'_>; 4] {
     }
     let open = "its soft states do not close: train for longer, or with other --seeds";
     [
-        Way {
-            key: "counted_soft",
-            name: "counted (mixture fed back)",
-            found: counted(&extraction.counted_soft),
-        },
-        Way {
-            key: "counted_hard",
-            name: "counted (centroid fed back)",
-            found: counted(&extraction.counted_hard),
-        },
+        Way { key: "counted_soft", name: COUNTED_SOFT, found: counted(&extraction.counted_soft) },
+        Way { key: "counted_hard", name: COUNTED_HARD, found: counted(&extraction.counted_hard) },
         Way {
             key: "hard_table",
-            name: "hard table",
+            name: HARD_TABLE,
             found: extraction.hard_table.as_ref().map_err(ToString::to_string),
         },
         Way {

@@ -13,6 +13,7 @@ mod result;
 mod settings;
 mod watcher;
 
+pub use automata::{COUNTED_HARD, COUNTED_SOFT, HARD_TABLE};
 pub use budget::{check_memory, parse_bytes};
 pub use folder::{Place, RunFolder};
 pub use material::Material;

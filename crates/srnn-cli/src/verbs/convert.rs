@@ -7,6 +7,7 @@ use crate::automaton::{
 use crate::failure::{Answer, Failure};
 use crate::files;
 use crate::output::Output;
+use crate::runs;
 use crate::words::some;
 use clap::Args;
 use serde_json::json;
@@ -65,7 +66,7 @@ pub fn run(arguments: &Convert, output: &Output) -> Result<Answer, Failure> {
     if arguments.minimize {
         automaton = minimized(&automaton, &name, arguments.missing.as_deref())?;
     }
-    let title = title(&operand, &name);
+    let title = title(arguments, &operand, &name);
     let (accept, missing) = (arguments.accept.as_deref(), arguments.missing.as_deref());
     let text = write(&automaton, &name, to, Wanted { accept, missing, title: &title })?;
     if !stream {
@@ -75,8 +76,15 @@ pub fn run(arguments: &Convert, output: &Output) -> Result<Answer, Failure> {
     Ok(Answer::Yes)
 }
 
-/// What stands above a picture: the file's name without its folder, or what was asked for.
-fn title(operand: &Operand, name: &str) -> String {
+/// What stands above a picture: what a run was trained on, a file's name without its folder, or
+/// what was asked for.
+fn title(arguments: &Convert, operand: &Operand, name: &str) -> String {
+    let folder = Path::new(&arguments.input);
+    if folder.is_dir()
+        && let Ok(saved) = runs::load(folder)
+    {
+        return saved.title();
+    }
     match (operand, Path::new(name).file_name()) {
         (Operand::Known { .. }, Some(file)) => file.to_string_lossy().into(),
         _ => name.into(),

@@ -1,6 +1,7 @@
 //! What tells two models apart in one line.
 
 use super::Model;
+use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
 /// SHA-256 over every tensor's name, shape and little-endian F32 bytes, in the layout's order:
@@ -17,10 +18,13 @@ pub fn digest(model: &Model<f32>) -> String {
     hexadecimal(hash)
 }
 
-/// SHA-256 of a text.
-pub(super) fn sha256(text: &str) -> String {
+/// SHA-256 over all fields but one, as compact JSON with sorted keys: names are as much a part of
+/// a model's answers as weights are.
+pub(super) fn digest_without(fields: &impl Serialize, except: &str) -> String {
+    let mut fields = serde_json::to_value(fields).expect("fields have no odd keys");
+    fields.as_object_mut().expect("a struct").remove(except);
     let mut hash = Sha256::new();
-    hash.update(text);
+    hash.update(fields.to_string());
     hexadecimal(hash)
 }
 

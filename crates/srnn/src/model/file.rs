@@ -5,7 +5,7 @@
 //! Both files may come from anywhere. Loading checks everything, never panics, and holds at most
 //! twice the weights' file in memory.
 
-use super::digest::{digest, little_endian, sha256};
+use super::digest::{digest, digest_without, little_endian};
 use super::{Arch, ArchError, Input, Layout, MAX_PARAMETERS, Model, Slot};
 use crate::atomic;
 use safetensors::tensor::TensorView;
@@ -205,16 +205,9 @@ impl ModelFile {
             digest: Some(digest(&self.model)),
             config_digest: None,
         };
-        config.config_digest = Some(config_digest(&config));
+        config.config_digest = Some(digest_without(&config, "config_digest"));
         config
     }
-}
-
-/// Names are as much a part of the answers as weights are.
-fn config_digest(config: &Config) -> String {
-    let mut fields = serde_json::to_value(config).expect("a config has no odd keys");
-    fields.as_object_mut().expect("a struct").remove("config_digest");
-    sha256(&fields.to_string())
 }
 
 fn at(path: &Path) -> impl Fn(Problem) -> FileError {
@@ -388,7 +381,7 @@ fn check_digest(model: &Model<f32>, expected: Option<String>) -> Result<(), Prob
 
 fn check_config_digest(config: &Config) -> Result<(), Problem> {
     let Some(expected) = config.config_digest.clone() else { return Ok(()) };
-    let found = config_digest(config);
+    let found = digest_without(config, "config_digest");
     if found == expected { Ok(()) } else { Err(Problem::Changed { found, expected }) }
 }
 

@@ -76,7 +76,8 @@ impl Confusion {
         }
     }
 
-    fn support(&self, class: usize) -> u64 {
+    /// How many sequences there are of a class.
+    pub fn support(&self, class: usize) -> u64 {
         self.counts[class].iter().sum::<u64>() + self.unreadable[class]
     }
 }

@@ -3,6 +3,7 @@
 use super::Method;
 use crate::automaton::{Files, save};
 use crate::failure::Failure;
+use crate::learning::{COUNTED_HARD, COUNTED_SOFT, HARD_TABLE};
 use crate::output::Output;
 use crate::runs::Saved;
 use srnn::extract::{Agreement, Extraction, Judged, Kept, Tie};
@@ -122,9 +123,11 @@ pub fn write(
 
 /// As `learn` has it: the cover goes without saying.
 fn titled(title: &str, way: &Way<'_>) -> String {
-    match (way.method, title) {
-        (Method::Cover | Method::All, _) => title.into(),
-        (_, "") => way.name().into(),
-        _ => format!("{title}: {}", way.name()),
-    }
+    let name = match way.method {
+        Method::Cover | Method::All => return title.into(),
+        Method::Soft => COUNTED_SOFT,
+        Method::Hard => COUNTED_HARD,
+        Method::Table => HARD_TABLE,
+    };
+    if title.is_empty() { name.into() } else { format!("{title}: {name}") }
 }
