@@ -132,7 +132,7 @@ pub fn vectors_mut<S: Simd>(values: &mut [f32]) -> &mut [S::f32s] {
 #[inline(always)]
 pub fn exp<S: Simd>(simd: S, x: S::f32s) -> S::f32s {
     let limit = simd.splat_f32s(86.0);
-    exp_within(simd, clamp(simd, x, limit))
+    exp_within(simd, between(simd, simd.neg_f32s(limit), x, limit))
 }
 
 /// `eˣ` for |x| ≤ 86.
@@ -158,14 +158,19 @@ fn exp_within<S: Simd>(simd: S, x: S::f32s) -> S::f32s {
 /// σ and tanh are 0 and ±1 to single precision.
 #[inline(always)]
 fn one_plus_exp<S: Simd>(simd: S, x: S::f32s) -> S::f32s {
-    let x = clamp(simd, x, simd.splat_f32s(28.0));
+    let x = between(simd, simd.splat_f32s(-28.0), x, simd.splat_f32s(28.0));
     simd.add_f32s(simd.splat_f32s(1.0), exp_within(simd, x))
 }
 
-/// x between ±limit; NaN stays NaN: of a NaN and a number the instructions return the second.
+/// x, or the nearer of two bounds; NaN stays NaN.
 #[inline(always)]
-fn clamp<S: Simd>(simd: S, x: S::f32s, limit: S::f32s) -> S::f32s {
-    simd.max_f32s(simd.neg_f32s(limit), simd.min_f32s(limit, x))
+pub fn between<S: Simd>(simd: S, low: S::f32s, x: S::f32s, high: S::f32s) -> S::f32s {
+    if S::F32_LANES > 1 {
+        // Of a NaN and a number, the vector instructions return the second.
+        return simd.max_f32s(low, simd.min_f32s(high, x));
+    }
+    let x = simd.select_f32s(simd.less_than_f32s(high, x), high, x);
+    simd.select_f32s(simd.less_than_f32s(x, low), low, x)
 }
 
 // PERF: a division costs as much as an exponential; one reciprocal of a product serves all

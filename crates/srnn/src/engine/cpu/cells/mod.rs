@@ -11,7 +11,7 @@ pub use lstm::Lstm;
 
 use super::kernels::{ROWS, accumulate, rows};
 use super::prepare::{Panels, Prepared};
-use super::simd::{sigmoid, sigmoid_tanh, sigmoids_tanh, tanh, vectors, vectors_mut};
+use super::simd::{between, sigmoid, sigmoid_tanh, sigmoids_tanh, tanh, vectors, vectors_mut};
 use crate::model::Gate;
 use pulp::Simd;
 
@@ -114,9 +114,8 @@ fn gate<S: Simd>(simd: S, kind: Gate, x: S::f32s) -> S::f32s {
     match kind {
         Gate::Sigmoid => sigmoid(simd, x),
         Gate::HardSigmoid => {
-            let (zero, half) = (simd.splat_f32s(0.0), simd.splat_f32s(0.5));
-            let y = simd.mul_add_e_f32s(simd.splat_f32s(0.2), x, half);
-            simd.max_f32s(zero, simd.min_f32s(simd.splat_f32s(1.0), y))
+            let y = simd.mul_add_e_f32s(simd.splat_f32s(0.2), x, simd.splat_f32s(0.5));
+            between(simd, simd.splat_f32s(0.0), y, simd.splat_f32s(1.0))
         }
     }
 }
