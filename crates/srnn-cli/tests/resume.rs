@@ -91,16 +91,17 @@ fn a_run_killed_at_any_moment_goes_on_to_the_same_bits() {
         let whole = Ended::of(go_on(&place, "small.toml", "whole").output().unwrap()).good();
         // A life is at most a third of the whole, so that every run dies several times.
         let longest = (begin.elapsed().as_millis() as usize / 3).max(30);
-        // Lives that never get beyond starting up would go on for ever: they get longer.
-        let mut lives = 0;
-        let mut delays = || {
-            lives += 1;
-            Duration::from_millis((10 + stream.below(longest) + 2 * lives) as u64)
-        };
         let (before, midway_before, mut number) = (kills, midway, 0);
         while kills - before < KILLS / 2 || midway - midway_before < KILLS / 4 {
             assert!(number < 50, "{kills} kills, {midway} of them midway, in {number} runs");
             number += 1;
+            // Reading the automaton is not broken into pieces, so a run ends only with a life
+            // that is long enough for it: they get longer.
+            let mut lives = 0;
+            let mut delays = || {
+                lives += 1;
+                Duration::from_millis((10 + stream.below(longest) + 15 * lives) as u64)
+            };
             let (result, died, died_midway) =
                 live_and_die(&place, &format!("run-{number}"), &mut delays);
             assert_eq!(digests(&result), digests(&whole), "{sampling}, run {number}");
