@@ -195,7 +195,7 @@ impl WithSimd for Learn<'_> {
 }
 
 /// The index of the largest value; the first of equals.
-fn largest(values: &[f32]) -> usize {
+pub fn largest(values: &[f32]) -> usize {
     (0..values.len()).fold(0, |best, i| if values[i] > values[best] { i } else { best })
 }
 

@@ -173,8 +173,8 @@ pub fn between<S: Simd>(simd: S, low: S::f32s, x: S::f32s, high: S::f32s) -> S::
     simd.select_f32s(simd.less_than_f32s(x, low), low, x)
 }
 
-// PERF: a division costs as much as an exponential; one reciprocal of a product serves all
-// functions of a gate (a fifth of the LSTM's forward).
+// One reciprocal of a product serves all functions of a gate: a division costs about as much as
+// an exponential.
 
 /// `σ(x)` and `tanh(y)`, absolute errors below 4e-7.
 #[inline(always)]

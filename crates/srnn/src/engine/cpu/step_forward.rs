@@ -5,6 +5,7 @@
 
 use super::cells::{Forward, Kind};
 use super::centroids::{mix, scores, softmax};
+use super::head::largest;
 use super::kernels::{ROWS, add_scaled};
 use super::prepare::{Form, Prepared};
 use super::scan::{Scan, Space, feed, read_of};
@@ -150,9 +151,7 @@ impl WithSimd for Hidden<'_> {
 fn choose(transition: Transition, alpha: &mut [f32], draw: &mut Stream) {
     let chosen = match transition {
         Transition::Mixture => return,
-        Transition::Argmax => {
-            (0..alpha.len()).fold(0, |best, i| if alpha[i] > alpha[best] { i } else { best })
-        }
+        Transition::Argmax => largest(alpha),
         Transition::Sample(_) => {
             let (unit, mut sum) = (draw.unit() as f32, 0.0);
             let passed = |&a: &f32| {
