@@ -3,6 +3,7 @@
 #![doc = include_str!("notation.md")]
 
 pub mod atomic;
+pub mod certify;
 pub mod engine;
 pub mod extract;
 pub mod key;

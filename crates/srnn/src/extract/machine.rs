@@ -119,6 +119,11 @@ impl<'a> Memoryless<'a> {
         Ok(Memoryless { model, layout, alphabet })
     }
 
+    /// The model it is of.
+    pub fn model(&self) -> &'a Model<f64> {
+        self.model
+    }
+
     /// The equations behind it.
     pub fn network(&self) -> Network<'_> {
         Network { arch: &self.model.arch, layout: &self.layout, params: &self.model.params }
