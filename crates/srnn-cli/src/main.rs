@@ -9,6 +9,7 @@ mod failure;
 mod files;
 mod learning;
 mod output;
+mod proof;
 mod reading;
 mod runs;
 mod samples;

@@ -20,6 +20,8 @@ pub struct Saved {
 
 const CONFIG: &str = "config.json";
 const MODEL: &str = "model";
+/// The proof of a run, in its folder.
+pub const CERTIFICATE: &str = "certificate.json";
 
 /// Loads the model of a run folder, or of a model folder itself.
 pub fn load(path: &Path) -> Result<Saved, Failure> {

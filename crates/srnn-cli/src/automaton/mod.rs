@@ -4,12 +4,14 @@
 
 mod notation;
 mod operand;
+mod pair;
 mod read;
 mod save;
 mod write;
 
 pub use notation::Notation;
 pub use operand::{Operand, alphabet_of_flag, symbols_of_expression};
+pub use pair::{Side, comparable, difference, says};
 pub use read::{read, read_as};
 pub use save::{Files, save};
 pub use write::{Wanted, table, write};

@@ -1,15 +1,14 @@
 //! `srnn compare`: do two automata say the same of every word?
 
 use crate::automaton::{
-    Operand, accepting, alphabet_of_flag, complete, is_acceptor, symbols_of_expression,
+    Operand, Side, alphabet_of_flag, comparable, complete, difference, says, symbols_of_expression,
 };
 use crate::failure::{Answer, Failure};
 use crate::output::Output;
 use crate::words::some;
 use clap::Args;
 use serde_json::{Value, json};
-use srnn::extract::json::NamedAutomaton;
-use srnn_automata::{Alphabet, Moore, Word, distinguish};
+use srnn_automata::{Alphabet, Moore};
 
 /// Whether two automata say the same of every word.
 ///
@@ -40,13 +39,6 @@ pub struct Compare {
     missing: Option<String>,
 }
 
-/// One side, ready to be compared.
-struct Side {
-    name: String,
-    automaton: NamedAutomaton,
-    moore: Moore<u32>,
-}
-
 /// Does it.
 pub fn run(arguments: &Compare, output: &Output) -> Result<Answer, Failure> {
     let left = Operand::open(&arguments.a, None)?;
@@ -57,14 +49,8 @@ pub fn run(arguments: &Compare, output: &Output) -> Result<Answer, Failure> {
     };
     let alphabet = common_alphabet(arguments, &left, &right)?;
     let sides = [side(arguments, &left, &alphabet)?, side(arguments, &right, &alphabet)?];
-    let machines = comparable(arguments, &sides)?;
-    let word = distinguish(&machines[0], &machines[1]).map_err(|mismatch| {
-        let message = format!(
-            "{} and {} have different symbols: only the first has {:?}, only the second {:?}",
-            sides[0].name, sides[1].name, mismatch.only_left, mismatch.only_right
-        );
-        Failure::new(message, "rename them or add what is missing")
-    })?;
+    let machines = comparable(&sides, arguments.accept.as_deref())?;
+    let word = difference(&sides, &machines)?;
     report(&sides, &machines, word.as_deref(), output)?;
     Ok(if word.is_none() { Answer::Yes } else { Answer::No })
 }
@@ -93,24 +79,6 @@ fn side(arguments: &Compare, operand: &Operand, alphabet: &Alphabet) -> Result<S
     Ok(Side { name, automaton, moore })
 }
 
-/// Both by the names of their classes; where only one of them is an acceptor, the other becomes
-/// one.
-fn comparable(arguments: &Compare, sides: &[Side; 2]) -> Result<[Moore<String>; 2], Failure> {
-    let acceptors = sides.each_ref().map(|side| is_acceptor(&side.automaton));
-    let [left, right] = sides;
-    let by_name =
-        |side: &Side| side.moore.map_outputs(|&c| side.automaton.classes()[c as usize].clone());
-    let by_word = |side: &Side, alone: bool| {
-        let accept = arguments.accept.as_deref().filter(|_| !alone);
-        let dfa = accepting(&side.automaton, &side.moore, &side.name, accept)?;
-        Ok::<_, Failure>(dfa.map_outputs(|&yes| if yes { "accept" } else { "reject" }.to_string()))
-    };
-    match acceptors[0] == acceptors[1] && arguments.accept.is_none() {
-        true => Ok([by_name(left), by_name(right)]),
-        false => Ok([by_word(left, acceptors[0])?, by_word(right, acceptors[1])?]),
-    }
-}
-
 fn report(
     sides: &[Side; 2],
     machines: &[Moore<String>; 2],
@@ -125,22 +93,13 @@ fn report(
     };
     let alphabet = machines[0].alphabet();
     let names: Vec<&str> = word.iter().map(|&symbol| alphabet.name(symbol)).collect();
-    let says = [
-        machines[0].output_of(word).clone(),
-        machines[1].output_of(&renamed(&names, &machines[1])).clone(),
-    ];
+    let says = says(machines, word);
     let spelled = alphabet.spell(word);
     let text = format!(
         "different: the shortest word that tells them apart is {spelled}\n  {} says {}\n  {} says {}",
         sides[0].name, says[0], sides[1].name, says[1]
     );
     output.result(text, &value(sides, sizes, Some((&names, &spelled, &says))))
-}
-
-/// The same word in the numbers of the other automaton.
-fn renamed(names: &[&str], machine: &Moore<String>) -> Word {
-    let symbol = |name: &&str| machine.alphabet().symbol(name).expect("alphabets were compared");
-    names.iter().map(symbol).collect()
 }
 
 type Witness<'a> = (&'a [&'a str], &'a str, &'a [String; 2]);

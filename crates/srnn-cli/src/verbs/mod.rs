@@ -1,5 +1,6 @@
 //! One file a verb.
 
+mod certify;
 mod compare;
 mod convert;
 mod data;
@@ -22,6 +23,7 @@ pub enum Verb {
     Resume(resume::Resume),
     Predict(Box<predict::Predict>),
     Extract(Box<extract::Extract>),
+    Certify(Box<certify::Certify>),
     Compare(compare::Compare),
     Convert(convert::Convert),
     Data(data::Data),
@@ -35,6 +37,7 @@ pub fn run(verb: Verb, output: &Output) -> Result<Answer, Failure> {
         Verb::Resume(arguments) => resume::run(arguments, output),
         Verb::Predict(arguments) => predict::run(&arguments, output),
         Verb::Extract(arguments) => extract::run(&arguments, output),
+        Verb::Certify(arguments) => certify::run(&arguments, output),
         Verb::Compare(arguments) => compare::run(&arguments, output),
         Verb::Convert(arguments) => convert::run(&arguments, output),
         Verb::Data(arguments) => data::run(&arguments, output),

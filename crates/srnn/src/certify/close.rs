@@ -34,19 +34,35 @@ const LEAST: f64 = 1e-15;
 /// A cell that reaches this far has lost its state.
 const WIDEST: f64 = 0.9;
 
-/// Radii for the cells, or an image that outgrows every radius.
-pub fn close(network: &Network, outline: &Outline, errors: Errors) -> Result<Vec<Ball>, Overflow> {
+/// Why there are no radii.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Unclosed {
+    /// An image outgrows every radius.
+    Expands(Overflow),
+    /// The steps allowed were taken before an answer was there.
+    OutOfSteps,
+}
+
+/// Radii for the cells; `steps` is what may be spent, in enclosures of a step, and goes down.
+pub fn close(
+    network: &Network,
+    outline: &Outline,
+    errors: Errors,
+    steps: &mut usize,
+) -> Result<Vec<Ball>, Unclosed> {
     let ball = |centre: &Vec<f64>| Ball { centre: centre.clone(), radii: vec![0.0; centre.len()] };
     let mut balls: Vec<Ball> = outline.centres.iter().map(ball).collect();
     let mut images = Images::new(network, outline, errors);
     for _ in 0..ROUNDS {
-        images.update(&balls);
+        if images.update(&balls, steps).is_none() {
+            return Err(Unclosed::OutOfSteps);
+        }
         if let Some(overflow) = images.overflow(&balls) {
-            return Err(overflow);
+            return Err(Unclosed::Expands(overflow));
         }
         let needs = images.needs();
         if holds(&balls, &needs) {
-            return Ok(polish(&mut images, balls));
+            return Ok(polish(&mut images, balls, steps));
         }
         for (ball, need) in balls.iter_mut().zip(&needs) {
             for (radius, &need) in ball.radii.iter_mut().zip(need) {
@@ -54,11 +70,11 @@ pub fn close(network: &Network, outline: &Outline, errors: Errors) -> Result<Vec
             }
         }
     }
-    Err(images.widest(&balls))
+    Err(Unclosed::Expands(images.widest(&balls)))
 }
 
 /// Radii that hold, made as small as they may be: the needs of smaller cells are smaller.
-fn polish(images: &mut Images, mut balls: Vec<Ball>) -> Vec<Ball> {
+fn polish(images: &mut Images, mut balls: Vec<Ball>, steps: &mut usize) -> Vec<Ball> {
     for _ in 0..POLISH {
         let needs = images.needs();
         let mut change = 0f64;
@@ -69,8 +85,7 @@ fn polish(images: &mut Images, mut balls: Vec<Ball>) -> Vec<Ball> {
                 *radius = smaller;
             }
         }
-        images.update(&balls);
-        if change < 1e-3 {
+        if change < 1e-3 || images.update(&balls, steps).is_none() {
             break;
         }
     }
@@ -107,15 +122,17 @@ impl<'a> Images<'a> {
         Images { network, outline, errors, start, seen, landings }
     }
 
-    /// Follows the cells whose radii have changed.
-    fn update(&mut self, balls: &[Ball]) {
+    /// Follows the cells whose radii have changed; nothing where that takes too many steps.
+    fn update(&mut self, balls: &[Ball], steps: &mut usize) -> Option<()> {
         for (cell, ball) in balls.iter().enumerate() {
             if self.seen[cell].as_ref() != Some(&ball.radii) {
+                *steps = steps.checked_sub(self.outline.words(cell))?;
                 let set = Set::of_ball(self.network, ball, self.errors);
                 self.landings[cell] = self.follow(cell, &set);
                 self.seen[cell] = Some(ball.radii.clone());
             }
         }
+        Some(())
     }
 
     fn follow(&self, cell: usize, set: &Set) -> Vec<Landing> {

@@ -16,13 +16,17 @@ mod margin;
 mod matrix;
 mod network;
 mod outline;
+mod pac;
 mod prove;
 mod set;
 mod softmax;
+mod verdict;
 
 pub use arithmetic::{Arithmetic, Errors};
 pub use certificate::{Certificate, CertifiedAutomaton, CertifiedCell, CertifiedModel, statement};
 pub use close::Overflow;
 pub use margin::Undecided;
+pub use pac::{Distribution, Pac, pac};
 pub use prove::{Attempt, NotProved, Obstacle, Proof, ProvedCell, Search, prove};
 pub use set::Ball;
+pub use verdict::{Verdict, certify};

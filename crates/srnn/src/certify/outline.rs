@@ -20,6 +20,15 @@ pub struct Outline {
     pub depths: Vec<usize>,
 }
 
+impl Outline {
+    /// Words up to a cell's depth: how many enclosures of a step it takes to follow it.
+    pub fn words(&self, cell: usize) -> usize {
+        let symbols = self.successors[cell].len();
+        let of_length = |length: usize| symbols.saturating_pow(length as u32);
+        (1..=self.depths[cell]).map(of_length).fold(0, usize::saturating_add)
+    }
+}
+
 /// The cells of a closed cover, each moved to the middle of what leads there.
 pub fn outline(network: &Network, cover: &Closed, errors: Errors) -> Outline {
     let automaton = &cover.extracted.automaton;

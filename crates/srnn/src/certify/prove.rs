@@ -1,13 +1,13 @@
 //! The search for a proof: cover, radii, margins; coarse first, finer where it does not close.
 
 use super::arithmetic::Arithmetic;
-use super::close::{Overflow, close};
+use super::close::{Overflow, Unclosed, close};
 use super::margin::{Undecided, margins};
 use super::network::Network;
 use super::outline::{Outline, outline};
 use super::set::Ball;
 use crate::extract::{Closed, Cover, Memoryless, cover};
-use srnn_automata::{Moore, State};
+use srnn_automata::{Moore, State, Word};
 
 /// How a proof is looked for.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -18,14 +18,16 @@ pub struct Search {
     pub refinements: usize,
     /// The most steps m that one cell is followed. Default 3.
     pub depth: usize,
-    /// The most enclosures of a step in one attempt's round, cells times words: what bounds the
-    /// time. Default 2,000.
+    /// The most cells of a cover. Default 1,000.
+    pub cells: usize,
+    /// The most enclosures of a step in all: what bounds the time. One takes about half a
+    /// millisecond with 50 centroids and 100 units. Default 20,000.
     pub steps: usize,
 }
 
 impl Default for Search {
     fn default() -> Search {
-        Search { tolerance: 0.2, refinements: 4, depth: 3, steps: 2_000 }
+        Search { tolerance: 0.2, refinements: 4, depth: 3, cells: 1_000, steps: 20_000 }
     }
 }
 
@@ -75,6 +77,8 @@ pub struct Attempt {
     pub depth: usize,
     /// Its cells.
     pub cells: usize,
+    /// A shortest word that leads to the cell in question; empty where there is none.
+    pub access: Word,
     /// Why it failed.
     pub obstacle: Obstacle,
 }
@@ -91,6 +95,11 @@ pub enum Obstacle {
     Expands(Overflow),
     /// A cell, or a set on the way, is not decided.
     Undecided(Undecided),
+    /// The steps allowed were taken.
+    OutOfSteps {
+        /// How many they were.
+        steps: usize,
+    },
 }
 
 /// Looks for a proof that the network, computed in `arithmetic`, equals an automaton.
@@ -100,25 +109,28 @@ pub fn prove(
     search: &Search,
 ) -> Result<Proof, NotProved> {
     let network = Network::new(machine.model());
-    let symbols = machine.alphabet().len().max(1);
-    let mut attempts = vec![];
+    let (mut attempts, mut steps) = (vec![], search.steps);
     let mut tolerance = search.tolerance;
     for _ in 0..=search.refinements {
-        let cap = search.steps / symbols;
-        match cover(machine, tolerance, cap.max(1)) {
+        match cover(machine, tolerance, search.cells) {
             Cover::Open(open) => {
                 let obstacle = Obstacle::TooManyCells { cap: open.cap };
-                attempts.push(Attempt { tolerance, depth: 1, cells: open.cells.len(), obstacle });
+                let (cells, access) = (open.cells.len(), Word::new());
+                attempts.push(Attempt { tolerance, depth: 1, cells, access, obstacle });
                 break; // a finer cover has more
             }
             Cover::Closed(closed) => {
                 let trial = Trial { network: &network, closed: &closed, arithmetic, search };
-                match trial.deepen(&mut attempts) {
-                    Some(proof) => return Ok(proof),
-                    None => tolerance /= 4.0,
+                if let Some(proof) = trial.deepen(&mut attempts, &mut steps) {
+                    return Ok(proof);
                 }
             }
         }
+        let spent = |attempt: &Attempt| matches!(attempt.obstacle, Obstacle::OutOfSteps { .. });
+        if attempts.last().is_some_and(spent) {
+            break;
+        }
+        tolerance /= 4.0;
     }
     Err(NotProved { attempts })
 }
@@ -132,51 +144,62 @@ struct Trial<'a> {
 }
 
 impl Trial<'_> {
-    fn deepen(&self, attempts: &mut Vec<Attempt>) -> Option<Proof> {
+    fn deepen(&self, attempts: &mut Vec<Attempt>, steps: &mut usize) -> Option<Proof> {
         let errors = self.arithmetic.errors();
         let mut outline = outline(self.network, self.closed, errors);
-        let (cells, symbols) = (outline.centres.len(), outline.successors[0].len());
+        let (cells, tolerance) = (outline.centres.len(), self.closed.tolerance);
         for depth in 1..=self.search.depth {
-            let words = symbols.checked_pow(depth as u32).and_then(|w| w.checked_mul(cells));
-            if depth > 1 && words.is_none_or(|words| words > self.search.steps) {
-                break;
-            }
             outline.depths = vec![depth; cells];
-            let obstacle = match self.attempt(&outline) {
+            let obstacle = match self.attempt(&outline, steps) {
                 Ok(proof) => return Some(proof),
                 Err(obstacle) => obstacle,
             };
-            let undecided = matches!(obstacle, Obstacle::Undecided(_));
-            let tolerance = self.closed.tolerance;
-            attempts.push(Attempt { tolerance, depth, cells, obstacle });
-            if undecided {
+            let expands = matches!(obstacle, Obstacle::Expands(_));
+            let access = self.access(&obstacle);
+            attempts.push(Attempt { tolerance, depth, cells, access, obstacle });
+            if !expands {
                 break; // following the images further does not shrink the cells
             }
         }
         None
     }
 
-    fn attempt(&self, outline: &Outline) -> Result<Proof, Obstacle> {
+    /// How the cell that an obstacle names is reached.
+    fn access(&self, obstacle: &Obstacle) -> Word {
+        let cell = match obstacle {
+            Obstacle::Expands(overflow) => overflow.cell,
+            Obstacle::Undecided(undecided) => undecided.cell,
+            Obstacle::TooManyCells { .. } | Obstacle::OutOfSteps { .. } => return Word::new(),
+        };
+        let automaton = self.closed.extracted.automaton.to_moore();
+        let words = automaton.expect("a closed cover is complete").access_words();
+        words[cell].clone().unwrap_or_default()
+    }
+
+    fn attempt(&self, outline: &Outline, steps: &mut usize) -> Result<Proof, Obstacle> {
         let errors = self.arithmetic.errors();
-        let balls = close(self.network, outline, errors).map_err(Obstacle::Expands)?;
+        let unclosed = |unclosed| match unclosed {
+            Unclosed::Expands(overflow) => Obstacle::Expands(overflow),
+            Unclosed::OutOfSteps => Obstacle::OutOfSteps { steps: self.search.steps },
+        };
+        let balls = close(self.network, outline, errors, steps).map_err(unclosed)?;
         let margins =
             margins(self.network, outline, &balls, errors).map_err(Obstacle::Undecided)?;
         let moore = self.closed.extracted.automaton.to_moore().expect("a closed cover is complete");
         let automaton = moore.minimize();
         let states = images(outline, &automaton);
-        let cells = balls.into_iter().zip(margins).enumerate().map(|(i, (ball, margin))| {
-            ProvedCell {
-                ball,
-                depth: outline.depths[i],
-                decision: outline.decisions[i],
-                // A checker may round otherwise.
-                margin: margin * (1.0 - 1e-6),
-                successors: outline.successors[i].clone(),
-                state: states[i],
-            }
-        });
+        let cell = |(i, (ball, margin)): (usize, (Ball, f64))| ProvedCell {
+            ball,
+            depth: outline.depths[i],
+            decision: outline.decisions[i],
+            // A checker may round otherwise.
+            margin: margin * (1.0 - 1e-6),
+            successors: outline.successors[i].clone(),
+            state: states[i],
+        };
+        let cells = balls.into_iter().zip(margins).enumerate().map(cell).collect();
         let (arithmetic, tolerance) = (self.arithmetic, self.closed.tolerance);
-        Ok(Proof { arithmetic, tolerance, cells: cells.collect(), automaton })
+        Ok(Proof { arithmetic, tolerance, cells, automaton })
     }
 }
 

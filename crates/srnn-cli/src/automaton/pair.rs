@@ -1,0 +1,57 @@
+//! Two automata made comparable: by the names of their classes, or by yes and no.
+
+use super::{ACCEPT, REJECT, accepting, is_acceptor};
+use crate::failure::Failure;
+use srnn::extract::json::NamedAutomaton;
+use srnn_automata::{Moore, Symbol, Word, distinguish};
+
+/// One of two automata.
+pub struct Side {
+    /// As it was named.
+    pub name: String,
+    /// The automaton.
+    pub automaton: NamedAutomaton,
+    /// The same, complete.
+    pub moore: Moore<u32>,
+}
+
+/// Both by the names of their classes; where only one of them is an acceptor, or the class that
+/// means yes is given, both become acceptors.
+pub fn comparable(sides: &[Side; 2], accept: Option<&str>) -> Result<[Moore<String>; 2], Failure> {
+    let acceptors = sides.each_ref().map(|side| is_acceptor(&side.automaton));
+    let [left, right] = sides;
+    let by_name =
+        |side: &Side| side.moore.map_outputs(|&c| side.automaton.classes()[c as usize].clone());
+    let by_word = |side: &Side, alone: bool| {
+        let accept = accept.filter(|_| !alone);
+        let dfa = accepting(&side.automaton, &side.moore, &side.name, accept)?;
+        Ok::<_, Failure>(dfa.map_outputs(|&yes| if yes { ACCEPT } else { REJECT }.to_string()))
+    };
+    match acceptors[0] == acceptors[1] && accept.is_none() {
+        true => Ok([by_name(left), by_name(right)]),
+        false => Ok([by_word(left, acceptors[0])?, by_word(right, acceptors[1])?]),
+    }
+}
+
+/// A shortest word on which they differ, in the symbols of the first.
+pub fn difference(
+    sides: &[Side; 2],
+    machines: &[Moore<String>; 2],
+) -> Result<Option<Word>, Failure> {
+    distinguish(&machines[0], &machines[1]).map_err(|mismatch| {
+        let message = format!(
+            "{} and {} have different symbols: only the first has {:?}, only the second {:?}",
+            sides[0].name, sides[1].name, mismatch.only_left, mismatch.only_right
+        );
+        Failure::new(message, "rename them or add what is missing")
+    })
+}
+
+/// What both say of a word in the symbols of the first.
+pub fn says(machines: &[Moore<String>; 2], word: &[Symbol]) -> [String; 2] {
+    let names = word.iter().map(|&symbol| machines[0].alphabet().name(symbol));
+    let other = machines[1].alphabet();
+    let renamed: Word =
+        names.map(|name| other.symbol(name).expect("alphabets were compared")).collect();
+    [machines[0].output_of(word).clone(), machines[1].output_of(&renamed).clone()]
+}

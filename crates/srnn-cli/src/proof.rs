@@ -1,0 +1,92 @@
+//! Verdicts in words and as JSON, the same for every verb.
+
+use crate::words::some;
+use serde_json::{Value, json};
+use srnn::certify::{Arithmetic, Attempt, NotProved, Obstacle, Verdict};
+use srnn_automata::{Alphabet, Symbol, Word};
+
+/// The two verdicts, a line each.
+pub fn lines(verdict: &Verdict) -> [String; 2] {
+    let said = |arithmetic| if verdict.holds(arithmetic) { "proved" } else { "not proved" };
+    [
+        format!("network (real arithmetic, f64): {}", said(Arithmetic::F64)),
+        format!("program (f32, engine cpu): {}", said(Arithmetic::F32)),
+    ]
+}
+
+/// What a proof consists of, in one line.
+pub fn size(verdict: &Verdict) -> Option<String> {
+    let proof = verdict.proof()?;
+    let margin = proof.cells.iter().map(|cell| cell.margin).fold(f64::INFINITY, f64::min);
+    let depth = proof.cells.iter().map(|cell| cell.depth).max().unwrap_or(1);
+    let (cells, steps) = (some(proof.cells.len(), "cell"), some(depth, "step"));
+    Some(format!("{cells}, followed {steps}; the decision leads by {margin:.2} logits or more"))
+}
+
+/// What stands in the way of a proof, and what to try: the attempt that came last.
+pub fn obstacle(missing: &NotProved, alphabet: &Alphabet) -> [String; 2] {
+    let last = missing.attempts.last().expect("at least one attempt");
+    let (tolerance, cells) = (last.tolerance, some(last.cells, "cell"));
+    let [why, remedy] = described(last, alphabet);
+    [format!("tolerance {tolerance}, {cells}: {why}"), remedy]
+}
+
+const HARDEN: &str = "train so that states are hard: a longer `harden` phase, a larger `entropy`, \
+                      or fewer centroids (--k)";
+
+fn described(attempt: &Attempt, alphabet: &Alphabet) -> [String; 2] {
+    let spelled = |word: &[u32]| {
+        let word: Word = word.iter().map(|&symbol| Symbol(symbol)).collect();
+        alphabet.spell(&word)
+    };
+    let access = alphabet.spell(&attempt.access);
+    match &attempt.obstacle {
+        Obstacle::TooManyCells { cap } => {
+            [format!("the network has more than {cap} soft states"), HARDEN.into()]
+        }
+        Obstacle::Expands(overflow) => {
+            let (cell, target, word) = (overflow.cell, overflow.target, spelled(&overflow.word));
+            let why = format!(
+                "the states of cell {cell} (reached by {access}) reach up to {:.2e} from its \
+                 centre, and after {word} up to {:.2e} from that of cell {target}: they spread",
+                overflow.from, overflow.reach
+            );
+            [why, format!("{HARDEN}; or a larger --depth")]
+        }
+        Obstacle::Undecided(undecided) => {
+            let (cell, word) = (undecided.cell, spelled(&undecided.word));
+            let after =
+                if undecided.word.is_empty() { String::new() } else { format!(" after {word}") };
+            let why = format!(
+                "in cell {cell} (reached by {access}){after} the decision leads by {:.2e} logits \
+                 at worst",
+                undecided.lead
+            );
+            [why, "train longer, or try a smaller --tolerance".into()]
+        }
+        Obstacle::OutOfSteps { steps } => {
+            [format!("{steps} steps were not enough"), "a larger --steps".into()]
+        }
+    }
+}
+
+/// The verdict as JSON.
+pub fn value(verdict: &Verdict, alphabet: &Alphabet) -> Value {
+    let proof = verdict.proof();
+    let smallest = |proof: &srnn::certify::Proof| {
+        proof.cells.iter().map(|cell| cell.margin).fold(f64::INFINITY, f64::min)
+    };
+    json!({
+        "certified": proof.is_some(),
+        "f64": verdict.holds(Arithmetic::F64),
+        "f32": verdict.holds(Arithmetic::F32),
+        "engines": proof.map_or(&[][..], |proof| proof.arithmetic.engines()),
+        "states": proof.map(|proof| proof.automaton.state_count()),
+        "cells": proof.map(|proof| proof.cells.len()),
+        "depth": proof.and_then(|proof| proof.cells.iter().map(|cell| cell.depth).max()),
+        "margin": proof.map(smallest),
+        "tolerance": proof.map(|proof| proof.tolerance),
+        "obstacle": verdict.missing().map(|missing| obstacle(missing, alphabet)[0].clone()),
+        "remedy": verdict.missing().map(|missing| obstacle(missing, alphabet)[1].clone()),
+    })
+}

@@ -1,0 +1,158 @@
+//! What is shown of a proof, or of the lack of one.
+
+use super::spec::Compared;
+use super::{Fallback, Outcome};
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::proof;
+use crate::runs::Saved;
+use crate::words::{grouped, some};
+use serde_json::{Value, json};
+use srnn::certify::{Pac, statement};
+use srnn_automata::Alphabet;
+use std::fmt::Write as _;
+
+/// Shows it.
+pub fn report(
+    saved: &Saved,
+    alphabet: &Alphabet,
+    outcome: &Outcome,
+    output: &Output,
+) -> Result<(), Failure> {
+    let mut text = match outcome.verdict.proof() {
+        Some(_) => proved(saved, outcome),
+        None => "not certified: no proof was found. That does not mean that network and automaton \
+                 differ.\n"
+            .into(),
+    };
+    if let Some(missing) = outcome.verdict.missing() {
+        let [why, remedy] = proof::obstacle(missing, alphabet);
+        let what = if outcome.file.is_some() { "the program is not: " } else { "" };
+        let _ = writeln!(text, "  {what}{why}\n  try: {remedy}");
+    }
+    if outcome.verdict.proof().is_none() {
+        text.push_str(&probable(outcome.fallback.as_ref(), alphabet));
+    }
+    if let Some(spec) = &outcome.spec {
+        text.push_str(&against(spec, outcome, alphabet));
+    }
+    output.result(text, &value(saved, alphabet, outcome))
+}
+
+fn proved(saved: &Saved, outcome: &Outcome) -> String {
+    let proof = outcome.verdict.proof().expect("a proof");
+    let words = statement(&saved.file.alphabet, &proof.automaton, proof.arithmetic);
+    let mut text = format!("certified: {words}\n");
+    for line in proof::lines(&outcome.verdict) {
+        let _ = writeln!(text, "  {line}");
+    }
+    let size = proof::size(&outcome.verdict).unwrap_or_default();
+    let _ = writeln!(text, "  {size}; {:.2} s", outcome.seconds);
+    if let Some(file) = &outcome.file {
+        let (file, model) = (file.display(), saved.folder.display());
+        let _ = writeln!(text, "  wrote {file}; srnn check {model} {file} checks it");
+    }
+    text
+}
+
+fn probable(fallback: Option<&Fallback>, alphabet: &Alphabet) -> String {
+    let Some(Fallback { automaton, pac }) = fallback else {
+        return "  nor is there an automaton to compare with: no cover of its states closes\n"
+            .into();
+    };
+    let (states, words) = (some(automaton.state_count(), "state"), grouped(pac.words as u64));
+    let mut text = format!(
+        "instead, the automaton read off the network ({states}) was compared with it on {words} \
+         random words\n  (length 0 to {}, all lengths and all symbols equally probable): {}\n",
+        pac.distribution.longest,
+        differences(pac, alphabet),
+    );
+    let _ = writeln!(
+        text,
+        "  with confidence {} % the two differ on at most a part of {:.2e} of such words; of any \
+         single word,\n  of longer ones or of others this says nothing",
+        100.0 * (1.0 - pac.delta),
+        pac.epsilon
+    );
+    text
+}
+
+fn differences(pac: &Pac, alphabet: &Alphabet) -> String {
+    match &pac.first {
+        None => "no difference".into(),
+        Some(word) => {
+            let (count, word) = (some(pac.differences, "difference"), alphabet.spell(word));
+            format!("{count}, the first on {word}")
+        }
+    }
+}
+
+fn against(spec: &Compared, outcome: &Outcome, alphabet: &Alphabet) -> String {
+    let proved = outcome.verdict.proof().is_some();
+    let name = &spec.name;
+    let Some(word) = &spec.word else {
+        return match proved {
+            true => format!("network = {name} on every word\n"),
+            false => format!(
+                "the automaton read off the network equals {name}; of the network itself that is \
+                 not proved\n"
+            ),
+        };
+    };
+    let (word, spec_says) = (alphabet.spell(word), spec.spec_says.clone().unwrap_or_default());
+    let [class, _] = spec.network_says.clone().unwrap_or_default();
+    match spec.is_replayed() {
+        true => format!(
+            "network ≠ {name}: {}{word}; the network says {class} (replayed), the specification \
+             {spec_says}\n",
+            if proved { "the shortest word on which they differ is " } else { "they differ on " }
+        ),
+        false => format!(
+            "the automaton read off the network differs from {name} on {word}, but the network \
+             itself says {class} there, as the specification does: the automaton is wrong, the \
+             network may be right\n"
+        ),
+    }
+}
+
+fn value(saved: &Saved, alphabet: &Alphabet, outcome: &Outcome) -> Value {
+    let mut value = proof::value(&outcome.verdict, alphabet);
+    let proof = outcome.verdict.proof();
+    value["model"] = json!(saved.folder.display().to_string());
+    value["statement"] =
+        json!(proof.map(|p| statement(&saved.file.alphabet, &p.automaton, p.arithmetic)));
+    value["certificate"] = json!(outcome.file.as_ref().map(|file| file.display().to_string()));
+    value["seconds"] = json!(outcome.seconds);
+    value["pac"] = json!(outcome.fallback.as_ref().map(|fallback| pac(fallback, alphabet)));
+    value["spec"] =
+        json!(outcome.spec.as_ref().map(|spec| compared(spec, proof.is_some(), alphabet)));
+    value
+}
+
+fn pac(fallback: &Fallback, alphabet: &Alphabet) -> Value {
+    let Pac { distribution, words, differences, first, epsilon, delta } = &fallback.pac;
+    json!({
+        "automaton_states": fallback.automaton.state_count(),
+        "distribution": {
+            "lengths": format!("uniform from 0 to {}", distribution.longest),
+            "symbols": "uniform, independent",
+        },
+        "words": words,
+        "differences": differences,
+        "first_difference": first.as_ref().map(|word| alphabet.spell(word)),
+        "epsilon": epsilon,
+        "delta": delta,
+    })
+}
+
+fn compared(spec: &Compared, proved: bool, alphabet: &Alphabet) -> Value {
+    json!({
+        "name": spec.name,
+        "equal": spec.word.is_none(),
+        "proved": proved,
+        "word": spec.word.as_ref().map(|word| alphabet.spell(word)),
+        "spec_says": spec.spec_says,
+        "network_says": spec.network_says.as_ref().map(|says| &says[0]),
+        "replayed": spec.word.is_some().then(|| spec.is_replayed()),
+    })
+}

@@ -1,0 +1,98 @@
+//! The specification that a network should meet.
+
+use super::Certify;
+use crate::automaton::{
+    ACCEPT, Notation, Operand, REJECT, Side, comparable, complete, difference, is_acceptor,
+    positive, says,
+};
+use crate::failure::Failure;
+use crate::runs::Saved;
+use srnn::engine::Mode;
+use srnn::engine::cpu::Cpu;
+use srnn::extract::json::NamedAutomaton;
+use srnn::extract::{Words, ask};
+use srnn::train::TrainConfig;
+use srnn_automata::{Alphabet, Moore, Partial, Word};
+use std::path::Path;
+
+/// A specification, ready to be compared.
+pub struct Specification {
+    side: Side,
+    accept: Option<String>,
+}
+
+/// How it compares with the network's automaton.
+pub struct Compared {
+    /// As it was named.
+    pub name: String,
+    /// A shortest word on which the two differ.
+    pub word: Option<Word>,
+    /// What the specification says of that word.
+    pub spec_says: Option<String>,
+    /// What the network itself says of it: its class, and the same in the words of the
+    /// specification.
+    pub network_says: Option<[String; 2]>,
+}
+
+impl Compared {
+    /// Whether the network itself contradicts the specification on the word.
+    pub fn is_replayed(&self) -> bool {
+        self.word.is_some() && self.network_says.as_ref().map(|n| &n[1]) != self.spec_says.as_ref()
+    }
+}
+
+impl Specification {
+    /// A file, a run, a grammar; or else an expression.
+    pub fn read(text: &str, saved: &Saved, arguments: &Certify) -> Result<Specification, Failure> {
+        let names = saved.file.alphabet.clone();
+        let alphabet = Alphabet::new(names).map_err(|error| Failure::new(error, ""))?;
+        let named = text.starts_with("re:") || text.starts_with("tomita:");
+        let like_a_file = Path::new(text).exists() || Notation::of_name(Path::new(text)).is_some();
+        let operand = match named || like_a_file {
+            true => Operand::open(text, None)?,
+            false => Operand::Expression(text.into()),
+        };
+        let (name, automaton) = (operand.name(), operand.resolve(&alphabet)?);
+        let moore = complete(&automaton, &name, None)?;
+        let side = Side { name, automaton, moore };
+        Ok(Specification { side, accept: arguments.accept.clone() })
+    }
+
+    /// Against the network's automaton; a word on which they differ is given to the network.
+    pub fn compare(self, saved: &Saved, moore: &Moore<u32>) -> Result<Compared, Failure> {
+        let classes = saved.file.classes.clone();
+        let automaton = NamedAutomaton::new(classes, Partial::from(moore))?;
+        let network = Side { name: "the network".into(), automaton, moore: moore.clone() };
+        let sides = [network, self.side];
+        let machines = comparable(&sides, self.accept.as_deref())?;
+        let word = difference(&sides, &machines)?;
+        let spec_says = word.as_ref().map(|word| says(&machines, word)[1].clone());
+        let by_word = is_acceptor(&sides[0].automaton) != is_acceptor(&sides[1].automaton);
+        let network_says = word.as_ref().and_then(|word| replay(saved, word)).map(|class| {
+            let accept = accepted(&saved.file.classes, self.accept.as_deref());
+            let named = saved.file.classes[class as usize].clone();
+            let said = match by_word || self.accept.is_some() {
+                true if accept == Some(class) => ACCEPT.to_string(),
+                true => REJECT.to_string(),
+                false => named.clone(),
+            };
+            [named, said]
+        });
+        let [_, Side { name, .. }] = sides;
+        Ok(Compared { name, word, spec_says, network_says })
+    }
+}
+
+fn accepted(classes: &[String], accept: Option<&str>) -> Option<u32> {
+    match accept {
+        Some(class) => classes.iter().position(|known| known == class).map(|at| at as u32),
+        None => positive(classes),
+    }
+}
+
+/// What the deployed network says of a word.
+fn replay(saved: &Saved, word: &Word) -> Option<u32> {
+    let mut engine = Cpu::new(&saved.file.model, TrainConfig::default().optimiser, 1);
+    let answers = ask(&mut engine, Words::List(vec![word.clone()]), Mode::default());
+    answers.classes[0]
+}
