@@ -43,6 +43,12 @@ impl Saved {
         automaton_in(self.run.as_ref().unwrap_or(&self.folder))
     }
 
+    /// The proof's file, where there is one.
+    pub fn certificate(&self) -> Option<PathBuf> {
+        let home = self.run.as_ref().unwrap_or(&self.folder);
+        Some(home.join(CERTIFICATE)).filter(|path| path.is_file())
+    }
+
     /// Whether an automaton can speak for the network: only where centroids are all that connects
     /// two steps.
     pub fn has_automaton(&self) -> bool {

@@ -1,5 +1,6 @@
 //! `srnn predict`: what a model says of sequences.
 
+mod engine;
 mod inputs;
 mod report;
 mod say;
@@ -37,6 +38,9 @@ pub struct Predict {
     /// Exit with 1 where the accuracy on a labelled file is below this.
     #[arg(long, value_name = "ACCURACY", allow_negative_numbers = true)]
     fail_under: Option<f64>,
+    /// What computes the answers.
+    #[arg(long, value_enum, default_value = "cpu")]
+    engine: engine::EngineName,
     #[command(flatten)]
     reading: Reading,
 }
@@ -55,13 +59,16 @@ pub fn run(arguments: &Predict, output: &Output) -> Result<Answer, Failure> {
     };
     let asked = inputs::gather(arguments, &rule, &saved.file.alphabet)?;
     let vocabulary = Vocabulary::new(saved.file.alphabet.clone(), saved.file.unknown)?;
-    let said = say::answer(&saved, &vocabulary, &asked, output);
+    let standing = engine::Standing::of(&saved, arguments.engine);
+    standing.words(arguments.engine).iter().for_each(|line| output.note(line));
+    let said = say::answer(&saved, &vocabulary, &asked, arguments.engine, output);
     let confusion = confusion(&saved.file.classes, &asked, &said)?;
     if confusion.is_none() && arguments.fail_under.is_some() {
         let message = "--fail-under: there are no labels to compare with";
         return Err(Failure::new(message, "give a labelled file with --file"));
     }
-    report::report(&saved, &asked, &said, confusion.as_ref(), output)?;
+    let certificate = standing.value(arguments.engine);
+    report::report(&saved, &asked, &said, confusion.as_ref(), certificate, output)?;
     let accuracy = confusion.and_then(|confusion| confusion.accuracy());
     Ok(match (accuracy, arguments.fail_under) {
         (Some(accuracy), Some(least)) if accuracy < least => Answer::No,

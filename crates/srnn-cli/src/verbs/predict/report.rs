@@ -1,7 +1,7 @@
 //! What is shown of predictions.
 
 use super::inputs::Asked;
-use super::say::Said;
+use super::say::{Said, Spoken};
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::runs::Saved;
@@ -19,6 +19,7 @@ pub fn report(
     asked: &[Asked],
     said: &[Said],
     confusion: Option<&Confusion>,
+    certificate: Value,
     output: &Output,
 ) -> Result<(), Failure> {
     let classes = &saved.file.classes;
@@ -44,6 +45,7 @@ pub fn report(
     let value = json!({
         "model": saved.folder.display().to_string(),
         "predictions": predictions.collect::<Vec<_>>(),
+        "certificate": certificate,
         "disagreements": disagreements.len(),
         "not_labelled": unread.len(),
         "accuracy": confusion.and_then(Confusion::accuracy),
@@ -88,7 +90,7 @@ fn line(classes: &[String], asked: &Asked, said: &Said) -> String {
         false => asked.tokens.join(if single { "" } else { " " }),
     };
     let mut line = match &said.network {
-        Ok(probabilities) => {
+        Ok(Spoken { probabilities, .. }) => {
             let label = &classes[said.class().unwrap_or(0) as usize];
             let shares = classes.iter().zip(probabilities).map(|(c, p)| format!("{c} {p:.4}"));
             format!("{word}\t{label}\t{}", shares.collect::<Vec<_>>().join(", "))
@@ -120,8 +122,12 @@ fn scores(confusion: &Confusion) -> String {
 fn prediction(saved: &Saved, asked: &Asked, said: &Said) -> Value {
     let classes = &saved.file.classes;
     let label = said.class().map(|class| &classes[class as usize]);
-    let shares = said.network.as_ref().ok().map(|probabilities| {
-        classes.iter().cloned().zip(probabilities.iter().map(|&p| json!(p))).collect::<Map<_, _>>()
+    let shares = said.network.as_ref().ok().map(|spoken| {
+        classes
+            .iter()
+            .cloned()
+            .zip(spoken.probabilities.iter().map(|&p| json!(p)))
+            .collect::<Map<_, _>>()
     });
     let unseen =
         said.unseen.iter().map(|(at, token)| json!({ "position": at + 1, "token": token }));

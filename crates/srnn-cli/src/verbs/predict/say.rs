@@ -1,29 +1,39 @@
 //! What the network says, and what its automaton says.
 
+use super::engine::EngineName;
 use super::inputs::Asked;
 use crate::automaton;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::runs::Saved;
 use srnn::engine::cpu::Cpu;
-use srnn::engine::reference::{argmax, log_softmax};
+use srnn::engine::reference::{Reference, argmax, log_softmax};
 use srnn::engine::{Batch, Engine, Fields, Inputs, Mode, Targets, Trace};
 use srnn::extract::json::NamedAutomaton;
-use srnn::model::{Arch, When};
+use srnn::model::{Arch, Model, When};
 use srnn::task::{UnseenToken, Vocabulary};
-use srnn::train::TrainConfig;
+use srnn::train::{Real, TrainConfig};
 use srnn_automata::Symbol;
 use std::ops::Range;
 
 /// What is said of one sequence.
 #[derive(Clone, Debug)]
 pub struct Said {
-    /// The probability of each class; or why there is none.
-    pub network: Result<Vec<f64>, String>,
+    /// What the network says; or why nothing.
+    pub network: Result<Spoken, String>,
     /// Tokens that the model does not know and reads as its unknown one: place and name.
     pub unseen: Vec<(usize, String)>,
     /// The run of the automaton, where there is one.
     pub automaton: Option<Track>,
+}
+
+/// The network's answer.
+#[derive(Clone, Debug)]
+pub struct Spoken {
+    /// The class with the largest logit, the first of equals.
+    pub class: u32,
+    /// The probability of each class.
+    pub probabilities: Vec<f64>,
 }
 
 /// A run of the automaton.
@@ -38,7 +48,7 @@ pub struct Track {
 impl Said {
     /// The most probable class.
     pub fn class(&self) -> Option<u32> {
-        self.network.as_ref().ok().map(|probabilities| argmax(probabilities) as u32)
+        self.network.as_ref().ok().map(|spoken| spoken.class)
     }
 }
 
@@ -47,6 +57,7 @@ pub fn answer(
     saved: &Saved,
     vocabulary: &Vocabulary,
     asked: &[Asked],
+    engine: EngineName,
     output: &Output,
 ) -> Vec<Said> {
     let automaton = extracted(saved, output);
@@ -54,7 +65,7 @@ pub fn answer(
     let words: Vec<Result<Vec<u32>, UnseenToken>> =
         asked.iter().map(|asked| vocabulary.encode(&asked.tokens)).collect();
     let readable: Vec<&[u32]> = words.iter().flatten().map(Vec::as_slice).collect();
-    let mut answers = probabilities(saved, &readable).into_iter();
+    let mut answers = answers(&saved.file.model, &readable, engine).into_iter();
     let said = asked.iter().zip(&words).map(|(asked, word)| Said {
         network: match word {
             Ok(_) => answers.next().expect("an answer to every word"),
@@ -106,18 +117,36 @@ fn track(automaton: &NamedAutomaton, vocabulary: &Vocabulary, word: &[u32]) -> O
 /// Steps of a batch, so that long files do not fill the memory.
 const STEPS: usize = 1 << 14;
 
-fn probabilities(saved: &Saved, words: &[&[u32]]) -> Vec<Result<Vec<f64>, String>> {
-    let model = &saved.file.model;
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let mut engine = Cpu::new(model, TrainConfig::default().optimiser, threads);
+fn answers(
+    model: &Model<f32>,
+    words: &[&[u32]],
+    engine: EngineName,
+) -> Vec<Result<Spoken, String>> {
+    let optimiser = TrainConfig::default().optimiser;
+    match engine {
+        EngineName::Cpu => {
+            let threads = std::thread::available_parallelism().map_or(1, usize::from);
+            ask(&mut Cpu::new(model, optimiser, threads), &model.arch, words)
+        }
+        EngineName::Reference => {
+            ask(&mut Reference::new(&model.to_f64(), optimiser), &model.arch, words)
+        }
+    }
+}
+
+fn ask<F: Real>(
+    engine: &mut impl Engine<F>,
+    arch: &Arch,
+    words: &[&[u32]],
+) -> Vec<Result<Spoken, String>> {
+    let model = engine.model();
     let bias = &model.params[model.layout().head_bias];
     let mut answers = Vec::with_capacity(words.len());
     for part in parts(words) {
-        let batch = batch(&model.arch, &words[part]);
+        let batch = batch(arch, &words[part]);
         let trace = engine.trace(&batch, Mode::default(), Fields::default());
-        answers.extend(
-            (0..batch.rows()).map(|row| softmax(read(&model.arch, &batch, &trace, bias, row))),
-        );
+        let rows = 0..batch.rows();
+        answers.extend(rows.map(|row| spoken(read(arch, &batch, &trace, bias, row))));
     }
     answers
 }
@@ -148,13 +177,13 @@ fn batch(arch: &Arch, words: &[&[u32]]) -> Batch {
 }
 
 /// The last read-out of a row.
-fn read<'a>(
+fn read<'a, F: Real>(
     arch: &Arch,
     batch: &Batch,
-    trace: &'a Trace<f32>,
-    bias: &'a [f32],
+    trace: &'a Trace<F>,
+    bias: &'a [F],
     row: usize,
-) -> &'a [f32] {
+) -> &'a [F] {
     let place = match arch.readout.when {
         When::Last => Some(row),
         When::EveryStep => batch.row(row).last(),
@@ -163,10 +192,13 @@ fn read<'a>(
     place.map_or(bias, |n| &trace.logits[n * arch.classes..][..arch.classes])
 }
 
-fn softmax(logits: &[f32]) -> Result<Vec<f64>, String> {
-    let logits: Vec<f64> = logits.iter().map(|&x| f64::from(x)).collect();
+fn spoken<F: Real>(logits: &[F]) -> Result<Spoken, String> {
+    let logits: Vec<f64> = logits.iter().map(|&x| x.to()).collect();
     match logits.iter().all(|x| x.is_finite()) {
-        true => Ok(log_softmax(&logits).into_iter().map(f64::exp).collect()),
+        true => Ok(Spoken {
+            class: argmax(&logits) as u32,
+            probabilities: log_softmax(&logits).into_iter().map(f64::exp).collect(),
+        }),
         false => Err("the network gives no number: its weights are too large".into()),
     }
 }
