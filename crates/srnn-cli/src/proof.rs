@@ -23,12 +23,24 @@ pub fn size(verdict: &Verdict) -> Option<String> {
     Some(format!("{cells}, followed {steps}; the decision leads by {margin:.2} logits or more"))
 }
 
-/// What stands in the way of a proof, and what to try: the attempt that came last.
+/// What stands in the way of a proof, and what to try: the last attempt that names a cell, and what
+/// ended the search.
 pub fn obstacle(missing: &NotProved, alphabet: &Alphabet) -> [String; 2] {
     let last = missing.attempts.last().expect("at least one attempt");
-    let (tolerance, cells) = (last.tolerance, some(last.cells, "cell"));
-    let [why, remedy] = described(last, alphabet);
-    [format!("tolerance {tolerance}, {cells}: {why}"), remedy]
+    let names_a_cell = |attempt: &&Attempt| {
+        matches!(attempt.obstacle, Obstacle::Expands(_) | Obstacle::Undecided(_))
+    };
+    let told = missing.attempts.iter().rev().find(names_a_cell).unwrap_or(last);
+    let at = |attempt: &Attempt| {
+        let [why, remedy] = described(attempt, alphabet);
+        let (tolerance, cells) = (attempt.tolerance, some(attempt.cells, "cell"));
+        (format!("tolerance {tolerance}, {cells}: {why}"), remedy)
+    };
+    let (why, remedy) = at(told);
+    match told == last {
+        true => [why, remedy],
+        false => [format!("{why}; then {}", at(last).0), format!("{remedy}; {}", at(last).1)],
+    }
 }
 
 const HARDEN: &str = "train so that states are hard: a longer `harden` phase, a larger `entropy`, \

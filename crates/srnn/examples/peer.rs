@@ -18,8 +18,14 @@ use std::io::{BufRead as _, Write as _};
 use std::time::Instant;
 
 /// The paper's network.
-const PAPER: Regime =
-    Regime { lambda: 1.0, commitment: 0.0, entropy: 0.0, tau: 1.0, learning_rate: 0.0 };
+const PAPER: Regime = Regime {
+    lambda: 1.0,
+    commitment: 0.0,
+    entropy: 0.0,
+    tau: 1.0,
+    margin: 0.0,
+    learning_rate: 0.0,
+};
 
 struct Loaded {
     engine: Cpu,

@@ -111,6 +111,9 @@ pub struct Regime {
     pub entropy: f64,
     /// Multiplies every layer's temperature.
     pub tau: f64,
+    /// Taken off the target's logit before the cross-entropy: a decision must lead by so much
+    /// before the loss calls it right. 0 is the plain cross-entropy.
+    pub margin: f64,
     /// The step size; replaces the optimiser's own.
     pub learning_rate: f64,
 }

@@ -277,7 +277,9 @@ impl TrainConfig {
         at_least_one("the schedule's number of updates", s.updates())?;
         let weight = |x: f64| x.is_finite() && x >= 0.0;
         check(weight(s.commitment), "schedule.commitment", &s.commitment, NOT_NEGATIVE)?;
-        check(weight(s.entropy), "schedule.entropy", &s.entropy, NOT_NEGATIVE)
+        check(weight(s.entropy), "schedule.entropy", &s.entropy, NOT_NEGATIVE)?;
+        check(weight(s.margin), "schedule.margin", &s.margin, NOT_NEGATIVE)?;
+        check(s.tau.is_finite() && s.tau > 0.0, "schedule.tau", &s.tau, POSITIVE)
     }
 
     fn validate_optimiser(&self) -> Result<(), ConfigError> {
@@ -344,13 +346,15 @@ mod tests {
     #[test]
     fn what_cannot_be_trained_with_is_refused_by_name() {
         type Change = fn(&mut TrainConfig);
-        let cases: [(&str, Change); 12] = [
+        let cases: [(&str, Change); 14] = [
             ("batch_size", |c| c.batch_size = 0),
             ("validate_every", |c| c.validate_every = 0),
             ("checkpoint_every", |c| c.checkpoint_every = 0),
             ("number of updates", |c| c.schedule = Schedule::plain(0)),
             ("schedule.ramp", |c| c.schedule.ramp = u64::MAX),
             ("commitment", |c| c.schedule.commitment = f64::NAN),
+            ("schedule.margin", |c| c.schedule.margin = -1.0),
+            ("schedule.tau", |c| c.schedule.tau = 0.0),
             ("learning_rate", |c| c.learning_rate = LearningRate::Constant { rate: -1.0 }),
             ("optimiser.clip", |c| c.optimiser.clip = f64::NAN),
             ("optimiser.l2", |c| c.optimiser.l2 = -1.0),

@@ -30,6 +30,12 @@ pub struct Schedule {
     pub commitment: f64,
     /// Weight of the entropy of α while hardening. Default 0.1.
     pub entropy: f64,
+    /// Multiplies τ at the first update and falls linearly to 1, where λ gets to 1: centroids are
+    /// chosen softly before they are chosen. 1 is the network's own τ throughout. Default 1.
+    pub tau: f64,
+    /// How far a decision must lead, in logits, before the loss calls it right; from λ = 1 on.
+    /// Default 0.
+    pub margin: f64,
     /// The length curriculum opens over this many updates, from the beginning; 0 is none.
     /// Default 1,000.
     pub curriculum: u64,
@@ -91,6 +97,8 @@ impl Default for Schedule {
             finish: 0,
             commitment: 0.3,
             entropy: 0.1,
+            tau: 1.0,
+            margin: 0.0,
             curriculum: 1_000,
             reseed: Reseed::Never,
         }
@@ -108,6 +116,8 @@ impl Schedule {
             finish: updates,
             commitment: 0.0,
             entropy: 0.0,
+            tau: 1.0,
+            margin: 0.0,
             curriculum: 0,
             reseed: Reseed::Never,
         }
@@ -174,7 +184,18 @@ impl Schedule {
         };
         let hard = phase == Phase::Harden || (phase == Phase::Finish && self.harden > 0);
         let entropy = if hard { self.entropy } else { 0.0 };
-        Regime { lambda, commitment: self.commitment * lambda, entropy, tau: 1.0, learning_rate }
+        let margin = if lambda == 1.0 { self.margin } else { 0.0 };
+        let (commitment, tau) = (self.commitment * lambda, self.heat(update));
+        Regime { lambda, commitment, entropy, tau, margin, learning_rate }
+    }
+
+    /// What τ is multiplied by.
+    fn heat(&self, update: u64) -> f64 {
+        let cool = self.warmup + self.ramp;
+        match update < cool {
+            true => self.tau + (1.0 - self.tau) * update as f64 / cool as f64,
+            false => 1.0,
+        }
     }
 
     /// Whether the centroids are reseeded before this update: it is the first of the ramp.
@@ -239,6 +260,20 @@ mod tests {
         assert_eq!(corner(4_000), (Phase::Harden, 1.0, 0.3, 0.1));
         assert_eq!(corner(4_599), (Phase::Harden, 1.0, 0.3, 0.1));
         assert_eq!(corner(9_999), (Phase::Harden, 1.0, 0.3, 0.1), "beyond the end");
+    }
+
+    #[test]
+    fn temperature_falls_to_the_networks_own_and_the_margin_comes_with_it() {
+        let schedule = Schedule { tau: 3.0, margin: 2.0, ..Schedule::default() };
+        let at = |update| {
+            let regime = schedule.regime(update, 1e-3);
+            (regime.tau, regime.margin)
+        };
+        assert_eq!(at(0), (3.0, 0.0));
+        assert_eq!(at(1_500), (2.0, 0.0));
+        assert_eq!(at(3_000), (1.0, 2.0));
+        assert_eq!(at(9_999), (1.0, 2.0));
+        assert_eq!(Schedule::default().regime(500, 1e-3).tau, 1.0);
     }
 
     #[test]

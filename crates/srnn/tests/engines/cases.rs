@@ -52,11 +52,23 @@ const LSTM: Cell = Cell::Lstm { peephole: false };
 const LSTM_P: Cell = Cell::Lstm { peephole: true };
 
 /// The paper's regime.
-const PAPER: Regime =
-    Regime { lambda: 1.0, commitment: 0.0, entropy: 0.0, tau: 1.0, learning_rate: 0.01 };
+const PAPER: Regime = Regime {
+    lambda: 1.0,
+    commitment: 0.0,
+    entropy: 0.0,
+    tau: 1.0,
+    margin: 0.0,
+    learning_rate: 0.01,
+};
 /// Every term at once.
-const ALL_TERMS: Regime =
-    Regime { lambda: 0.4, commitment: 0.7, entropy: 0.3, tau: 0.8, learning_rate: 0.01 };
+const ALL_TERMS: Regime = Regime {
+    lambda: 0.4,
+    commitment: 0.7,
+    entropy: 0.3,
+    tau: 0.8,
+    margin: 0.0,
+    learning_rate: 0.01,
+};
 
 fn layer(cell: Cell, units: usize, centroids: Option<Centroids>) -> Layer {
     Layer { cell, units, gate: Gate::Sigmoid, bias: true, centroids }
@@ -113,6 +125,7 @@ fn rotated(i: usize, cell: Cell, gate: Gate, score: Option<Score>, lambda: f64) 
         commitment: if (i / 3 + turn).is_multiple_of(2) { 0.7 } else { 0.0 },
         entropy: if (i / 6 + turn).is_multiple_of(3) { 0.3 } else { 0.0 },
         tau: if turn.is_multiple_of(4) { 0.8 } else { 1.0 },
+        margin: [0.0, 1.5, 0.0][turn % 3],
         ..PAPER
     };
     Spec {

@@ -20,6 +20,7 @@ pub struct Shared<'a> {
     pub head: &'a Head,
     pub mode: Mode,
     pub pressure: Pressure,
+    pub margin: f32,
     pub total_weight: f64,
     pub cut: Cut,
 }
@@ -127,6 +128,7 @@ impl WithSimd for Learn<'_> {
             space: &mut space.head,
             head: shared.head,
             targets: &targets,
+            margin: shared.margin,
             d_head: &mut sums.head,
         });
         sums.said.loss += said.loss;

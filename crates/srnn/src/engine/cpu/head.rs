@@ -159,6 +159,8 @@ pub struct Learn<'a> {
     pub head: &'a Head,
     /// `[readouts, ROWS]`: the class and its share in the loss; [`IGNORE`] where there is none.
     pub targets: &'a [(u32, f64)],
+    /// What the target's logit is put behind by.
+    pub margin: f32,
     pub d_head: &'a mut Head,
 }
 
@@ -167,18 +169,19 @@ impl WithSimd for Learn<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) -> Said {
-        let Learn { space, head, targets, d_head } = self;
+        let Learn { space, head, targets, margin, d_head } = self;
         let (classes, dp) = (head.bias.len(), head.dp);
         let mut said = Said::default();
         let mut d_logits = vec![0.0f32; classes];
-        for (row, logits) in space.logits.chunks_exact(classes).enumerate() {
+        for (row, logits) in space.logits.chunks_exact_mut(classes).enumerate() {
             let (target, weight) = targets[row];
             if target == IGNORE {
                 continue;
             }
-            said.loss += weight * cross_entropy(logits, target as usize, weight, &mut d_logits);
             said.counted += 1;
             said.correct += (largest(logits) == target as usize) as usize;
+            logits[target as usize] -= margin;
+            said.loss += weight * cross_entropy(logits, target as usize, weight, &mut d_logits);
             for (part, w) in head.weights.iter().enumerate().filter(|(_, w)| !w.is_empty()) {
                 let features = &space.features[part][row * dp..][..dp];
                 let d_features = &mut space.d_features[part][row * dp..][..dp];

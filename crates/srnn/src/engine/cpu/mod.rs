@@ -139,6 +139,7 @@ impl Engine<f32> for Cpu {
             head: &head,
             mode,
             pressure: Pressure::default(),
+            margin: 0.0,
             total_weight: 1.0,
             cut: self.tuning.cut(),
         };
@@ -173,6 +174,7 @@ impl Engine<f32> for Cpu {
                 commitment: (share * regime.commitment) as f32,
                 entropy: (share * regime.entropy) as f32,
             },
+            margin: regime.margin as f32,
             total_weight: batch.total_weight(),
             cut: self.tuning.cut(),
         };

@@ -227,7 +227,7 @@ impl<'a> Network<'a> {
         loss: &mut Loss,
         grads: &mut [f64],
     ) {
-        let d_features = self.head_backward(batch, b, run, loss, grads);
+        let d_features = self.head_backward(batch, b, regime, run, loss, grads);
         let pressure = self.pressure(batch, regime);
         let top = run.layers.len() - 1;
         let mut out = self.split_features(&d_features, run.layers[top].len());
@@ -251,6 +251,7 @@ impl<'a> Network<'a> {
         &self,
         batch: &Batch,
         b: usize,
+        regime: &Regime,
         run: &Run,
         loss: &mut Loss,
         grads: &mut [f64],
@@ -267,7 +268,9 @@ impl<'a> Network<'a> {
                 continue;
             }
             let weight = batch.class_weight(target) / total;
-            let log_p = log_softmax(logits);
+            let mut behind = logits.clone();
+            behind[target as usize] -= regime.margin;
+            let log_p = log_softmax(&behind);
             loss.task -= weight * log_p[target as usize];
             loss.counted += 1;
             loss.correct += (argmax(logits) == target as usize) as usize;
