@@ -1,6 +1,7 @@
 //! `srnn inspect`: what is in a file or folder.
 
 mod automaton;
+mod certificate;
 mod checkpoint;
 mod model;
 mod run;
@@ -13,7 +14,7 @@ use clap::Args;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// Tell what is in a model, a run, a checkpoint or an automaton file.
+/// Tell what is in a model, a run, a checkpoint, a certificate or an automaton file.
 #[derive(Args)]
 #[command(before_help = "Examples:
   srnn inspect runs/tomita-3
@@ -48,6 +49,7 @@ fn about(path: &Path) -> Result<About, Failure> {
         path if beside(path, "manifest.json", "state.safetensors") => {
             checkpoint::about(folder_of(path))
         }
+        path if certificate::is_one(path) => certificate::about(path),
         path => automaton::about(path),
     }
 }

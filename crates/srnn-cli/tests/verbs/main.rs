@@ -6,3 +6,4 @@ mod data;
 mod hostile_names;
 mod models;
 mod program;
+mod proofs;

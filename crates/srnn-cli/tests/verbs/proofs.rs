@@ -1,0 +1,142 @@
+//! `certify`, `check`, and what `predict` says of a certificate.
+
+use super::program::{sr_lstm, srnn};
+use serde_json::{Value, json};
+use std::fs;
+use std::path::Path;
+
+/// A folder with a run: a small network that has learned Tomita 4, no word with 000.
+fn trained(folder: &Path) {
+    let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/certified/tomita-4");
+    fs::create_dir_all(folder.join("run/model")).unwrap();
+    for name in ["config.json", "model.safetensors"] {
+        fs::copy(model.join(name), folder.join("run/model").join(name)).unwrap();
+    }
+    fs::write(folder.join("run/data.json"), r#"{"tokens": "Characters"}"#).unwrap();
+}
+
+fn certify(folder: &Path, arguments: &[&str]) -> (i32, Value) {
+    let all: Vec<&str> = ["certify", "run", "--json"].iter().chain(arguments).copied().collect();
+    let ran = srnn(folder, &all);
+    (ran.code, ran.json())
+}
+
+#[test]
+fn a_trained_network_is_certified_and_its_program_too() {
+    let folder = tempfile::tempdir().unwrap();
+    trained(folder.path());
+    let (code, value) = certify(folder.path(), &[]);
+    assert_eq!(code, 0, "{value}");
+    assert_eq!((&value["f64"], &value["f32"]), (&json!(true), &json!(true)), "{value}");
+    assert_eq!(value["states"], json!(4));
+    assert_eq!(value["pac"], json!(null));
+    assert!(value["margin"].as_f64().unwrap() > 1.0, "{value}");
+    let text = fs::read_to_string(folder.path().join("run/certificate.json")).unwrap();
+    let certificate: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(certificate["format"], json!("srnn-certificate"));
+    assert_eq!(certificate["engines"], json!(["reference", "cpu"]));
+    assert_eq!(certificate["automaton"]["outputs"].as_array().unwrap().len(), 4);
+    let inspected = srnn(folder.path(), &["inspect", "run/certificate.json", "--json"]).yes();
+    assert_eq!(inspected.json()["kind"], json!("certificate"));
+    assert_eq!(inspected.json()["statement"], value["statement"]);
+    let people = srnn(folder.path(), &["certify", "run"]).yes();
+    for said in ["certified: For every word", "f64): proved", "f32, engine cpu): proved"] {
+        assert!(people.stdout.contains(said), "{}", people.stdout);
+    }
+}
+
+#[test]
+fn a_specification_is_met_on_every_word_or_the_shortest_word_is_replayed() {
+    let folder = tempfile::tempdir().unwrap();
+    trained(folder.path());
+    fs::write(folder.path().join("spec.regex"), "(1|01|001)*(0|00)?\n").unwrap();
+    for spec in ["tomita:4", "re:(1|01|001)*(0|00)?", "(1|01|001)*(|0|00)", "spec.regex"] {
+        let (code, value) = certify(folder.path(), &["--spec", spec]);
+        assert_eq!((code, &value["spec"]["equal"]), (0, &json!(true)), "{spec}: {value}");
+        assert_eq!(value["spec"]["proved"], json!(true));
+    }
+    let (code, value) = certify(folder.path(), &["--spec", "(0|1)*"]);
+    assert_eq!(code, 1);
+    assert_eq!(value["certified"], json!(true), "the proof stands");
+    assert_eq!(value["spec"]["word"], json!("000"));
+    assert_eq!(value["spec"]["spec_says"], json!("accept"));
+    assert_eq!(value["spec"]["network_says"], json!("reject"));
+    assert_eq!(value["spec"]["replayed"], json!(true));
+}
+
+#[test]
+fn without_a_proof_the_answer_is_no_with_the_obstacle_and_what_is_probable() {
+    let folder = tempfile::tempdir().unwrap();
+    trained(folder.path());
+    let arguments = ["--steps", "1", "--words", "500", "--longest", "30"];
+    let (code, value) = certify(folder.path(), &arguments);
+    assert_eq!(code, 1);
+    assert_eq!((&value["certified"], &value["f32"]), (&json!(false), &json!(false)));
+    assert_eq!(value["certificate"], json!(null));
+    assert!(!folder.path().join("run/certificate.json").exists());
+    assert_eq!(value["pac"]["differences"], json!(0));
+    // (1 − ε)^500 = 0.01
+    let epsilon = value["pac"]["epsilon"].as_f64().unwrap();
+    assert!((epsilon - 0.009_168).abs() < 1e-5, "{epsilon}");
+    assert_eq!(value["pac"]["delta"], json!(0.01));
+    let all: Vec<&str> = ["certify", "run"].iter().chain(&arguments).copied().collect();
+    let people = srnn(folder.path(), &all).no();
+    assert!(people.stdout.starts_with("not certified"), "{}", people.stdout);
+    for said in ["steps were not enough", "try: ", "99 %", "says nothing"] {
+        assert!(people.stdout.contains(said), "{said}: {}", people.stdout);
+    }
+    let (code, value) = certify(folder.path(), &["--steps", "1", "--spec", "tomita:4"]);
+    assert_eq!((code, &value["spec"]["proved"]), (1, &json!(false)), "equal, but not proved");
+    let (code, value) = certify(folder.path(), &["--steps", "1", "--spec", "(0|1)*"]);
+    assert_eq!((code, &value["spec"]["replayed"]), (1, &json!(true)), "one word is enough");
+}
+
+#[test]
+fn predict_says_whether_its_engine_is_covered() {
+    let folder = tempfile::tempdir().unwrap();
+    trained(folder.path());
+    let predict = |engine: &str| {
+        srnn(folder.path(), &["predict", "run", "0001", "--json", "--engine", engine]).yes()
+    };
+    assert_eq!(predict("cpu").json()["certificate"]["note"], json!(null));
+    srnn(folder.path(), &["certify", "run"]).yes();
+    for engine in ["cpu", "reference"] {
+        let said = predict(engine);
+        assert_eq!(said.json()["certificate"]["covered"], json!(true), "{engine}");
+        assert_eq!(said.json()["predictions"][0]["label"], json!("reject"));
+    }
+    let path = folder.path().join("run/certificate.json");
+    let mut certificate: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+    certificate["engines"] = json!(["reference"]);
+    fs::write(&path, certificate.to_string()).unwrap();
+    assert_eq!(predict("reference").json()["certificate"]["covered"], json!(true));
+    let other = predict("cpu");
+    assert_eq!(other.json()["certificate"]["covered"], json!(false));
+    assert!(other.stderr.contains("covers the engine reference, not cpu"), "{}", other.stderr);
+    certificate["model"]["digest"] = json!("0");
+    fs::write(&path, certificate.to_string()).unwrap();
+    assert!(predict("reference").stderr.contains("about another network"));
+    fs::write(&path, "{").unwrap();
+    assert!(predict("cpu").stderr.contains("not certified"));
+}
+
+#[test]
+fn what_cannot_be_certified_is_refused_with_a_remedy() {
+    let folder = tempfile::tempdir().unwrap();
+    trained(folder.path());
+    sr_lstm(&["0", "1"], &["no", "yes"]).save(&folder.path().join("lstm")).unwrap();
+    let cases: [(&[&str], &str); 7] = [
+        (&["certify", "lstm"], "SR-GRU"),
+        (&["certify", "nowhere"], "no such run"),
+        (&["certify", "run", "--depth", "0"], "--depth 1 or more"),
+        (&["certify", "run", "--tolerance", "-1"], "above 0"),
+        (&["certify", "run", "--spec", "(0"], "("),
+        (&["certify", "run", "--spec", "a*"], "a"),
+        (&["certify", "run", "--spec", "missing.dot"], "missing.dot"),
+    ];
+    for (arguments, said) in cases {
+        let ran = srnn(folder.path(), arguments);
+        assert_eq!(ran.code, 2, "{arguments:?}: {}", ran.stdout);
+        assert!(ran.stderr.contains(said), "{arguments:?}: {}", ran.stderr);
+    }
+}
