@@ -24,6 +24,7 @@
 
 mod alphabet;
 mod compare;
+pub mod conformance;
 mod limits;
 mod minimize;
 mod moore;
