@@ -2,6 +2,7 @@
 
 mod certify;
 mod compare;
+mod conform;
 mod convert;
 mod data;
 mod extract;
@@ -25,6 +26,7 @@ pub enum Verb {
     Extract(Box<extract::Extract>),
     Certify(Box<certify::Certify>),
     Compare(compare::Compare),
+    Conform(Box<conform::Conform>),
     Convert(convert::Convert),
     Data(data::Data),
     Inspect(inspect::Inspect),
@@ -39,6 +41,7 @@ pub fn run(verb: Verb, output: &Output) -> Result<Answer, Failure> {
         Verb::Extract(arguments) => extract::run(&arguments, output),
         Verb::Certify(arguments) => certify::run(&arguments, output),
         Verb::Compare(arguments) => compare::run(&arguments, output),
+        Verb::Conform(arguments) => conform::run(&arguments, output),
         Verb::Convert(arguments) => convert::run(&arguments, output),
         Verb::Data(arguments) => data::run(&arguments, output),
         Verb::Inspect(arguments) => inspect::run(&arguments, output),

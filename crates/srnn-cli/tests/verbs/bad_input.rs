@@ -441,9 +441,17 @@ fn usage_errors_are_errors_too() {
 #[test]
 fn every_help_opens_with_two_examples() {
     let folder = tempfile::tempdir().unwrap();
-    for verb in
-        ["predict", "extract", "compare", "convert", "data", "data make", "data check", "inspect"]
-    {
+    for verb in [
+        "predict",
+        "extract",
+        "compare",
+        "conform",
+        "convert",
+        "data",
+        "data make",
+        "data check",
+        "inspect",
+    ] {
         let arguments: Vec<&str> = verb.split(' ').chain(["--help"]).collect();
         let text = srnn(folder.path(), &arguments).yes().stdout;
         let lines: Vec<&str> = text.lines().take(3).collect();

@@ -2,6 +2,7 @@
 
 mod automata;
 mod bad_input;
+mod conform;
 mod data;
 mod hostile_names;
 mod models;

@@ -1,0 +1,71 @@
+//! What a program's lines mean.
+
+use crate::automaton::{listed, positive};
+
+const YES: [&str; 7] = ["accept", "accepted", "1", "true", "yes", "positive", "pos"];
+const NO: [&str; 7] = ["reject", "rejected", "0", "false", "no", "negative", "neg"];
+
+/// The classes of an automaton, and what else stands for them.
+#[derive(Clone, Debug)]
+pub struct Answers {
+    names: Vec<String>,
+    /// The class that means yes, where there are two and their names tell.
+    yes: Option<u32>,
+}
+
+impl Answers {
+    /// Answers for the classes of these names.
+    pub fn new(names: Vec<String>) -> Answers {
+        let yes = positive(&names).filter(|_| names.len() == 2);
+        Answers { names, yes }
+    }
+
+    /// The name of a class.
+    pub fn name(&self, class: u32) -> &str {
+        &self.names[class as usize]
+    }
+
+    /// The class that a line names.
+    pub fn class(&self, line: &str) -> Option<u32> {
+        let named = |text: &str| self.names.iter().position(|name| name == text);
+        let trimmed = line.trim_ascii();
+        let among = |words: &[&str]| words.iter().any(|word| word.eq_ignore_ascii_case(trimmed));
+        let exact = named(line).or_else(|| named(trimmed)).map(|class| class as u32);
+        exact.or_else(|| match self.yes? {
+            yes if among(&YES) => Some(yes),
+            yes if among(&NO) => Some(1 - yes),
+            _ => None,
+        })
+    }
+
+    /// What may be answered, in words.
+    pub fn expected(&self) -> String {
+        let names = listed(&self.names);
+        match self.yes {
+            Some(yes) => format!("{names}, or 1 for {:?} and 0 for the other", self.name(yes)),
+            None => names,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answers(names: &[&str]) -> Answers {
+        Answers::new(names.iter().map(|name| name.to_string()).collect())
+    }
+
+    #[test]
+    fn yes_and_no_have_many_names_and_classes_their_own() {
+        let acceptor = answers(&["reject", "accept"]);
+        for (line, class) in [("1", 1), ("0", 0), ("True", 1), (" reject\r", 0), ("no", 0)] {
+            assert_eq!(acceptor.class(line), Some(class), "{line:?}");
+        }
+        assert_eq!([acceptor.class(""), acceptor.class("10")], [None, None]);
+        assert_eq!(answers(&["yes", "no"]).class("0"), Some(1));
+        assert_eq!(answers(&["1", "0"]).class("0"), Some(1));
+        let levels = answers(&["low", "high", "very high"]);
+        assert_eq!([levels.class("very high"), levels.class("1")], [Some(2), None]);
+    }
+}
