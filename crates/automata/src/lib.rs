@@ -3,7 +3,8 @@
 //! An automaton is plain data ([`Moore`], [`Dfa`], [`Partial`]), a question about it is a function,
 //! and an answer that claims something carries its witness: [`distinguish`] gives the shortest word
 //! on which two automata differ, [`Dfa::shortest_accepted`] a word that shows a language is not
-//! empty. There is no network here, no file, no clock and no global randomness.
+//! empty, [`conformance::suite`] the words that decide whether a black box of bounded size equals an
+//! automaton. There is no network here, no file, no clock and no global randomness.
 //!
 //! ```
 //! use srnn_automata::{distinguish, regex, text::dot, Alphabet, Limits};

@@ -29,7 +29,8 @@ use wire::Wire;
 /// and --extra more, and answers every word asked as the automaton does, the two are equal; of
 /// other programs nothing is claimed. Exit code 0: passed; 1: they differ, with the word.
 ///
-/// The program is started once. It reads one word a line on its stdin (an empty line is the empty
+/// The program is started once for all words, each of which it answers by itself, and once more
+/// where it differs, to ask for shorter words. It reads one word a line on its stdin (an empty line is the empty
 /// word) and writes one answer a line to its stdout, in the same order: the name of a class; for
 /// yes and no also 1 and 0, true and false, accept and reject. Symbols stand side by side where all
 /// are single characters, and with blanks between them otherwise, as `predict` reads them. All

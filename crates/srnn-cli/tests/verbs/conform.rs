@@ -80,17 +80,15 @@ fn a_wrong_program_is_shown_a_word_and_both_answers() {
 
 #[test]
 fn a_shorter_word_is_shown_where_a_part_of_the_failing_one_fails_too() {
-    let folder = tempfile::tempdir().unwrap();
-    let length = "re:(aaaa)*";
-    // Wrong on every word that holds seven or more: the suite need not ask the shortest.
-    let program = AT_ONCE.replace("ANSWER", "int(len(w) % 4 == 0 and len(w) < 5)");
-    let value = ask_in(folder.path(), &[length, "--extra", "4", "--json"], &program).no().json();
-    let [word, found] = ["word", "found_by"].map(|key| value[key].as_array().unwrap().len());
-    assert_eq!((word, value["program_says"].as_str()), (8, Some("reject")));
-    assert!(found >= word);
-    let program = AT_ONCE.replace("ANSWER", "int('bbb' in w)");
-    let value = ask(&["re:∅", "--alphabet", "ab", "--extra", "5", "--json"], &program).no().json();
-    assert_eq!(value["word"], json!(["b", "b", "b"]));
+    // Right but for words with 0000, of which 10000 is the first that the suite asks.
+    let right = "import re, sys
+for line in sys.stdin:
+    print(int(bool(re.fullmatch('0*1*0*1*', line.strip()))) ^ ('0000' in line), flush=True)";
+    let value = ask(&["tomita:7", "--json"], right).no().json();
+    assert_eq!((&value["spelled"], &value["program_says"]), (&json!("0000"), &json!("reject")));
+    assert_eq!(value["found_by"], json!(["1", "0", "0", "0", "0"]));
+    let text = ask(&["tomita:7"], right).no().stdout;
+    assert!(text.ends_with("found by asking 10000\n"), "{text}");
 }
 
 #[test]

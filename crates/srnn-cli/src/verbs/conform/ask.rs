@@ -160,7 +160,7 @@ impl Session<'_> {
     fn at(&self, place: usize) -> String {
         let alphabet = self.exam.specification.minimal.automaton().alphabet();
         let word = alphabet.spell(&self.words[place]);
-        format!("word {} of {}, {word}", grouped(place as u64 + 1), grouped(self.len()))
+        format!("word {} of {} ({word})", grouped(place as u64 + 1), grouped(self.len()))
     }
 
     fn len(&self) -> u64 {
