@@ -3,7 +3,7 @@
 use super::program::{Ran, run_folder, srnn};
 use serde_json::json;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// Answers every line as it comes.
@@ -235,6 +235,7 @@ fn what_cannot_be_started_or_is_too_much_is_said_before() {
 }
 
 /// Whether a process that sleeps so long is there.
+#[cfg(target_os = "linux")]
 fn sleeps(seconds: &str) -> bool {
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
     let wanted = format!("sleep\0{seconds}\0");
@@ -244,13 +245,14 @@ fn sleeps(seconds: &str) -> bool {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
 fn no_program_outlives_an_interrupted_question() {
     let folder = tempfile::tempdir().unwrap();
     let mut asking = Command::new(env!("CARGO_BIN_EXE_srnn"))
         .args(["conform", "tomita:1", "--timeout", "60", "--", "sleep", "71.25"])
         .current_dir(folder.path())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
         .spawn()
         .unwrap();
     let wait = |there: bool| {
