@@ -158,7 +158,7 @@ fn programs_that_cannot_be_asked_are_errors_with_a_remedy() {
     let chatty = AT_ONCE.replace("ANSWER", "int('0' not in w)") + "\nprint('bye')";
     trouble(&["tomita:1"], &chatty, &["one more line", "\"bye\""]);
     let deaf = "import os, time\nos.close(0); print(1, flush=True); time.sleep(60)";
-    trouble(&["re:(01)*", "--extra", "12", "--timeout", "0.3"], deaf, &["closed its input"]);
+    trouble(&["re:(01)*", "--extra", "12", "--timeout", "3"], deaf, &["closed its input"]);
 }
 
 #[test]
@@ -175,7 +175,7 @@ fn programs_that_hang_are_ended_in_time() {
             trouble(&words, hangs, &["for 0.4 s", "flush", "--timeout"]);
         }
     }
-    assert!(begins.elapsed() < Duration::from_secs(40), "{:?}", begins.elapsed());
+    assert!(begins.elapsed() < Duration::from_secs(120), "{:?}", begins.elapsed());
 }
 
 #[test]
@@ -183,7 +183,7 @@ fn a_program_that_does_not_end_after_its_answers_is_ended() {
     let program = AT_ONCE.replace("ANSWER", "int('0' not in w)") + "\nimport time\ntime.sleep(60)";
     let begins = Instant::now();
     ask(&["tomita:1"], &program).yes();
-    assert!(begins.elapsed() < Duration::from_secs(20), "{:?}", begins.elapsed());
+    assert!(begins.elapsed() < Duration::from_secs(50), "{:?}", begins.elapsed());
 }
 
 #[test]
@@ -256,7 +256,7 @@ fn no_program_outlives_an_interrupted_question() {
         .spawn()
         .unwrap();
     let wait = |there: bool| {
-        (0..200).any(|_| {
+        (0..1000).any(|_| {
             std::thread::sleep(Duration::from_millis(20));
             sleeps("71.25") == there
         })
