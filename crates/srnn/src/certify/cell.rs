@@ -111,9 +111,13 @@ struct Gated {
 
 impl Gated {
     fn new(kind: Gate, pre: Spread, delta: &[f64], errors: Errors) -> Gated {
-        let (value, slope): (fn(Interval) -> Interval, fn(Interval) -> Interval) = match kind {
-            Gate::Sigmoid => (Interval::sigmoid, Interval::sigmoid_slope),
-            Gate::HardSigmoid => (Interval::hard_sigmoid, Interval::hard_sigmoid_slope),
+        let value = |x: Interval| match kind {
+            Gate::Sigmoid => x.sigmoid(),
+            Gate::HardSigmoid => x.hard_sigmoid(),
+        };
+        let slope = |x: Interval| match kind {
+            Gate::Sigmoid => x.sigmoid_slope(),
+            Gate::HardSigmoid => x.hard_sigmoid_slope(),
         };
         let own = match kind {
             Gate::Sigmoid => errors.sigmoid,

@@ -161,7 +161,7 @@ impl<'a> Images<'a> {
     }
 
     fn overflow(&self, balls: &[Ball]) -> Option<Overflow> {
-        Some(self.widest(balls)).filter(|overflow| !(overflow.reach < WIDEST))
+        Some(self.widest(balls)).filter(|overflow| overflow.reach >= WIDEST)
     }
 
     /// The image that reaches farthest.

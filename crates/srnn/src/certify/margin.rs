@@ -37,7 +37,7 @@ pub fn margins(
         };
         let smallest = |a: &(Vec<u32>, f64), b: &(Vec<u32>, f64)| a.1.total_cmp(&b.1);
         let (word, lead) = leads.into_iter().min_by(smallest).expect("a cell has a lead");
-        if !(lead > 0.0) {
+        if lead.is_nan() || lead <= 0.0 {
             return Err(Undecided { cell, word, lead });
         }
         margins.push(lead);

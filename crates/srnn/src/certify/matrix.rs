@@ -34,7 +34,7 @@ impl Matrix {
 
     /// How many rows.
     pub fn rows(&self) -> usize {
-        if self.columns == 0 { 0 } else { self.mid.len() / self.columns }
+        self.mid.len().checked_div(self.columns).unwrap_or(0)
     }
 
     /// The transpose.
