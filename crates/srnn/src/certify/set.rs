@@ -62,7 +62,9 @@ impl Set {
     /// At least the distance of a state of the set from `centre`, in each coordinate.
     pub fn distance_from(&self, centre: &[f64]) -> Vec<f64> {
         let distance = |(range, &c): (&Interval, &f64)| {
-            (range.hi - c).next_up().max((c - range.lo).next_up()).max(0.0)
+            let (above, below) = ((range.hi - c).next_up(), (c - range.lo).next_up());
+            // `max` would pass over what is no number.
+            if above.is_nan() || below.is_nan() { f64::INFINITY } else { above.max(below).max(0.0) }
         };
         self.range.iter().zip(centre).map(distance).collect()
     }

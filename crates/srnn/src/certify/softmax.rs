@@ -196,12 +196,15 @@ fn softmax(logits: &[Interval]) -> Vec<Interval> {
 fn ranges(y: &[Interval], spread: &[f64]) -> Vec<Interval> {
     let grown = |sign: f64| -> Vec<Interval> {
         let y = y.iter().zip(spread);
-        y.map(|(&y, &s)| y * Interval::point(sign * s).exp()).collect()
+        let weights = y.map(|(&y, &s)| y * Interval::point(sign * s).exp());
+        weights.map(|w| Interval { lo: w.lo.max(0.0), hi: w.hi }).collect()
     };
     let (less, more) = (grown(-1.0), grown(1.0));
     let share = |own: Interval, others: &[Interval], k: usize| {
         let rest = others.iter().enumerate().filter(|&(m, _)| m != k).map(|(_, &w)| w);
-        own / (own + rest.sum())
+        let whole = own + rest.sum();
+        // Nothing but underflow is left where logits spread over hundreds.
+        if whole.lo > 0.0 { own / whole } else { Interval::new(0.0, 1.0) }
     };
     let range = |k: usize| {
         let (low, high) = (share(less[k], &more, k), share(more[k], &less, k));
