@@ -189,7 +189,10 @@ fn euclidean_errors(layer: &Layer, u: &Computed, errors: Errors) -> (Vec<f64>, V
 fn softmax(logits: &[Interval]) -> Vec<Interval> {
     let weights: Vec<Interval> = logits.iter().map(|l| l.exp()).collect();
     let sum: Interval = weights.iter().copied().sum();
-    weights.iter().map(|&w| w / sum).collect()
+    // Enormous weights leave the logits unknown even at the centre.
+    let share = |w: Interval| if sum.lo > 0.0 { w / sum } else { Interval::new(0.0, 1.0) };
+    let within = |y: Interval| Interval { lo: y.lo.max(0.0), hi: y.hi.min(1.0) };
+    weights.iter().map(|&w| within(share(w))).collect()
 }
 
 /// α over all logits within `spread` of those at the centre.
