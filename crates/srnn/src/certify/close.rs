@@ -73,23 +73,35 @@ pub fn close(
     Err(Unclosed::Expands(images.widest(&balls)))
 }
 
-/// Radii that hold, made as small as they may be: the needs of smaller cells are smaller.
+/// Radii that hold, made as small as they may be. The needs of smaller cells are smaller as a rule,
+/// not always: another coordinate may become the widest, and with it other generators. So every
+/// round is tried, and the last one that holds is kept.
 fn polish(images: &mut Images, mut balls: Vec<Ball>, steps: &mut usize) -> Vec<Ball> {
     for _ in 0..POLISH {
-        let needs = images.needs();
-        let mut change = 0f64;
-        for (ball, need) in balls.iter_mut().zip(&needs) {
-            for (radius, &need) in ball.radii.iter_mut().zip(need) {
-                let smaller = radius.min(need * SLACK + LEAST * (need > 0.0) as u8 as f64);
-                change = change.max((*radius - smaller) / radius.max(LEAST));
-                *radius = smaller;
-            }
+        let (smaller, change) = shrunk(&balls, &images.needs());
+        let followed = images.update(&smaller, steps).is_some();
+        if !followed || !holds(&smaller, &images.needs()) {
+            break;
         }
-        if change < 1e-3 || images.update(&balls, steps).is_none() {
+        balls = smaller;
+        if change < 1e-3 {
             break;
         }
     }
     balls
+}
+
+/// The balls with radii near their needs, and the largest relative change.
+fn shrunk(balls: &[Ball], needs: &[Vec<f64>]) -> (Vec<Ball>, f64) {
+    let (mut balls, mut change) = (balls.to_vec(), 0f64);
+    for (ball, need) in balls.iter_mut().zip(needs) {
+        for (radius, &need) in ball.radii.iter_mut().zip(need) {
+            let smaller = radius.min(need * SLACK + LEAST * (need > 0.0) as u8 as f64);
+            change = change.max((*radius - smaller) / radius.max(LEAST));
+            *radius = smaller;
+        }
+    }
+    (balls, change)
 }
 
 fn holds(balls: &[Ball], needs: &[Vec<f64>]) -> bool {

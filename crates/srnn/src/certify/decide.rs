@@ -21,7 +21,10 @@ pub fn lead_of_states(network: &Network, set: &Set, class: u32, errors: Errors) 
 pub fn lead(head: &Head, read: &Computed, class: u32, errors: Errors) -> f64 {
     let (classes, d) = (head.bias.len(), class as usize);
     let others = (0..classes).filter(|&k| k != d);
-    others.map(|k| lead_over(head, read, d, k, errors)).fold(f64::INFINITY, f64::min)
+    let leads = others.map(|k| lead_over(head, read, d, k, errors));
+    // `min` would pass over what is no number.
+    let certain = leads.map(|lead| if lead.is_nan() { f64::NEG_INFINITY } else { lead });
+    certain.fold(f64::INFINITY, f64::min)
 }
 
 fn lead_over(head: &Head, read: &Computed, d: usize, k: usize, errors: Errors) -> f64 {
@@ -37,5 +40,5 @@ fn lead_over(head: &Head, read: &Computed, d: usize, k: usize, errors: Errors) -
     let summed: f64 = (0..n).map(|j| size(j) * (read.value.range[j].mag() + read.error[j])).sum();
     let biases = head.bias[d].abs() + head.bias[k].abs();
     let rounding = carried + errors.gamma(n + 10) * (summed + biases) + errors.lost;
-    (at_centre.lo - spread).next_down() - up(rounding, n + 8).next_up()
+    ((at_centre.lo - spread).next_down() - up(rounding, n + 8)).next_down()
 }

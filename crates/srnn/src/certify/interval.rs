@@ -60,7 +60,7 @@ impl Interval {
 
     /// The square root of what is not negative in it.
     pub fn sqrt(self) -> Interval {
-        let root = |x: f64| x.max(0.0).sqrt();
+        let root = |x: f64| if x < 0.0 { 0.0 } else { x.sqrt() };
         Interval { lo: root(self.lo).next_down().max(0.0), hi: root(self.hi).next_up() }
     }
 
@@ -167,8 +167,12 @@ impl std::iter::Sum for Interval {
     }
 }
 
-/// The hull of four doubles, each at most half a double from its true value.
+/// The hull of four doubles, each at most half a double from its true value; all reals where one
+/// of them is 0·∞ or ∞/∞: `min` and `max` would pass over it.
 fn outward(ends: [f64; 4]) -> Interval {
+    if ends.iter().any(|end| end.is_nan()) {
+        return Interval { lo: f64::NEG_INFINITY, hi: f64::INFINITY };
+    }
     let lo = ends.into_iter().fold(f64::INFINITY, f64::min);
     let hi = ends.into_iter().fold(f64::NEG_INFINITY, f64::max);
     Interval { lo: lo.next_down(), hi: hi.next_up() }
@@ -195,13 +199,11 @@ fn exp(x: f64) -> Interval {
     Interval { lo: value - error, hi: value + error }
 }
 
-/// `eˣ` where its value is of no interest: e⁷⁰⁰ ≈ 1.01e304.
+/// `eˣ` where its value is of no interest: e⁷⁰⁰ ≈ 1.01e304. Of what is no number nothing is known.
 fn beyond(x: f64) -> Interval {
-    if x > 0.0 {
-        Interval { lo: 1e304, hi: f64::INFINITY }
-    } else {
-        Interval { lo: 0.0, hi: 1e-304 }
-    }
+    let lo = if x > 0.0 { 1e304 } else { 0.0 };
+    let hi = if x < 0.0 { 1e-304 } else { f64::INFINITY };
+    Interval { lo, hi }
 }
 
 /// At least the sum of `terms` non-negative numbers whose sum was computed to nearest, in any

@@ -15,11 +15,21 @@ mod interval;
 mod margin;
 mod matrix;
 mod network;
+#[cfg(test)]
+mod oracle;
 mod outline;
 mod pac;
+#[cfg(test)]
+mod program_tests;
+#[cfg(test)]
+mod proof_tests;
 mod prove;
+#[cfg(test)]
+mod samples;
 mod set;
 mod softmax;
+#[cfg(test)]
+mod step_tests;
 mod verdict;
 
 pub use arithmetic::{Arithmetic, Errors};

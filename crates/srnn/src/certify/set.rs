@@ -62,7 +62,12 @@ impl Set {
     /// At least the distance of a state of the set from `centre`, in each coordinate.
     pub fn distance_from(&self, centre: &[f64]) -> Vec<f64> {
         let distance = |(range, &c): (&Interval, &f64)| {
-            (range.hi - c).next_up().max((c - range.lo).next_up()).max(0.0)
+            let (above, below) = ((range.hi - c).next_up(), (c - range.lo).next_up());
+            match (range.lo == c && range.hi == c, above.is_nan() || below.is_nan()) {
+                (true, _) => 0.0, // a point needs no radius, and with one it would be a ball
+                (_, true) => f64::INFINITY, // `max` would pass over it
+                _ => above.max(below).max(0.0),
+            }
         };
         self.range.iter().zip(centre).map(distance).collect()
     }

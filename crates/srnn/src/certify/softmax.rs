@@ -189,19 +189,25 @@ fn euclidean_errors(layer: &Layer, u: &Computed, errors: Errors) -> (Vec<f64>, V
 fn softmax(logits: &[Interval]) -> Vec<Interval> {
     let weights: Vec<Interval> = logits.iter().map(|l| l.exp()).collect();
     let sum: Interval = weights.iter().copied().sum();
-    weights.iter().map(|&w| w / sum).collect()
+    // Enormous weights leave the logits unknown even at the centre.
+    let share = |w: Interval| if sum.lo > 0.0 { w / sum } else { Interval::new(0.0, 1.0) };
+    let within = |y: Interval| Interval { lo: y.lo.max(0.0), hi: y.hi.min(1.0) };
+    weights.iter().map(|&w| within(share(w))).collect()
 }
 
 /// α over all logits within `spread` of those at the centre.
 fn ranges(y: &[Interval], spread: &[f64]) -> Vec<Interval> {
     let grown = |sign: f64| -> Vec<Interval> {
         let y = y.iter().zip(spread);
-        y.map(|(&y, &s)| y * Interval::point(sign * s).exp()).collect()
+        let weights = y.map(|(&y, &s)| y * Interval::point(sign * s).exp());
+        weights.map(|w| Interval { lo: w.lo.max(0.0), hi: w.hi }).collect()
     };
     let (less, more) = (grown(-1.0), grown(1.0));
     let share = |own: Interval, others: &[Interval], k: usize| {
         let rest = others.iter().enumerate().filter(|&(m, _)| m != k).map(|(_, &w)| w);
-        own / (own + rest.sum())
+        let whole = own + rest.sum();
+        // Nothing but underflow is left where logits spread over hundreds.
+        if whole.lo > 0.0 { own / whole } else { Interval::new(0.0, 1.0) }
     };
     let range = |k: usize| {
         let (low, high) = (share(less[k], &more, k), share(more[k], &less, k));

@@ -319,3 +319,7 @@ mod tests {
         assert!(half() > 0.0);
     }
 }
+
+#[cfg(test)]
+#[path = "simd_tests.rs"]
+mod every_float;
