@@ -1,17 +1,27 @@
 //! The whole job in one call: train several seeds, keep the best, read its automaton.
 //!
+//! Where no network is right on all labels and an automaton says that a few of them are wrong,
+//! networks are trained again with the labels it believes: see [`Labels`].
+//!
 //! Nothing here prints, reads a clock or writes a file: who wants checkpoints, progress or the
 //! time of each stage gives a [`Watch`].
 
+mod doubt;
+
+pub use doubt::{Correction, Labels, Trust, Unexplained};
+
 use crate::engine::Mode;
 use crate::engine::cpu::Cpu;
-use crate::extract::{self, Config, Extraction, Memoryless, Question, Refine, Refusal, Words};
+use crate::extract::{
+    self, Config, Extraction, Memoryless, Question, Refine, Refined, Refusal, Words,
+};
 use crate::extract::{ask, extract, refine};
 use crate::model::Model;
+use crate::noise::{corrected, suspects};
 use crate::task::{Dataset, Split};
 use crate::train::{
-    Control, Evaluation, Keeper, Nowhere, Observer, Optimiser, Plan, Quality, Recipe, SeedOutcome,
-    Selection, Silent, Stop, TrainError, Workshop, evaluate, select, train_seeds,
+    Control, Evaluation, Keeper, Nowhere, Observer, Optimiser, Plan, Quality, Reason, Recipe,
+    SeedOutcome, Selection, Silent, Stop, TrainError, Workshop, evaluate, select, train_seeds,
 };
 use srnn_automata::{Alphabet, InvalidAlphabet, Moore, Symbol, Word};
 
@@ -30,13 +40,16 @@ pub struct Lesson<'a> {
     pub truth: Option<&'a Moore<u32>>,
     /// How automata are read.
     pub extraction: Config,
+    /// What the labels are worth.
+    pub trust: Trust,
 }
 
 impl<'a> Lesson<'a> {
     /// One seed, one thread, nothing known.
     pub fn new(split: &'a Split, recipe: &'a Recipe) -> Lesson<'a> {
         let extraction = extraction_for(split.train.alphabet.len());
-        Lesson { split, recipe, seeds: &[1], threads: 1, truth: None, extraction }
+        let trust = Trust::default();
+        Lesson { split, recipe, seeds: &[1], threads: 1, truth: None, extraction, trust }
     }
 }
 
@@ -45,20 +58,33 @@ impl<'a> Lesson<'a> {
 pub enum Stage {
     /// Every seed is trained.
     Train,
+    /// No network is right on all labels: an automaton is looked for that says why.
+    Doubt,
+    /// Every seed is trained again, with the labels believed.
+    Retrain,
     /// The best are tried for an automaton, and one is kept.
     Select,
     /// Automata are read off the one kept.
     Extract,
 }
 
+/// The labels that networks are trained on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Round {
+    /// Those given.
+    Given,
+    /// Those an automaton believes.
+    Believed,
+}
+
 /// Whoever looks after the job. Everything has a default that does nothing.
 pub trait Watch: Sync {
     /// Where a seed's checkpoints go. A run goes on from the newest one there.
-    fn keeper(&self, _seed: u64) -> Box<dyn Keeper<f32> + '_> {
+    fn keeper(&self, _round: Round, _seed: u64) -> Box<dyn Keeper<f32> + '_> {
         Box::new(Nowhere)
     }
     /// Who watches a seed's training.
-    fn observer(&self, _seed: u64) -> Box<dyn Observer + '_> {
+    fn observer(&self, _round: Round, _seed: u64) -> Box<dyn Observer + '_> {
         Box::new(Silent)
     }
     /// Is told that a stage begins, and says whether to go on.
@@ -76,10 +102,14 @@ impl Watch for Unwatched {}
 /// What came of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Learned {
-    /// Every seed, in order.
+    /// What was made of the labels.
+    pub labels: Labels,
+    /// Every seed, in order; of the last round.
     pub outcomes: Vec<SeedOutcome<f32>>,
     /// Which of them is kept, and why.
     pub selection: Selection,
+    /// The kept network on the validation set, by the labels given.
+    pub valid: Evaluation,
     /// The kept network on the test set, where there is one.
     pub test: Option<Evaluation>,
     /// The automata of the kept network, or why there is none.
@@ -124,19 +154,76 @@ pub enum LearnError {
 pub fn learn<W: Watch>(lesson: &Lesson<'_>, watch: &W) -> Result<Learned, LearnError> {
     let names = lesson.split.train.alphabet.clone();
     let alphabet = Alphabet::new(names).map_err(LearnError::Alphabet)?;
+    let data = words(lesson.split);
     begin(watch, Stage::Train)?;
-    let mut outcomes = train(lesson, watch)?;
+    let outcomes = train(lesson, watch, Round::Given)?;
+    if lesson.trust == Trust::Always || doubt::fits(&outcomes) {
+        return finish(lesson, watch, &alphabet, outcomes, Labels::Trusted);
+    }
+    begin(watch, Stage::Doubt)?;
+    let belief = match doubt::doubt(lesson, &alphabet, &data, &outcomes) {
+        Err(why) => return finish(lesson, watch, &alphabet, outcomes, Labels::Unexplained(why)),
+        Ok(belief) => belief,
+    };
+    begin(watch, Stage::Retrain)?;
+    let (again, reached) = retrain(lesson, watch, &alphabet, &belief.shortened.automaton)?;
+    let suspects = suspects(&belief.shortened.automaton, lesson.split);
+    let correction = Correction { belief, suspects, before: outcomes, reached };
+    finish(lesson, watch, &alphabet, again, Labels::Corrected(Box::new(correction)))
+}
+
+/// Trains on the labels believed, one seed after the other, until the automaton of a network is
+/// the one believed; says whether that was reached.
+fn retrain<W: Watch>(
+    lesson: &Lesson<'_>,
+    watch: &W,
+    alphabet: &Alphabet,
+    believed: &Moore<u32>,
+) -> Result<(Vec<SeedOutcome<f32>>, bool), LearnError> {
+    let split = corrected(believed, lesson.split);
+    let data = words(&split);
+    let mut outcomes = vec![];
+    for seed in lesson.seeds {
+        let alone = Lesson { split: &split, seeds: std::slice::from_ref(seed), ..*lesson };
+        outcomes.extend(train(&alone, watch, Round::Believed)?);
+        let last = outcomes.last().expect("one seed was trained");
+        let found = last.run.end.as_ref().and_then(|_| {
+            let mut engine = engine(lesson, &last.model);
+            trial(&mut engine, alphabet, &data, &lesson.extraction)?.kept
+        });
+        if found.is_some_and(|kept| kept.minimal == *believed) {
+            return Ok((outcomes, true));
+        }
+    }
+    Ok((outcomes, false))
+}
+
+/// Keeps the best of the last round, and reads its automata.
+fn finish<W: Watch>(
+    lesson: &Lesson<'_>,
+    watch: &W,
+    alphabet: &Alphabet,
+    mut outcomes: Vec<SeedOutcome<f32>>,
+    labels: Labels,
+) -> Result<Learned, LearnError> {
     begin(watch, Stage::Select)?;
     let data = words(lesson.split);
-    judge(lesson, &alphabet, &data, &mut outcomes);
-    let selection = select(&outcomes).ok_or_else(|| no_result(&outcomes))?;
+    judge(lesson, alphabet, &data, &mut outcomes);
+    let selection = match &labels {
+        Labels::Corrected(correction) if correction.reached => {
+            Some(Selection { index: outcomes.len() - 1, reason: Reason::Believed })
+        }
+        _ => select(&outcomes),
+    };
+    let selection = selection.ok_or_else(|| no_result(&outcomes))?;
     begin(watch, Stage::Extract)?;
     let mut engine = engine(lesson, &outcomes[selection.index].model);
+    let valid = evaluate(&mut engine, &lesson.split.valid, Mode::default());
     let test = lesson.split.test.as_ref().filter(|test| !test.sequences.is_empty());
     let test = test.map(|test| evaluate(&mut engine, test, Mode::default()));
-    let question = Question { alphabet: &alphabet, data: &data, truth: lesson.truth };
+    let question = Question { alphabet, data: &data, truth: lesson.truth };
     let extraction = extract(&mut engine, &question, &lesson.extraction);
-    Ok(Learned { outcomes, selection, test, extraction })
+    Ok(Learned { labels, outcomes, selection, valid, test, extraction })
 }
 
 /// How automata are read where nothing else is said: for large alphabets the cap on states is
@@ -160,10 +247,14 @@ pub fn workers(seeds: usize, threads: usize) -> usize {
     threads.clamp(1, seeds.max(1))
 }
 
-fn train<W: Watch>(lesson: &Lesson, watch: &W) -> Result<Vec<SeedOutcome<f32>>, LearnError> {
+fn train<W: Watch>(
+    lesson: &Lesson,
+    watch: &W,
+    round: Round,
+) -> Result<Vec<SeedOutcome<f32>>, LearnError> {
     let Lesson { split, recipe, seeds, threads, .. } = *lesson;
     let workers = workers(seeds.len(), threads);
-    let bench = Bench { watch, threads: (threads / workers).max(1) };
+    let bench = Bench { watch, round, threads: (threads / workers).max(1) };
     let outcomes = train_seeds(&Plan { recipe, split, seeds, workers }, &bench);
     let outcomes = outcomes.into_iter().collect::<Result<Vec<_>, _>>()?;
     match outcomes.iter().any(|outcome| outcome.run.stop == Stop::Interrupted) {
@@ -174,6 +265,7 @@ fn train<W: Watch>(lesson: &Lesson, watch: &W) -> Result<Vec<SeedOutcome<f32>>, 
 
 struct Bench<'a, W> {
     watch: &'a W,
+    round: Round,
     /// Of each engine.
     threads: usize,
 }
@@ -184,10 +276,10 @@ impl<W: Watch> Workshop<f32> for Bench<'_, W> {
         Cpu::new(model, optimiser, self.threads)
     }
     fn keeper(&self, seed: u64) -> Box<dyn Keeper<f32> + '_> {
-        self.watch.keeper(seed)
+        self.watch.keeper(self.round, seed)
     }
     fn observer(&self, seed: u64) -> Box<dyn Observer + '_> {
-        self.watch.observer(seed)
+        self.watch.observer(self.round, seed)
     }
 }
 
@@ -212,6 +304,17 @@ fn quality(
     data: &[Word],
     config: &Config,
 ) -> Option<Quality> {
+    let Some(kept) = trial(engine, alphabet, data, config)?.kept else {
+        return Some(Quality { closed: false, agreement: 0.0, states: 0 });
+    };
+    let extract::Agreement { compared, equal, unknown, unanswered, .. } = kept.agreement;
+    let asked = compared + unknown + unanswered;
+    let agreement = equal as f64 / asked.max(1) as f64;
+    Some(Quality { closed: true, agreement, states: kept.minimal.state_count() })
+}
+
+/// The covers of a network, tested on the data and a few short words; nothing where it has none.
+fn trial(engine: &mut Cpu, alphabet: &Alphabet, data: &[Word], config: &Config) -> Option<Refined> {
     use crate::engine::Engine as _;
     let model = engine.model().to_f64();
     let machine = Memoryless::new(&model, alphabet).ok()?;
@@ -219,13 +322,7 @@ fn quality(
     let short = Words::at_most(alphabet.len() as u32, most, config.longest);
     let tests =
         [short, Words::List(data.to_vec())].map(|words| ask(engine, words, Mode::default()));
-    let Some(kept) = refine(&machine, &tests, &config.refine).kept else {
-        return Some(Quality { closed: false, agreement: 0.0, states: 0 });
-    };
-    let extract::Agreement { equal, .. } = kept.agreement;
-    let asked: usize = tests.iter().map(|test| test.classes.len()).sum();
-    let agreement = equal as f64 / asked.max(1) as f64;
-    Some(Quality { closed: true, agreement, states: kept.minimal.state_count() })
+    Some(refine(&machine, &tests, &config.refine))
 }
 
 fn engine(lesson: &Lesson, model: &Model<f32>) -> Cpu {
