@@ -1,10 +1,12 @@
 //! What a person should know about a result, beside its numbers.
 
 use super::automata::{Way, ways};
+use super::labels::unexplained;
 use super::percent;
 use super::result::{Account, rate};
 use crate::words::some;
 use srnn::extract::{Extraction, Judged, Standing};
+use srnn::learn::Labels;
 use srnn::render::table::visible;
 use srnn::task::Confusion;
 use srnn::train::SeedOutcome;
@@ -14,7 +16,17 @@ pub fn advice(account: &Account) -> Vec<String> {
     let (valid, kept) = (account.validation(), account.learned.kept());
     let guess = Guess::of(&valid);
     let mut lines: Vec<String> = no_better(&valid, &guess).into_iter().collect();
-    lines.extend(learned_by_heart(kept, account.valid_accuracy(kept), &guess));
+    match &account.learned.labels {
+        // Trained again on labels that are believed, it is not right on those that are not.
+        Labels::Corrected(_) => {}
+        Labels::Trusted => {
+            lines.extend(learned_by_heart(kept, account.valid_accuracy(kept), &guess));
+        }
+        Labels::Unexplained(why) => {
+            lines.extend(learned_by_heart(kept, account.valid_accuracy(kept), &guess));
+            lines.extend(unexplained(why));
+        }
+    }
     if let Ok(extraction) = &account.learned.extraction {
         lines.extend(standing(extraction));
         lines.extend(smaller(extraction));

@@ -349,6 +349,7 @@ mod tests {
     use super::*;
     use crate::key::Key;
     use crate::task::tomita::{self, Grammar};
+    use crate::task::{Rate, label_noise, split};
     use crate::train::{ArchName, Sizes, recipe_default};
 
     fn recipe(arch: ArchName, updates: u64) -> Recipe {
@@ -382,6 +383,45 @@ mod tests {
         let learned = learn(&lesson(&split, &recipe), &Unwatched).unwrap();
         assert_eq!(learned.automaton(), None);
         assert!(learned.extraction.unwrap_err().to_string().contains("SR-GRU"));
+    }
+
+    #[test]
+    fn a_few_wrong_labels_are_found_and_the_network_is_trained_again_without_them() {
+        let mut set = tomita::sets(Grammar::T4, &Key::new(1)).train;
+        set.sequences.retain(|sequence| sequence.tokens.len() <= 9);
+        let flipped = label_noise(&mut set, Rate::new(0.05).unwrap(), &Key::new(1));
+        let split = split(&set, "0.8/0.2".parse().unwrap(), &Key::new(1));
+        let truth = Moore::from(&tomita::truth(Grammar::T4));
+        let recipe = recipe(ArchName::SrGru, 1_000);
+        let lesson = Lesson { seeds: &[1, 2], ..lesson(&split, &recipe) };
+        let learned = learn(&lesson, &Unwatched).unwrap();
+        let Labels::Corrected(correction) = &learned.labels else {
+            panic!("labels not corrected: {:?}", learned.labels)
+        };
+        assert_eq!(correction.belief.shortened.automaton, truth);
+        assert_eq!(correction.suspects.len(), flipped.len());
+        assert_eq!(correction.before.len(), 2);
+        assert!(correction.reached, "the network has the automaton believed");
+        assert_eq!(learned.automaton(), Some(&truth));
+        assert_eq!(learned.selection.reason, Reason::Believed);
+        assert!(learned.valid.accuracy < 1.0, "by the labels given");
+        assert_eq!(learned.kept().run.end.as_ref().unwrap().valid.accuracy, 1.0);
+        let trusting = Lesson { trust: Trust::Always, ..lesson };
+        let learned = learn(&trusting, &Unwatched).unwrap();
+        assert_eq!(learned.labels, Labels::Trusted);
+        let models = |outcomes: &[SeedOutcome<f32>]| -> Vec<Model<f32>> {
+            outcomes.iter().map(|outcome| outcome.model.clone()).collect()
+        };
+        assert_eq!(models(&learned.outcomes), models(&correction.before), "the first round");
+    }
+
+    #[test]
+    fn labels_that_fit_are_not_doubted() {
+        let split = tomita::sets(Grammar::T1, &Key::new(1));
+        let recipe = recipe(ArchName::SrGru, 400);
+        let learned = learn(&lesson(&split, &recipe), &Unwatched).unwrap();
+        assert_eq!(learned.kept().run.end.as_ref().unwrap().train.accuracy, 1.0);
+        assert_eq!(learned.labels, Labels::Trusted);
     }
 
     #[test]

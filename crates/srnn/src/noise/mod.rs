@@ -10,6 +10,8 @@ mod correct;
 mod evidence;
 mod length;
 mod search;
+#[cfg(test)]
+mod tests;
 
 pub use candidates::{Candidate, Way, candidates};
 pub use correct::{Suspect, corrected, suspects};
