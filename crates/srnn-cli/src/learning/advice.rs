@@ -62,7 +62,7 @@ const GAP: f64 = 0.05;
 const FALL: f64 = 0.02;
 
 fn learned_by_heart(kept: &SeedOutcome<f32>, valid: Option<f64>, guess: &Guess) -> Option<String> {
-    let remedy = "labels may be noisy: try fewer --k, or keep = \"best\" in [train] of a --config";
+    let remedy = "try fewer --k, or keep = \"best\" in [train] of a --config";
     let (train, valid) = (kept.run.end.as_ref()?.train.accuracy, valid?);
     let best =
         kept.run.history.iter().max_by(|a, b| a.valid.accuracy.total_cmp(&b.valid.accuracy))?;

@@ -109,7 +109,8 @@ impl RunFolder {
     pub fn checkpoints(&self, round: Round, seed: u64) -> PathBuf {
         self.path.join(CHECKPOINTS).join(match round {
             Round::Given => format!("seed-{seed}"),
-            Round::Believed => format!("again-seed-{seed}"),
+            Round::Believed => format!("believed-seed-{seed}"),
+            Round::Whole => format!("whole-seed-{seed}"),
         })
     }
 

@@ -5,7 +5,7 @@ use super::percent;
 use super::result::Account;
 use crate::words::{grouped, some};
 use serde_json::{Value, json};
-use srnn::learn::{Correction, Labels, Unexplained};
+use srnn::learn::{Correction, Labels, Round, Unexplained};
 use srnn::noise::{Belief, CRITERION, Suspect, Way};
 use srnn::task::{Dataset, Part};
 
@@ -53,6 +53,7 @@ pub fn labels(account: &Account) -> Value {
                 "wrong": correction.suspects.len(),
                 "believed_wrong": wrong_labels(&account.order.material, correction),
                 "network_has_the_automaton": correction.reached,
+                "network_trained_on_validation_set": correction.round == Round::Whole,
                 "valid_accuracy_as_believed": as_believed(account),
             })
         }
@@ -66,14 +67,18 @@ pub fn doubted(account: &Account) -> Option<String> {
     let (wrong, states) = (correction.suspects.len(), shortened.automaton.state_count());
     let part = percent(wrong as f64 / *labels as f64);
     let reached = match correction.reached {
-        true => "that of the network below is the same",
-        false => "no network trained again has the same (automaton/believed.json)",
+        true => "the automaton of the network below is the same",
+        false => "no network has the same automaton (automaton/believed.json)",
+    };
+    let on = match correction.round {
+        Round::Whole => "on training and validation set, ",
+        Round::Given | Round::Believed => "",
     };
     Some(format!(
         "No network is right on all labels given. Of {} found in the networks the automaton was \
          taken with the\n{CRITERION}.\nIt has {} ({:.0} bits; {:.0} without an automaton), comes \
          from seed {seed} ({}),\nand contradicts {} of {} ({part}): {}\nNetworks were trained \
-         again with the labels it believes; {reached}.\n",
+         again {on}with the labels it believes; {reached}.\n",
         some(*tried, "automaton").replace("automatons", "automata"),
         some(states, "state"),
         shortened.bits,

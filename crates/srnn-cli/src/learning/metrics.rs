@@ -48,8 +48,8 @@ impl Metrics {
 pub fn whole(learned: &Learned) -> String {
     match &learned.labels {
         Labels::Corrected(correction) => {
-            [lines(Round::Given, &correction.before), lines(Round::Believed, &learned.outcomes)]
-                .concat()
+            let before = correction.before.iter().map(|(round, outcomes)| lines(*round, outcomes));
+            before.chain([lines(correction.round, &learned.outcomes)]).collect()
         }
         Labels::Trusted | Labels::Unexplained(_) => lines(Round::Given, &learned.outcomes),
     }
@@ -62,15 +62,20 @@ fn lines(round: Round, outcomes: &[SeedOutcome<f32>]) -> String {
     outcomes.iter().map(of_seed).collect()
 }
 
-/// How lines say that a network was trained on labels believed; others say nothing.
-const LABELS: &str = "labels";
-const BELIEVED: &str = "believed";
+/// How lines say that a network was trained again; those of the first round say nothing.
+const ROUND: &str = "round";
+
+fn name(round: Round) -> Option<&'static str> {
+    match round {
+        Round::Given => None,
+        Round::Believed => Some("believed"),
+        Round::Whole => Some("whole"),
+    }
+}
 
 fn line(round: Round, seed: u64, record: &Record) -> String {
     let mut object = Map::from_iter([("seed".to_string(), Value::from(seed))]);
-    if round == Round::Believed {
-        object.insert(LABELS.into(), BELIEVED.into());
-    }
+    object.extend(name(round).map(|name| (ROUND.to_string(), Value::from(name))));
     if let Ok(Value::Object(fields)) = serde_json::to_value(record) {
         object.extend(fields);
     }
@@ -80,9 +85,8 @@ fn line(round: Round, seed: u64, record: &Record) -> String {
 /// The round, the seed and the update of a complete line.
 fn place(line: &[u8]) -> Option<(Round, u64, u64)> {
     let value: Value = serde_json::from_slice(line.strip_suffix(b"\n")?).ok()?;
-    let round = match value.get(LABELS).is_some_and(|labels| labels == BELIEVED) {
-        true => Round::Believed,
-        false => Round::Given,
-    };
+    let named = value.get(ROUND).and_then(Value::as_str);
+    let rounds = [Round::Given, Round::Believed, Round::Whole];
+    let round = rounds.into_iter().find(|&round| name(round) == named)?;
     Some((round, value.get("seed")?.as_u64()?, value.get("update")?.as_u64()?))
 }

@@ -43,6 +43,7 @@ impl Progress {
         let seed = match round {
             Round::Given => seed.to_string(),
             Round::Believed => format!("{seed} again"),
+            Round::Whole => format!("{seed} on all"),
         };
         let shown = match self {
             Progress::Bars(bars) => {

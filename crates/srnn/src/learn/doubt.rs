@@ -4,7 +4,7 @@
 //! networks fall short or some labels are wrong; an automaton that explains nearly all of them and
 //! predicts held-out labels no worse than the best network speaks for the latter.
 
-use super::{Lesson, engine};
+use super::{Lesson, Round, engine};
 use crate::engine::cpu::Cpu;
 use crate::noise::{Belief, Candidate, Evidence, Suspect, Work, believe, candidates, suspects};
 use crate::task::{Part, Split};
@@ -52,8 +52,10 @@ pub struct Correction {
     pub belief: Belief,
     /// The labels it contradicts.
     pub suspects: Vec<Suspect>,
-    /// The networks trained on the labels given.
-    pub before: Vec<SeedOutcome<f32>>,
+    /// The networks of all rounds before the last.
+    pub before: Vec<(Round, Vec<SeedOutcome<f32>>)>,
+    /// What the last networks were trained on.
+    pub round: Round,
     /// Whether the automaton of the network trained last is the one believed.
     pub reached: bool,
 }

@@ -7,6 +7,7 @@
 //! time of each stage gives a [`Watch`].
 
 mod doubt;
+mod retrain;
 
 pub use doubt::{Correction, Labels, Trust, Unexplained};
 
@@ -17,12 +18,13 @@ use crate::extract::{
 };
 use crate::extract::{ask, extract, refine};
 use crate::model::Model;
-use crate::noise::{corrected, suspects};
+use crate::noise::suspects;
 use crate::task::{Dataset, Split};
 use crate::train::{
     Control, Evaluation, Keeper, Nowhere, Observer, Optimiser, Plan, Quality, Reason, Recipe,
     SeedOutcome, Selection, Silent, Stop, TrainError, Workshop, evaluate, select, train_seeds,
 };
+use retrain::{Retrained, retrain};
 use srnn_automata::{Alphabet, InvalidAlphabet, Moore, Symbol, Word};
 
 /// What is to be learned, and how.
@@ -68,13 +70,15 @@ pub enum Stage {
     Extract,
 }
 
-/// The labels that networks are trained on.
+/// What networks are trained on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Round {
-    /// Those given.
+    /// The training set.
     Given,
-    /// Those an automaton believes.
+    /// The training set, with the labels an automaton believes.
     Believed,
+    /// Training and validation set, with the labels it believes.
+    Whole,
 }
 
 /// Whoever looks after the job. Everything has a default that does nothing.
@@ -166,36 +170,13 @@ pub fn learn<W: Watch>(lesson: &Lesson<'_>, watch: &W) -> Result<Learned, LearnE
         Ok(belief) => belief,
     };
     begin(watch, Stage::Retrain)?;
-    let (again, reached) = retrain(lesson, watch, &alphabet, &belief.shortened.automaton)?;
+    let Retrained { mut rounds, reached } =
+        retrain(lesson, watch, &alphabet, &belief.shortened.automaton)?;
+    rounds.insert(0, (Round::Given, outcomes));
+    let (round, last) = rounds.pop().expect("networks were trained again");
     let suspects = suspects(&belief.shortened.automaton, lesson.split);
-    let correction = Correction { belief, suspects, before: outcomes, reached };
-    finish(lesson, watch, &alphabet, again, Labels::Corrected(Box::new(correction)))
-}
-
-/// Trains on the labels believed, one seed after the other, until the automaton of a network is
-/// the one believed; says whether that was reached.
-fn retrain<W: Watch>(
-    lesson: &Lesson<'_>,
-    watch: &W,
-    alphabet: &Alphabet,
-    believed: &Moore<u32>,
-) -> Result<(Vec<SeedOutcome<f32>>, bool), LearnError> {
-    let split = corrected(believed, lesson.split);
-    let data = words(&split);
-    let mut outcomes = vec![];
-    for seed in lesson.seeds {
-        let alone = Lesson { split: &split, seeds: std::slice::from_ref(seed), ..*lesson };
-        outcomes.extend(train(&alone, watch, Round::Believed)?);
-        let last = outcomes.last().expect("one seed was trained");
-        let found = last.run.end.as_ref().and_then(|_| {
-            let mut engine = engine(lesson, &last.model);
-            trial(&mut engine, alphabet, &data, &lesson.extraction)?.kept
-        });
-        if found.is_some_and(|kept| kept.minimal == *believed) {
-            return Ok((outcomes, true));
-        }
-    }
-    Ok((outcomes, false))
+    let correction = Correction { belief, suspects, before: rounds, round, reached };
+    finish(lesson, watch, &alphabet, last, Labels::Corrected(Box::new(correction)))
 }
 
 /// Keeps the best of the last round, and reads its automata.
@@ -400,7 +381,8 @@ mod tests {
         };
         assert_eq!(correction.belief.shortened.automaton, truth);
         assert_eq!(correction.suspects.len(), flipped.len());
-        assert_eq!(correction.before.len(), 2);
+        let (round, before) = &correction.before[0];
+        assert_eq!((*round, before.len()), (Round::Given, 2));
         assert!(correction.reached, "the network has the automaton believed");
         assert_eq!(learned.automaton(), Some(&truth));
         assert_eq!(learned.selection.reason, Reason::Believed);
@@ -412,7 +394,7 @@ mod tests {
         let models = |outcomes: &[SeedOutcome<f32>]| -> Vec<Model<f32>> {
             outcomes.iter().map(|outcome| outcome.model.clone()).collect()
         };
-        assert_eq!(models(&learned.outcomes), models(&correction.before), "the first round");
+        assert_eq!(models(&learned.outcomes), models(before), "the first round");
     }
 
     #[test]
