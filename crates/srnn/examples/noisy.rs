@@ -1,11 +1,11 @@
 //! The record of noisy labels: one CSV row per grammar, share of wrong labels and data seed.
 //!
 //! ```text
-//! cargo run --release -p srnn --example noisy -- record noisy.csv 2
+//! cargo run --release -p srnn --example noisy -- record noisy.csv 2 100 50
 //! cargo run --release -p srnn --example noisy -- data FOLDER
 //! ```
-//! `record` goes on with the file: rows that are there are not made again. The number is that of
-//! seeds. `data` writes the same data as files, with the true automata, for `bench/peers/noisy`.
+//! `record` goes on with the file: rows that are there are not made again. The numbers are seeds,
+//! units and centroids. `data` writes the same data as files, with the true automata, for `bench/peers/noisy`.
 //! The truth is used here to judge, never to select.
 //!
 //! Data: grammars 3 to 7 have the paper's training sets. Grammars 1 and 2 have hardly a positive
@@ -33,7 +33,7 @@ const REJECTED: usize = 200;
 /// States of the random automata that the control begins from: about as many as a hard table has.
 const CONTROL_STATES: usize = 25;
 
-const HEADER: &str = "grammar,noise,data_seed,strings,distinct,positives,flipped,seeds,labels,\
+const HEADER: &str = "grammar,noise,data_seed,strings,distinct,positives,flipped,seeds,units,k,labels,\
 tried,way,believed_states,believed_wrong,bits,truth_bits,believed_equal,flips_found,false_alarms,\
 network_states,network_equal,control_equal,seconds";
 
@@ -42,8 +42,12 @@ fn main() {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments[..] {
         ["data", folder] => write_data(folder),
-        ["record", file, seeds] => record(file, seeds.parse().expect("a number of seeds")),
-        _ => panic!("record FILE SEEDS, or data FOLDER"),
+        ["record", file, seeds, units, k] => {
+            let number = |text: &str| text.parse::<usize>().expect("a number");
+            let sizes = Sizes { units: number(units), k: number(k), ..Sizes::of(2, 2) };
+            record(file, number(seeds) as u64, &sizes);
+        }
+        _ => panic!("record FILE SEEDS UNITS K, or data FOLDER"),
     }
 }
 
@@ -53,14 +57,14 @@ fn cases() -> impl Iterator<Item = Case> {
 }
 
 /// Adds the rows that a file does not have yet.
-fn record(file: &str, seeds: u64) {
+fn record(file: &str, seeds: u64, sizes: &Sizes) {
     let done = fs::read_to_string(file).unwrap_or_default();
     let mut out = fs::File::options().create(true).append(true).open(file).expect("a file");
     if done.is_empty() {
         writeln!(out, "{HEADER}").expect("space on the disk");
     }
     for case in cases().filter(|case| !done.lines().any(|row| row.starts_with(&case.name()))) {
-        writeln!(out, "{}", case.row(seeds)).expect("space on the disk");
+        writeln!(out, "{}", case.row(seeds, sizes)).expect("space on the disk");
     }
 }
 
@@ -103,10 +107,10 @@ impl Case {
         (set, flipped)
     }
 
-    fn row(&self, seeds: u64) -> String {
+    fn row(&self, seeds: u64, sizes: &Sizes) -> String {
         let (set, flipped) = self.set();
         let split = split(&set, "0.8/0.2".parse().expect("fractions"), &Key::new(self.seed));
-        let recipe = recipe_default(&Sizes::of(2, 2));
+        let recipe = recipe_default(sizes);
         let seeds: Vec<u64> = (1..=seeds).collect();
         let truth = Moore::from(&truth(self.grammar));
         let lesson = Lesson {
@@ -120,13 +124,14 @@ impl Case {
         let seconds = begin.elapsed().as_secs_f64();
         let words: BTreeSet<&[u32]> = set.sequences.iter().map(|s| &s.tokens[..]).collect();
         let positives = set.sequences.iter().filter(|s| accepts(self.grammar, &s.tokens)).count();
-        let sizes = format!("{},{},{positives}", set.sequences.len(), words.len());
+        let counts = format!("{},{},{positives}", set.sequences.len(), words.len());
         let evidence = Evidence::of(&[&split.train, &split.valid]);
         let believed = self.believed(&learned, &truth, &evidence, &set, &flipped);
         let network = network(&learned, &truth);
         let control = self.control(&learned, &truth, &evidence);
-        let (name, flips, count) = (self.name(), flipped.len(), seeds.len());
-        format!("{name}{sizes},{flips},{count},{believed},{network},{control},{seconds:.1}")
+        let (name, flips) = (self.name(), flipped.len());
+        let trained = format!("{},{},{}", seeds.len(), sizes.units, sizes.k);
+        format!("{name}{counts},{flips},{trained},{believed},{network},{control},{seconds:.1}")
     }
 
     /// What was made of the labels, and how that compares with the truth.
