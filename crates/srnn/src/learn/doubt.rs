@@ -38,11 +38,11 @@ pub enum Unexplained {
     /// No automaton could be had from any network.
     NoAutomaton,
     /// An automaton is right on all of them: it is the networks that fall short.
-    NoneWrong(Belief),
+    NoneWrong(Box<Belief>),
     /// The best automaton contradicts more than a few, or has one state.
-    TooMany(Belief),
+    TooMany(Box<Belief>),
     /// It is right on fewer held-out labels than the best network.
-    Worse(Belief),
+    Worse(Box<Belief>),
 }
 
 /// Labels that were corrected.
@@ -103,10 +103,10 @@ fn judged(
 ) -> Result<Belief, Unexplained> {
     let (states, wrong) = (belief.shortened.automaton.state_count(), belief.shortened.errors);
     if wrong == 0 {
-        return Err(Unexplained::NoneWrong(belief));
+        return Err(Unexplained::NoneWrong(Box::new(belief)));
     }
     if states == 1 || wrong as f64 > A_FEW * belief.labels as f64 {
-        return Err(Unexplained::TooMany(belief));
+        return Err(Unexplained::TooMany(Box::new(belief)));
     }
     let contradicted = suspects(&belief.shortened.automaton, split);
     let mine = contradicted.iter().filter(|suspect| suspect.part == Part::Valid).count() as f64;
@@ -118,6 +118,6 @@ fn judged(
     // Among so few labels the better of two is known only up to a standard deviation.
     match mine <= best + best.sqrt() {
         true => Ok(belief),
-        false => Err(Unexplained::Worse(belief)),
+        false => Err(Unexplained::Worse(Box::new(belief))),
     }
 }
