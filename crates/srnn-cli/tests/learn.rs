@@ -159,6 +159,61 @@ fn files_with_classes_of_any_name_are_learned_from() {
     assert_eq!(digests(&again), digests(&result));
 }
 
+/// All words of a and b up to length 8, accepted without aaa; every 41st label is wrong. And the
+/// lines with a wrong one.
+fn noisy_file() -> (String, Vec<u64>) {
+    let (mut text, mut wrong) = ("label,sequence\n".to_string(), vec![]);
+    let words = (0..9usize).flat_map(|length| {
+        (0..1usize << length).map(move |number| -> String {
+            (0..length).map(|i| if number >> i & 1 == 1 { 'a' } else { 'b' }).collect()
+        })
+    });
+    for (index, word) in words.enumerate() {
+        let flipped = index % 41 == 40;
+        wrong.extend(flipped.then_some(index as u64 + 2));
+        let label = if word.contains("aaa") == flipped { "yes" } else { "no" };
+        text += &format!("{label},{word}\n");
+    }
+    (text, wrong)
+}
+
+#[test]
+fn labels_believed_wrong_are_listed_by_line_and_trusted_ones_are_left_alone() {
+    let place = Place::new();
+    let (text, wrong) = noisy_file();
+    place.write("log.csv", &text);
+    let small = ["--units", "12", "--k", "6", "--updates", "1000", "--seeds", "2"];
+    let learn = |args: &[&str]| place.run(&[&["learn", "log.csv"], &small[..], args].concat());
+    let ended = learn(&["--out", "run"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    for words in ["least description length", "of 511 labels", "as believed"] {
+        assert!(ended.stdout.contains(words), "{words} in {}", ended.stdout);
+    }
+    let listed = read(place.path("run/wrong_labels.jsonl"));
+    let listed: Vec<Value> = listed.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+    let mut lines: Vec<u64> = listed.iter().map(|l| l["line"].as_u64().unwrap()).collect();
+    lines.sort();
+    assert_eq!(lines, wrong);
+    let rows: Vec<&str> = text.lines().collect();
+    for one in &listed {
+        let word: String =
+            one["sequence"].as_array().unwrap().iter().map(|t| t.as_str().unwrap()).collect();
+        let row = format!("{},{word}", one["given"].as_str().unwrap());
+        assert_eq!(rows[one["line"].as_u64().unwrap() as usize - 1], row);
+        assert_ne!(one["given"], one["believed"]);
+    }
+    let result: Value = serde_json::from_str(&read(place.path("run/result.json"))).unwrap();
+    assert_eq!(result["labels"]["verdict"], "corrected");
+    assert_eq!(result["labels"]["states"], 4);
+    assert_eq!(result["labels"]["believed_wrong"].as_array(), Some(&listed));
+    assert!(place.path("run/automaton/believed.svg").is_file());
+    let again = place.run(&["learn", "--json", "--config", "run/config.toml", "--out", "two"]);
+    assert_eq!(timeless(again.good()), timeless(result));
+    let ended = learn(&["--out", "trusting", "--trust-labels", "--json"]);
+    assert_eq!(ended.good()["labels"], json!({ "verdict": "trusted" }));
+    assert!(!place.path("trusting/wrong_labels.jsonl").exists());
+}
+
 #[test]
 fn held_out_sequences_with_unseen_tokens_count_as_errors() {
     let place = Place::new();

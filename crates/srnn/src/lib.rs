@@ -9,6 +9,7 @@ pub mod extract;
 pub mod key;
 pub mod learn;
 pub mod model;
+pub mod noise;
 pub mod render;
 pub mod task;
 pub mod train;

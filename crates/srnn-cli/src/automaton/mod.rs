@@ -13,7 +13,7 @@ pub use notation::Notation;
 pub use operand::{Operand, alphabet_of_flag, symbols_of_expression};
 pub use pair::{Side, comparable, difference, says};
 pub use read::{read, read_as};
-pub use save::{Files, save};
+pub use save::{Files, save, save_automaton};
 pub use write::{Wanted, table, write};
 
 use crate::failure::Failure;

@@ -16,8 +16,7 @@ pub struct Files {
     pub left_out: Vec<String>,
 }
 
-/// Writes `stem.json` always; DOT and SVG where every transition is known and the picture can be
-/// read. An automaton too large to be drawn is no failure.
+/// Writes what was read off a network, minimal where that can be.
 pub fn save(
     stem: &Path,
     extracted: &Extracted,
@@ -28,6 +27,17 @@ pub fn save(
         Ok(minimal) => Partial::from(minimal),
         Err(_) => extracted.automaton.clone(),
     };
+    save_automaton(stem, automaton, classes, title)
+}
+
+/// Writes `stem.json` always; DOT and SVG where every transition is known and the picture can be
+/// read. An automaton too large to be drawn is no failure.
+pub fn save_automaton(
+    stem: &Path,
+    automaton: Partial<u32>,
+    classes: &[String],
+    title: &str,
+) -> Result<Files, Failure> {
     let named = NamedAutomaton::new(classes.to_vec(), automaton)?;
     let mut files = Files { written: vec![], left_out: vec![] };
     for (notation, extension) in

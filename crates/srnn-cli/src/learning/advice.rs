@@ -1,10 +1,12 @@
 //! What a person should know about a result, beside its numbers.
 
 use super::automata::{Way, ways};
+use super::labels::unexplained;
 use super::percent;
 use super::result::{Account, rate};
 use crate::words::some;
 use srnn::extract::{Extraction, Judged, Standing};
+use srnn::learn::Labels;
 use srnn::render::table::visible;
 use srnn::task::Confusion;
 use srnn::train::SeedOutcome;
@@ -14,7 +16,17 @@ pub fn advice(account: &Account) -> Vec<String> {
     let (valid, kept) = (account.validation(), account.learned.kept());
     let guess = Guess::of(&valid);
     let mut lines: Vec<String> = no_better(&valid, &guess).into_iter().collect();
-    lines.extend(learned_by_heart(kept, account.valid_accuracy(kept), &guess));
+    match &account.learned.labels {
+        // Trained again on labels that are believed, it is not right on those that are not.
+        Labels::Corrected(_) => {}
+        Labels::Trusted => {
+            lines.extend(learned_by_heart(kept, account.valid_accuracy(kept), &guess));
+        }
+        Labels::Unexplained(why) => {
+            lines.extend(learned_by_heart(kept, account.valid_accuracy(kept), &guess));
+            lines.extend(unexplained(why));
+        }
+    }
     if let Ok(extraction) = &account.learned.extraction {
         lines.extend(standing(extraction));
         lines.extend(smaller(extraction));
@@ -50,7 +62,7 @@ const GAP: f64 = 0.05;
 const FALL: f64 = 0.02;
 
 fn learned_by_heart(kept: &SeedOutcome<f32>, valid: Option<f64>, guess: &Guess) -> Option<String> {
-    let remedy = "labels may be noisy: try fewer --k, or keep = \"best\" in [train] of a --config";
+    let remedy = "try fewer --k, or keep = \"best\" in [train] of a --config";
     let (train, valid) = (kept.run.end.as_ref()?.train.accuracy, valid?);
     let best =
         kept.run.history.iter().max_by(|a, b| a.valid.accuracy.total_cmp(&b.valid.accuracy))?;

@@ -3,6 +3,7 @@
 use crate::failure::Failure;
 use crate::runs;
 use srnn::atomic;
+use srnn::learn::Round;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -13,11 +14,13 @@ const METRICS: &str = "metrics.jsonl";
 const CHECKPOINTS: &str = "checkpoints";
 const MODEL: &str = "model";
 const AUTOMATON: &str = "automaton";
+const WRONG_LABELS: &str = "wrong_labels.jsonl";
 const RESULT: &str = "result.json";
 const LOCK: &str = ".lock";
 
 /// All that a run folder holds; a folder with anything else in it is never replaced.
-const NAMES: [&str; 8] = [CONFIG, DATA, METRICS, CHECKPOINTS, MODEL, AUTOMATON, RESULT, LOCK];
+const NAMES: [&str; 9] =
+    [CONFIG, DATA, METRICS, CHECKPOINTS, MODEL, AUTOMATON, WRONG_LABELS, RESULT, LOCK];
 
 /// Where a new run goes.
 #[derive(Clone, Debug)]
@@ -103,8 +106,12 @@ impl RunFolder {
     }
 
     /// A seed's checkpoints.
-    pub fn checkpoints(&self, seed: u64) -> PathBuf {
-        self.path.join(CHECKPOINTS).join(format!("seed-{seed}"))
+    pub fn checkpoints(&self, round: Round, seed: u64) -> PathBuf {
+        self.path.join(CHECKPOINTS).join(match round {
+            Round::Given => format!("seed-{seed}"),
+            Round::Believed => format!("believed-seed-{seed}"),
+            Round::Whole => format!("whole-seed-{seed}"),
+        })
     }
 
     /// The kept network.
@@ -115,6 +122,11 @@ impl RunFolder {
     /// The automata.
     pub fn automaton(&self) -> PathBuf {
         self.path.join(AUTOMATON)
+    }
+
+    /// The labels believed wrong, where some are.
+    pub fn wrong_labels(&self) -> PathBuf {
+        self.path.join(WRONG_LABELS)
     }
 
     /// What came of it. Written last: a run that has it is finished.

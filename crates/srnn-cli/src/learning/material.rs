@@ -9,7 +9,7 @@ use crate::words::some;
 use serde_json::{Value, json};
 use srnn::key::Key;
 use srnn::render::table::visible;
-use srnn::task::files::{Aside, HoldOut, Tokens, load};
+use srnn::task::files::{Aside, HoldOut, LineNumbers, Tokens, load};
 use srnn::task::tomita::{self, Grammar};
 use srnn::task::{Dataset, Fractions, Rate, Split, label_noise};
 use srnn_automata::Moore;
@@ -34,6 +34,8 @@ pub struct Material {
     pub unknown: Option<u32>,
     /// How texts are divided into tokens.
     pub tokens: Tokens,
+    /// Where the sequences stand in their files; empty where there are none.
+    pub lines: LineNumbers,
     /// About the validation set.
     pub valid: Aside,
     /// About the test set.
@@ -187,6 +189,7 @@ fn built_in(grammar: Grammar, data: &Data, key: &Key) -> Result<Material, Failur
         split: tomita::sets(grammar, key),
         unknown: None,
         tokens: Tokens::Characters,
+        lines: LineNumbers::default(),
         valid: Aside::default(),
         test: Aside::default(),
         unlabelled: 0,
@@ -203,6 +206,7 @@ fn from_files(path: &std::path::Path, data: &Data, key: &Key) -> Result<Material
         unknown: loaded.vocabulary.unknown(),
         split: loaded.split,
         tokens: loaded.tokens,
+        lines: loaded.lines,
         valid: loaded.valid,
         test: loaded.test,
         unlabelled: loaded.unlabelled,

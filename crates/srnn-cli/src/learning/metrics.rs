@@ -1,6 +1,7 @@
 //! `metrics.jsonl`: a line for every evaluation of every seed.
 
 use serde_json::{Map, Value};
+use srnn::learn::{Labels, Learned, Round};
 use srnn::train::{Record, SeedOutcome};
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -11,7 +12,7 @@ use std::path::Path;
 /// from a checkpoint makes some evaluations again, to the same bits: these are left out.
 pub struct Metrics {
     file: File,
-    written: BTreeSet<(u64, u64)>,
+    written: BTreeSet<(Round, u64, u64)>,
 }
 
 impl Metrics {
@@ -34,33 +35,58 @@ impl Metrics {
     }
 
     /// Adds an evaluation, unless it is there.
-    pub fn add(&mut self, seed: u64, record: &Record) -> io::Result<()> {
-        if !self.written.insert((seed, record.update)) {
+    pub fn add(&mut self, round: Round, seed: u64, record: &Record) -> io::Result<()> {
+        if !self.written.insert((round, seed, record.update)) {
             return Ok(());
         }
         // One call: lines of other seeds do not come between.
-        self.file.write_all(line(seed, record).as_bytes())
+        self.file.write_all(line(round, seed, record).as_bytes())
     }
 }
 
-/// The whole file of a finished run: by seed, then by update, whatever the order in time was.
-pub fn whole(outcomes: &[SeedOutcome<f32>]) -> String {
-    let lines = |outcome: &SeedOutcome<f32>| -> String {
-        outcome.run.history.iter().map(|record| line(outcome.seed, record)).collect()
-    };
-    outcomes.iter().map(lines).collect()
+/// The whole file of a finished run: by round, seed and update, whatever the order in time was.
+pub fn whole(learned: &Learned) -> String {
+    match &learned.labels {
+        Labels::Corrected(correction) => {
+            let before = correction.before.iter().map(|(round, outcomes)| lines(*round, outcomes));
+            before.chain([lines(correction.round, &learned.outcomes)]).collect()
+        }
+        Labels::Trusted | Labels::Unexplained(_) => lines(Round::Given, &learned.outcomes),
+    }
 }
 
-fn line(seed: u64, record: &Record) -> String {
+fn lines(round: Round, outcomes: &[SeedOutcome<f32>]) -> String {
+    let of_seed = |outcome: &SeedOutcome<f32>| -> String {
+        outcome.run.history.iter().map(|record| line(round, outcome.seed, record)).collect()
+    };
+    outcomes.iter().map(of_seed).collect()
+}
+
+/// How lines say that a network was trained again; those of the first round say nothing.
+const ROUND: &str = "round";
+
+fn name(round: Round) -> Option<&'static str> {
+    match round {
+        Round::Given => None,
+        Round::Believed => Some("believed"),
+        Round::Whole => Some("whole"),
+    }
+}
+
+fn line(round: Round, seed: u64, record: &Record) -> String {
     let mut object = Map::from_iter([("seed".to_string(), Value::from(seed))]);
+    object.extend(name(round).map(|name| (ROUND.to_string(), Value::from(name))));
     if let Ok(Value::Object(fields)) = serde_json::to_value(record) {
         object.extend(fields);
     }
     format!("{}\n", Value::Object(object))
 }
 
-/// The seed and the update of a complete line.
-fn place(line: &[u8]) -> Option<(u64, u64)> {
+/// The round, the seed and the update of a complete line.
+fn place(line: &[u8]) -> Option<(Round, u64, u64)> {
     let value: Value = serde_json::from_slice(line.strip_suffix(b"\n")?).ok()?;
-    Some((value.get("seed")?.as_u64()?, value.get("update")?.as_u64()?))
+    let named = value.get(ROUND).and_then(Value::as_str);
+    let rounds = [Round::Given, Round::Believed, Round::Whole];
+    let round = rounds.into_iter().find(|&round| name(round) == named)?;
+    Some((round, value.get("seed")?.as_u64()?, value.get("update")?.as_u64()?))
 }

@@ -4,6 +4,7 @@ mod advice;
 mod automata;
 mod budget;
 mod folder;
+mod labels;
 mod material;
 mod metrics;
 mod perform;

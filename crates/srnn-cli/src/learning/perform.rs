@@ -2,17 +2,20 @@
 
 use super::automata::write_automata;
 use super::folder::{RunFolder, put};
+use super::labels::wrong_labels;
 use super::material::Material;
 use super::metrics::whole;
 use super::report::report;
 use super::result::{Account, result};
 use super::settings::Resolved;
 use super::watcher::{Stop, Watcher};
+use crate::automaton::save_automaton;
 use crate::failure::{Answer, Failure};
 use crate::output::Output;
 use serde_json::json;
-use srnn::learn::{LearnError, Learned, Lesson, extraction_for, learn};
+use srnn::learn::{Labels, LearnError, Learned, Lesson, Trust, extraction_for, learn};
 use srnn::model::ModelFile;
+use srnn_automata::Partial;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -78,6 +81,10 @@ fn lesson(order: &Order) -> Lesson<'_> {
         threads: order.threads,
         truth: order.material.truth.as_ref(),
         extraction: extraction_for(order.material.split.train.alphabet.len()),
+        trust: match order.resolved.data.trust_labels {
+            Some(true) => Trust::Always,
+            _ => Trust::WhileTheyFit,
+        },
     }
 }
 
@@ -109,7 +116,16 @@ fn write(order: &Order, learned: &Learned) -> Result<(), Failure> {
     if let Ok(extraction) = &learned.extraction {
         write_automata(&folder.automaton(), extraction, &train.classes, &order.resolved.source)?;
     }
-    put(&folder.metrics(), &whole(&learned.outcomes))
+    if let Labels::Corrected(correction) = &learned.labels {
+        let lines = wrong_labels(&order.material, correction);
+        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        put(&folder.wrong_labels(), &text)?;
+        let believed = Partial::from(&correction.belief.shortened.automaton);
+        let title = format!("{}: believed", order.resolved.source.title());
+        let stem = folder.automaton().join("believed");
+        save_automaton(&stem, believed, &train.classes, &title)?;
+    }
+    put(&folder.metrics(), &whole(learned))
 }
 
 fn answer(account: &Account, output: &Output) -> Answer {

@@ -3,6 +3,7 @@
 use super::percent;
 use crate::output::Output;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use srnn::learn::Round;
 use srnn::train::{Event, Record};
 
 /// Where progress is shown.
@@ -15,7 +16,8 @@ pub enum Progress {
 
 /// One seed's part of it.
 pub struct SeedProgress {
-    seed: u64,
+    /// The seed, as people read it.
+    seed: String,
     updates: u64,
     /// Accuracies of the last evaluation.
     scores: String,
@@ -37,13 +39,18 @@ impl Progress {
     }
 
     /// A place for one more seed.
-    pub fn seed(&self, seed: u64) -> SeedProgress {
+    pub fn seed(&self, round: Round, seed: u64) -> SeedProgress {
+        let seed = match round {
+            Round::Given => seed.to_string(),
+            Round::Believed => format!("{seed} again"),
+            Round::Whole => format!("{seed} on all"),
+        };
         let shown = match self {
             Progress::Bars(bars) => {
                 let style = "seed {prefix:>3} {bar:12} {pos:>5}/{len} {eta:>4} {wide_msg}";
                 let style = ProgressStyle::with_template(style).expect("a template that parses");
                 let bar = bars.add(ProgressBar::no_length().with_style(style));
-                Shown::Bar(bar.with_prefix(seed.to_string()))
+                Shown::Bar(bar.with_prefix(seed.clone()))
             }
             Progress::Lines(output) => Shown::Lines(*output),
         };
@@ -97,7 +104,7 @@ impl SeedProgress {
         self.scores = format!("valid {valid} train {train}");
         if let Shown::Lines(output) = &self.shown {
             let Record { update, lambda, loss, .. } = record;
-            let (seed, updates, phase) = (self.seed, self.updates, record.phase.name());
+            let (seed, updates, phase) = (&self.seed, self.updates, record.phase.name());
             output.note(format!(
                 "seed {seed}  update {update}/{updates}  {phase}  λ {lambda:.2}  loss {loss:.4}  \
                  train {train}  valid {valid}"

@@ -2,6 +2,7 @@
 
 use super::advice::advice;
 use super::automata::{Way, ways};
+use super::labels::{by_labels_believed, doubted};
 use super::result::{Account, rate};
 use super::{grouped, percent};
 use crate::automaton::table;
@@ -16,7 +17,8 @@ use srnn_automata::{Alphabet, Partial, Word};
 
 /// The report.
 pub fn report(account: &Account) -> Result<String, Failure> {
-    let mut parts = vec![seeds(account)];
+    let mut parts: Vec<String> = doubted(account).into_iter().collect();
+    parts.push(seeds(account));
     match &account.learned.extraction {
         Err(refusal) => {
             parts.push(format!("No automaton: {refusal} (--arch sr-gru).\n"));
@@ -95,7 +97,11 @@ fn network(account: &Account) -> String {
     let part = |confusion: &Confusion| confusion.accuracy().map_or("–".into(), percent);
     let valid = part(&account.validation());
     let test = account.test().map(|test| format!(", {} of the test set", part(&test)));
-    format!("network: right on {valid} of the validation set{}\n", test.unwrap_or_default())
+    let believed = by_labels_believed(account);
+    format!(
+        "network: right on {valid} of the validation set{believed}{}\n",
+        test.unwrap_or_default()
+    )
 }
 
 /// Accuracy of the network, agreement of each automaton with it, and whether it is proved.

@@ -2,6 +2,7 @@
 
 use super::advice::advice;
 use super::automata::{Way, ways};
+use super::labels::labels;
 use super::perform::Order;
 use serde_json::{Map, Value, json};
 use srnn::extract::{Agreement, Judged, Words};
@@ -23,10 +24,10 @@ pub struct Account<'a> {
 }
 
 impl Account<'_> {
-    /// The kept network on the validation set; what it cannot read counts as wrong.
+    /// The kept network on the validation set, by the labels given; what it cannot read counts as
+    /// wrong.
     pub fn validation(&self) -> Confusion {
-        let end = self.learned.kept().run.end.as_ref().expect("the kept seed has a result");
-        self.confusion(&end.valid, &self.order.material.valid)
+        self.confusion(&self.learned.valid, &self.order.material.valid)
     }
 
     /// The same on the test set, where there is one.
@@ -68,6 +69,7 @@ pub fn result(account: &Account) -> Value {
         "source": order.resolved.source.to_string(),
         "data": { "digest": order.material.digests() },
         "seeds": learned.outcomes.iter().map(|o| seed(account, o)).collect::<Vec<_>>(),
+        "labels": labels(account),
         "kept": {
             "seed": kept.seed,
             "reason": learned.selection.reason,

@@ -60,6 +60,10 @@ pub struct Data {
     /// Give this part of the training labels another value, to see what noise does.
     #[arg(long, value_name = "FRACTION", allow_negative_numbers = true)]
     pub label_noise: Option<f64>,
+    /// Never believe that labels are wrong.
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true",
+          value_name = "BOOL")]
+    pub trust_labels: Option<bool>,
     /// Seed of the built-in sets, of the split and of label noise [default: 1].
     #[arg(long = "data-seed", id = "data_seed", value_name = "N", value_parser = whole::<u64>, allow_negative_numbers = true)]
     pub seed: Option<u64>,

@@ -6,7 +6,7 @@ use super::progress::{Progress, SeedProgress};
 use crate::failure::Failure;
 use crate::output::Output;
 use serde_json::{Map, Value};
-use srnn::learn::{Stage, Watch};
+use srnn::learn::{Round, Stage, Watch};
 use srnn::train::{
     Checkpoint, CheckpointError, Control, Event, Folder, Identity, Keeper, Latest, Observer,
 };
@@ -92,9 +92,9 @@ impl<'a> Watcher<'a> {
         }
     }
 
-    fn keep_metrics(&self, seed: u64, event: &Event<'_>) {
+    fn keep_metrics(&self, round: Round, seed: u64, event: &Event<'_>) {
         let Event::Evaluated(record) = event else { return };
-        if let Err(error) = lock(&self.metrics).add(seed, record) {
+        if let Err(error) = lock(&self.metrics).add(round, seed, record) {
             lock(&self.trouble).get_or_insert(failed(&self.folder.metrics(), error));
             self.stop.asked.store(true, Ordering::Relaxed);
         }
@@ -102,27 +102,33 @@ impl<'a> Watcher<'a> {
 }
 
 impl Watch for Watcher<'_> {
-    fn keeper(&self, seed: u64) -> Box<dyn Keeper<f32> + '_> {
-        let folder = Folder::new(self.folder.checkpoints(seed));
+    fn keeper(&self, round: Round, seed: u64) -> Box<dyn Keeper<f32> + '_> {
+        let folder = Folder::new(self.folder.checkpoints(round, seed));
         Box::new(Careful { folder, stop: &self.stop.asked })
     }
 
-    fn observer(&self, seed: u64) -> Box<dyn Observer + '_> {
-        Box::new(SeedWatcher { watcher: self, seed, progress: self.progress.seed(seed) })
+    fn observer(&self, round: Round, seed: u64) -> Box<dyn Observer + '_> {
+        let progress = self.progress.seed(round, seed);
+        Box::new(SeedWatcher { watcher: self, round, seed, progress })
     }
 
     fn stage(&self, stage: Stage) -> Control {
         self.mark(match stage {
             Stage::Train => "train",
+            Stage::Doubt => "doubt",
+            Stage::Retrain => "retrain",
             Stage::Select => "select",
             Stage::Extract => "extract",
         });
+        let training = matches!(stage, Stage::Train | Stage::Retrain);
+        self.stop.trained.store(!training, Ordering::Relaxed);
         match stage {
             Stage::Train => {}
-            Stage::Select => {
-                self.stop.trained.store(true, Ordering::Relaxed);
-                self.output.note("choosing among the seeds …");
+            Stage::Doubt => {
+                self.output.note("no network is right on all labels: are some of them wrong? …");
             }
+            Stage::Retrain => self.output.note("training again, with the labels believed …"),
+            Stage::Select => self.output.note("choosing among the seeds …"),
             Stage::Extract => self.output.note("reading the automaton …"),
         }
         self.control()
@@ -131,6 +137,7 @@ impl Watch for Watcher<'_> {
 
 struct SeedWatcher<'a> {
     watcher: &'a Watcher<'a>,
+    round: Round,
     seed: u64,
     progress: SeedProgress,
 }
@@ -138,7 +145,7 @@ struct SeedWatcher<'a> {
 impl Observer for SeedWatcher<'_> {
     fn event(&mut self, event: &Event<'_>) -> Control {
         self.progress.show(event);
-        self.watcher.keep_metrics(self.seed, event);
+        self.watcher.keep_metrics(self.round, self.seed, event);
         self.watcher.control()
     }
 }

@@ -92,6 +92,8 @@ pub enum Reason {
     Loss,
     /// Equal in everything; it comes first.
     First,
+    /// Its automaton is the one that the labels speak for.
+    Believed,
 }
 
 impl Reason {
@@ -105,6 +107,7 @@ impl Reason {
             Reason::FewerStates => "highest validation accuracy, then the smaller automaton",
             Reason::Loss => "highest validation accuracy, then the lower validation loss",
             Reason::First => "equal to the next best in every criterion; the first",
+            Reason::Believed => "its automaton is the one believed",
         }
     }
 }

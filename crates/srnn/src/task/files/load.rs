@@ -30,12 +30,23 @@ pub struct Loaded {
     pub vocabulary: Vocabulary,
     /// How texts were divided into tokens; never a guess.
     pub tokens: Tokens,
+    /// Where the sequences of the split stand.
+    pub lines: LineNumbers,
     /// What is to be said about the validation set.
     pub valid: Aside,
     /// What is to be said about the test set.
     pub test: Aside,
     /// How many sequences were left out because they have no label, over all files.
     pub unlabelled: usize,
+}
+
+/// The line each sequence begins in, in the order of its set.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LineNumbers {
+    /// Of the training file.
+    pub train: Vec<u64>,
+    /// Of the validation file, or of the training file where that was divided.
+    pub valid: Vec<u64>,
 }
 
 /// What is to be said about a held-out set.
@@ -142,22 +153,24 @@ fn fit(
     let unlabelled =
         train.unlabelled + valid.unlabelled + test.as_ref().map_or(0, |test| test.unlabelled);
     let (tokens, classes) = (train.tokens.clone(), train.data.classes.clone());
-    let (train, unread) = recode(train, &vocabulary, &classes)?;
-    debug_assert!(unread.is_empty(), "the vocabulary is the training set's");
+    let Recoded { data: train, lines, unreadable } = recode(train, &vocabulary, &classes)?;
+    debug_assert!(unreadable.is_empty(), "the vocabulary is the training set's");
     let aside =
         |data: &Dataset, unreadable| Aside { unreadable, in_training: shared(&train, data) };
-    let (valid, unreadable) = recode(valid, &vocabulary, &classes)?;
-    let valid_aside = aside(&valid, unreadable);
+    let valid = recode(valid, &vocabulary, &classes)?;
+    let lines = LineNumbers { train: lines, valid: valid.lines };
+    let valid_aside = aside(&valid.data, valid.unreadable);
     let (test, test_aside) = match test {
         Some(test) => {
-            let (test, unreadable) = recode(test, &vocabulary, &classes)?;
-            let test_aside = aside(&test, unreadable);
-            (Some(test), test_aside)
+            let test = recode(test, &vocabulary, &classes)?;
+            let test_aside = aside(&test.data, test.unreadable);
+            (Some(test.data), test_aside)
         }
         None => (None, Aside::default()),
     };
-    let split = Split { train, valid, test };
-    Ok(Loaded { split, vocabulary, tokens, valid: valid_aside, test: test_aside, unlabelled })
+    let split = Split { train, valid: valid.data, test };
+    let (valid, test) = (valid_aside, test_aside);
+    Ok(Loaded { split, vocabulary, tokens, lines, valid, test, unlabelled })
 }
 
 /// The tokens that occur often enough. Where none is too rare there is nothing to train
@@ -180,21 +193,31 @@ fn fit_vocabulary(train: &Dataset, min_count: usize) -> Vocabulary {
     Vocabulary::new(symbols, unknown).expect("an alphabet has no name twice")
 }
 
+struct Recoded {
+    data: Dataset,
+    /// Of the sequences in `data`.
+    lines: Vec<u64>,
+    unreadable: Vec<Unreadable>,
+}
+
 /// Gives sequences the numbers of the vocabulary and of these classes.
 fn recode(
     samples: Samples,
     vocabulary: &Vocabulary,
     classes: &[String],
-) -> Result<(Dataset, Vec<Unreadable>), DataError> {
+) -> Result<Recoded, DataError> {
     let new_label = new_labels(&samples, classes)?;
-    let Samples { file, data, lines, .. } = samples;
+    let Samples { file, data, lines: all, .. } = samples;
     let new_token: Vec<Option<u32>> =
         data.alphabet.iter().map(|name| vocabulary.id(name)).collect();
-    let (mut sequences, mut unreadable) = (Vec::new(), Vec::new());
-    for (mut sequence, line) in data.sequences.into_iter().zip(lines) {
+    let (mut sequences, mut lines, mut unreadable) = (Vec::new(), Vec::new(), Vec::new());
+    for (mut sequence, line) in data.sequences.into_iter().zip(all) {
         sequence.label = new_label[sequence.label as usize];
         match renumber(&mut sequence, &new_token) {
-            Ok(()) => sequences.push(sequence),
+            Ok(()) => {
+                sequences.push(sequence);
+                lines.push(line);
+            }
             Err(token) => unreadable.push(Unreadable {
                 file: file.clone(),
                 line,
@@ -204,7 +227,8 @@ fn recode(
         }
     }
     let alphabet = vocabulary.symbols().to_vec();
-    Ok((Dataset { alphabet, classes: classes.to_vec(), sequences }, unreadable))
+    let data = Dataset { alphabet, classes: classes.to_vec(), sequences };
+    Ok(Recoded { data, lines, unreadable })
 }
 
 /// In place; the first token without a new number ends it.

@@ -37,7 +37,7 @@ use std::path::Path;
 use collect::Collector;
 pub use error::{Cause, DataError};
 use error::{Fault, fault};
-pub use load::{Aside, HoldOut, Loaded, Unreadable, load};
+pub use load::{Aside, HoldOut, LineNumbers, Loaded, Unreadable, load};
 pub use options::{
     Column, Contradictions, Delimiter, Format, Header, Limits, OneSymbol, ReadOptions, Tokens,
     Unlabelled, tokenize,

@@ -1,18 +1,30 @@
 //! The whole job in one call: train several seeds, keep the best, read its automaton.
 //!
+//! Where no network is right on all labels and an automaton says that a few of them are wrong,
+//! networks are trained again with the labels it believes: see [`Labels`].
+//!
 //! Nothing here prints, reads a clock or writes a file: who wants checkpoints, progress or the
 //! time of each stage gives a [`Watch`].
 
+mod doubt;
+mod retrain;
+
+pub use doubt::{Correction, Labels, Trust, Unexplained};
+
 use crate::engine::Mode;
 use crate::engine::cpu::Cpu;
-use crate::extract::{self, Config, Extraction, Memoryless, Question, Refine, Refusal, Words};
+use crate::extract::{
+    self, Config, Extraction, Memoryless, Question, Refine, Refined, Refusal, Words,
+};
 use crate::extract::{ask, extract, refine};
 use crate::model::Model;
+use crate::noise::suspects;
 use crate::task::{Dataset, Split};
 use crate::train::{
-    Control, Evaluation, Keeper, Nowhere, Observer, Optimiser, Plan, Quality, Recipe, SeedOutcome,
-    Selection, Silent, Stop, TrainError, Workshop, evaluate, select, train_seeds,
+    Control, Evaluation, Keeper, Nowhere, Observer, Optimiser, Plan, Quality, Reason, Recipe,
+    SeedOutcome, Selection, Silent, Stop, TrainError, Workshop, evaluate, select, train_seeds,
 };
+use retrain::{Retrained, retrain};
 use srnn_automata::{Alphabet, InvalidAlphabet, Moore, Symbol, Word};
 
 /// What is to be learned, and how.
@@ -30,13 +42,16 @@ pub struct Lesson<'a> {
     pub truth: Option<&'a Moore<u32>>,
     /// How automata are read.
     pub extraction: Config,
+    /// What the labels are worth.
+    pub trust: Trust,
 }
 
 impl<'a> Lesson<'a> {
     /// One seed, one thread, nothing known.
     pub fn new(split: &'a Split, recipe: &'a Recipe) -> Lesson<'a> {
         let extraction = extraction_for(split.train.alphabet.len());
-        Lesson { split, recipe, seeds: &[1], threads: 1, truth: None, extraction }
+        let trust = Trust::default();
+        Lesson { split, recipe, seeds: &[1], threads: 1, truth: None, extraction, trust }
     }
 }
 
@@ -45,20 +60,35 @@ impl<'a> Lesson<'a> {
 pub enum Stage {
     /// Every seed is trained.
     Train,
+    /// No network is right on all labels: an automaton is looked for that says why.
+    Doubt,
+    /// Every seed is trained again, with the labels believed.
+    Retrain,
     /// The best are tried for an automaton, and one is kept.
     Select,
     /// Automata are read off the one kept.
     Extract,
 }
 
+/// What networks are trained on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Round {
+    /// The training set.
+    Given,
+    /// The training set, with the labels an automaton believes.
+    Believed,
+    /// Training and validation set, with the labels it believes.
+    Whole,
+}
+
 /// Whoever looks after the job. Everything has a default that does nothing.
 pub trait Watch: Sync {
     /// Where a seed's checkpoints go. A run goes on from the newest one there.
-    fn keeper(&self, _seed: u64) -> Box<dyn Keeper<f32> + '_> {
+    fn keeper(&self, _round: Round, _seed: u64) -> Box<dyn Keeper<f32> + '_> {
         Box::new(Nowhere)
     }
     /// Who watches a seed's training.
-    fn observer(&self, _seed: u64) -> Box<dyn Observer + '_> {
+    fn observer(&self, _round: Round, _seed: u64) -> Box<dyn Observer + '_> {
         Box::new(Silent)
     }
     /// Is told that a stage begins, and says whether to go on.
@@ -76,10 +106,14 @@ impl Watch for Unwatched {}
 /// What came of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Learned {
-    /// Every seed, in order.
+    /// What was made of the labels.
+    pub labels: Labels,
+    /// Every seed, in order; of the last round.
     pub outcomes: Vec<SeedOutcome<f32>>,
     /// Which of them is kept, and why.
     pub selection: Selection,
+    /// The kept network on the validation set, by the labels given.
+    pub valid: Evaluation,
     /// The kept network on the test set, where there is one.
     pub test: Option<Evaluation>,
     /// The automata of the kept network, or why there is none.
@@ -124,19 +158,53 @@ pub enum LearnError {
 pub fn learn<W: Watch>(lesson: &Lesson<'_>, watch: &W) -> Result<Learned, LearnError> {
     let names = lesson.split.train.alphabet.clone();
     let alphabet = Alphabet::new(names).map_err(LearnError::Alphabet)?;
+    let data = words(lesson.split);
     begin(watch, Stage::Train)?;
-    let mut outcomes = train(lesson, watch)?;
+    let outcomes = train(lesson, watch, Round::Given)?;
+    if lesson.trust == Trust::Always || doubt::fits(&outcomes) {
+        return finish(lesson, watch, &alphabet, outcomes, Labels::Trusted);
+    }
+    begin(watch, Stage::Doubt)?;
+    let belief = match doubt::doubt(lesson, &alphabet, &data, &outcomes) {
+        Err(why) => return finish(lesson, watch, &alphabet, outcomes, Labels::Unexplained(why)),
+        Ok(belief) => belief,
+    };
+    begin(watch, Stage::Retrain)?;
+    let Retrained { mut rounds, reached } =
+        retrain(lesson, watch, &alphabet, &belief.shortened.automaton)?;
+    rounds.insert(0, (Round::Given, outcomes));
+    let (round, last) = rounds.pop().expect("networks were trained again");
+    let suspects = suspects(&belief.shortened.automaton, lesson.split);
+    let correction = Correction { belief, suspects, before: rounds, round, reached };
+    finish(lesson, watch, &alphabet, last, Labels::Corrected(Box::new(correction)))
+}
+
+/// Keeps the best of the last round, and reads its automata.
+fn finish<W: Watch>(
+    lesson: &Lesson<'_>,
+    watch: &W,
+    alphabet: &Alphabet,
+    mut outcomes: Vec<SeedOutcome<f32>>,
+    labels: Labels,
+) -> Result<Learned, LearnError> {
     begin(watch, Stage::Select)?;
     let data = words(lesson.split);
-    judge(lesson, &alphabet, &data, &mut outcomes);
-    let selection = select(&outcomes).ok_or_else(|| no_result(&outcomes))?;
+    judge(lesson, alphabet, &data, &mut outcomes);
+    let selection = match &labels {
+        Labels::Corrected(correction) if correction.reached => {
+            Some(Selection { index: outcomes.len() - 1, reason: Reason::Believed })
+        }
+        _ => select(&outcomes),
+    };
+    let selection = selection.ok_or_else(|| no_result(&outcomes))?;
     begin(watch, Stage::Extract)?;
     let mut engine = engine(lesson, &outcomes[selection.index].model);
+    let valid = evaluate(&mut engine, &lesson.split.valid, Mode::default());
     let test = lesson.split.test.as_ref().filter(|test| !test.sequences.is_empty());
     let test = test.map(|test| evaluate(&mut engine, test, Mode::default()));
-    let question = Question { alphabet: &alphabet, data: &data, truth: lesson.truth };
+    let question = Question { alphabet, data: &data, truth: lesson.truth };
     let extraction = extract(&mut engine, &question, &lesson.extraction);
-    Ok(Learned { outcomes, selection, test, extraction })
+    Ok(Learned { labels, outcomes, selection, valid, test, extraction })
 }
 
 /// How automata are read where nothing else is said: for large alphabets the cap on states is
@@ -160,10 +228,14 @@ pub fn workers(seeds: usize, threads: usize) -> usize {
     threads.clamp(1, seeds.max(1))
 }
 
-fn train<W: Watch>(lesson: &Lesson, watch: &W) -> Result<Vec<SeedOutcome<f32>>, LearnError> {
+fn train<W: Watch>(
+    lesson: &Lesson,
+    watch: &W,
+    round: Round,
+) -> Result<Vec<SeedOutcome<f32>>, LearnError> {
     let Lesson { split, recipe, seeds, threads, .. } = *lesson;
     let workers = workers(seeds.len(), threads);
-    let bench = Bench { watch, threads: (threads / workers).max(1) };
+    let bench = Bench { watch, round, threads: (threads / workers).max(1) };
     let outcomes = train_seeds(&Plan { recipe, split, seeds, workers }, &bench);
     let outcomes = outcomes.into_iter().collect::<Result<Vec<_>, _>>()?;
     match outcomes.iter().any(|outcome| outcome.run.stop == Stop::Interrupted) {
@@ -174,6 +246,7 @@ fn train<W: Watch>(lesson: &Lesson, watch: &W) -> Result<Vec<SeedOutcome<f32>>, 
 
 struct Bench<'a, W> {
     watch: &'a W,
+    round: Round,
     /// Of each engine.
     threads: usize,
 }
@@ -184,10 +257,10 @@ impl<W: Watch> Workshop<f32> for Bench<'_, W> {
         Cpu::new(model, optimiser, self.threads)
     }
     fn keeper(&self, seed: u64) -> Box<dyn Keeper<f32> + '_> {
-        self.watch.keeper(seed)
+        self.watch.keeper(self.round, seed)
     }
     fn observer(&self, seed: u64) -> Box<dyn Observer + '_> {
-        self.watch.observer(seed)
+        self.watch.observer(self.round, seed)
     }
 }
 
@@ -212,6 +285,17 @@ fn quality(
     data: &[Word],
     config: &Config,
 ) -> Option<Quality> {
+    let Some(kept) = trial(engine, alphabet, data, config)?.kept else {
+        return Some(Quality { closed: false, agreement: 0.0, states: 0 });
+    };
+    let extract::Agreement { compared, equal, unknown, unanswered, .. } = kept.agreement;
+    let asked = compared + unknown + unanswered;
+    let agreement = equal as f64 / asked.max(1) as f64;
+    Some(Quality { closed: true, agreement, states: kept.minimal.state_count() })
+}
+
+/// The covers of a network, tested on the data and a few short words; nothing where it has none.
+fn trial(engine: &mut Cpu, alphabet: &Alphabet, data: &[Word], config: &Config) -> Option<Refined> {
     use crate::engine::Engine as _;
     let model = engine.model().to_f64();
     let machine = Memoryless::new(&model, alphabet).ok()?;
@@ -219,13 +303,7 @@ fn quality(
     let short = Words::at_most(alphabet.len() as u32, most, config.longest);
     let tests =
         [short, Words::List(data.to_vec())].map(|words| ask(engine, words, Mode::default()));
-    let Some(kept) = refine(&machine, &tests, &config.refine).kept else {
-        return Some(Quality { closed: false, agreement: 0.0, states: 0 });
-    };
-    let extract::Agreement { equal, .. } = kept.agreement;
-    let asked: usize = tests.iter().map(|test| test.classes.len()).sum();
-    let agreement = equal as f64 / asked.max(1) as f64;
-    Some(Quality { closed: true, agreement, states: kept.minimal.state_count() })
+    Some(refine(&machine, &tests, &config.refine))
 }
 
 fn engine(lesson: &Lesson, model: &Model<f32>) -> Cpu {
@@ -252,6 +330,7 @@ mod tests {
     use super::*;
     use crate::key::Key;
     use crate::task::tomita::{self, Grammar};
+    use crate::task::{Rate, label_noise, split};
     use crate::train::{ArchName, Sizes, recipe_default};
 
     fn recipe(arch: ArchName, updates: u64) -> Recipe {
@@ -285,6 +364,53 @@ mod tests {
         let learned = learn(&lesson(&split, &recipe), &Unwatched).unwrap();
         assert_eq!(learned.automaton(), None);
         assert!(learned.extraction.unwrap_err().to_string().contains("SR-GRU"));
+    }
+
+    /// Short words of a grammar, a twentieth of the labels wrong, and how many that are.
+    fn noisy_split() -> (Split, Moore<u32>, usize) {
+        let mut set = tomita::sets(Grammar::T4, &Key::new(1)).train;
+        set.sequences.retain(|sequence| sequence.tokens.len() <= 9);
+        let flipped = label_noise(&mut set, Rate::new(0.05).unwrap(), &Key::new(1));
+        let split = split(&set, "0.8/0.2".parse().unwrap(), &Key::new(1));
+        (split, Moore::from(&tomita::truth(Grammar::T4)), flipped.len())
+    }
+
+    #[test]
+    fn a_few_wrong_labels_are_found_and_the_network_is_trained_again_without_them() {
+        let (split, truth, flipped) = noisy_split();
+        let recipe = recipe(ArchName::SrGru, 1_000);
+        let lesson = Lesson { seeds: &[1, 2], ..lesson(&split, &recipe) };
+        let learned = learn(&lesson, &Unwatched).unwrap();
+        let Labels::Corrected(correction) = &learned.labels else {
+            panic!("labels not corrected: {:?}", learned.labels)
+        };
+        assert_eq!(correction.belief.shortened.automaton, truth);
+        assert_eq!(correction.suspects.len(), flipped);
+        let (round, before) = &correction.before[0];
+        assert_eq!((*round, before.len()), (Round::Given, 2));
+        assert!(correction.reached, "the network has the automaton believed");
+        assert_eq!(learned.automaton(), Some(&truth));
+        assert_eq!(learned.selection.reason, Reason::Believed);
+        assert!(learned.valid.accuracy < 1.0, "by the labels given");
+        assert_eq!(learned.kept().run.end.as_ref().unwrap().valid.accuracy, 1.0);
+        let trusting = Lesson { trust: Trust::Always, ..lesson };
+        let learned = learn(&trusting, &Unwatched).unwrap();
+        assert_eq!(learned.labels, Labels::Trusted);
+        let models = |outcomes: &[SeedOutcome<f32>]| -> Vec<Model<f32>> {
+            outcomes.iter().map(|outcome| outcome.model.clone()).collect()
+        };
+        assert_eq!(models(&learned.outcomes), models(before), "the first round");
+    }
+
+    #[test]
+    fn labels_that_a_network_gets_right_are_not_doubted() {
+        let (split, truth, _) = noisy_split();
+        let clean = crate::noise::corrected(&truth, &split);
+        let recipe = recipe(ArchName::SrGru, 1_000);
+        let learned = learn(&lesson(&clean, &recipe), &Unwatched).unwrap();
+        assert_eq!(learned.valid.accuracy, 1.0);
+        assert_eq!(learned.labels, Labels::Trusted);
+        assert_eq!(learned.automaton(), Some(&truth));
     }
 
     #[test]

@@ -1,0 +1,136 @@
+//! What was made of the labels, for people and programs.
+
+use super::material::Material;
+use super::percent;
+use super::result::Account;
+use crate::words::{grouped, some};
+use serde_json::{Value, json};
+use srnn::learn::{Correction, Labels, Round, Unexplained};
+use srnn::noise::{Belief, CRITERION, Suspect, Way};
+use srnn::task::{Dataset, Part};
+
+/// The labels believed wrong, one object each, in the order of their sets. `line` is where the
+/// sequence begins in its file, `index` its place in the set, counted from 0.
+pub fn wrong_labels(material: &Material, correction: &Correction) -> Vec<Value> {
+    correction.suspects.iter().map(|suspect| wrong_label(material, suspect)).collect()
+}
+
+fn wrong_label(material: &Material, suspect: &Suspect) -> Value {
+    let Suspect { part, index, given, believed } = *suspect;
+    let (name, set, lines) = match part {
+        Part::Train => ("train", &material.split.train, &material.lines.train),
+        Part::Valid | Part::Test => ("valid", &material.split.valid, &material.lines.valid),
+    };
+    json!({
+        "set": name,
+        "index": index,
+        "line": lines.get(index),
+        "sequence": tokens(set, index),
+        "given": set.classes[given as usize],
+        "believed": set.classes[believed as usize],
+    })
+}
+
+fn tokens(set: &Dataset, index: usize) -> Vec<&str> {
+    set.sequences[index].tokens.iter().map(|&id| set.alphabet[id as usize].as_str()).collect()
+}
+
+/// What was made of the labels, as an object.
+pub fn labels(account: &Account) -> Value {
+    match &account.learned.labels {
+        Labels::Trusted => json!({ "verdict": "trusted" }),
+        Labels::Unexplained(why) => json!({ "verdict": "unexplained", "why": unexplained(why) }),
+        Labels::Corrected(correction) => {
+            let Belief { shortened, seed, way, tried, labels, alone } = &correction.belief;
+            json!({
+                "verdict": "corrected",
+                "criterion": CRITERION,
+                "states": shortened.automaton.state_count(),
+                "bits": shortened.bits,
+                "bits_without_automaton": alone,
+                "from": { "seed": seed, "way": described(way), "tried": tried },
+                "labels": labels,
+                "wrong": correction.suspects.len(),
+                "believed_wrong": wrong_labels(&account.order.material, correction),
+                "network_has_the_automaton": correction.reached,
+                "network_trained_on_validation_set": correction.round == Round::Whole,
+                "valid_accuracy_as_believed": as_believed(account),
+            })
+        }
+    }
+}
+
+/// What was made of labels that were doubted, and by which criterion; nothing where they were not.
+pub fn doubted(account: &Account) -> Option<String> {
+    let Labels::Corrected(correction) = &account.learned.labels else { return None };
+    let Belief { shortened, seed, way, tried, labels, alone } = &correction.belief;
+    let (wrong, states) = (correction.suspects.len(), shortened.automaton.state_count());
+    let part = percent(wrong as f64 / *labels as f64);
+    let reached = match correction.reached {
+        true => "the automaton of the network below is the same",
+        false => "no network has the same automaton (automaton/believed.json)",
+    };
+    let on = match correction.round {
+        Round::Whole => "on training and validation set, ",
+        Round::Given | Round::Believed => "",
+    };
+    Some(format!(
+        "No network is right on all labels given. Of {} found in the networks the automaton was \
+         taken with the\n{CRITERION}.\nIt has {} ({:.0} bits; {:.0} without an automaton), comes \
+         from seed {seed} ({}),\nand contradicts {} of {} ({part}): {}\nNetworks were trained \
+         again {on}with the labels it believes; {reached}.\n",
+        some(*tried, "automaton").replace("automatons", "automata"),
+        some(states, "state"),
+        shortened.bits,
+        alone,
+        described(way),
+        grouped(wrong as u64),
+        some(*labels, "label"),
+        account.order.folder.wrong_labels().display(),
+    ))
+}
+
+/// A phrase that tells how often a network is right by the labels believed, where some are not.
+pub fn by_labels_believed(account: &Account) -> String {
+    let believed = as_believed(account).map(percent);
+    believed.map_or(String::new(), |part| format!(" as given, {part} of it as believed"))
+}
+
+/// Why labels were left as they are although no network is right on all of them.
+pub fn unexplained(why: &Unexplained) -> Option<String> {
+    let states = |belief: &Belief| some(belief.shortened.automaton.state_count(), "state");
+    match why {
+        Unexplained::NoAutomaton => None,
+        Unexplained::NoneWrong(belief) => Some(format!(
+            "an automaton of {} is right on all labels, though no network is: try more --updates \
+             or --seeds",
+            states(belief)
+        )),
+        Unexplained::TooMany(_) => Some(
+            "no network is right on all labels, and no automaton found says that only a few of \
+             them are wrong"
+                .into(),
+        ),
+        Unexplained::Worse(belief) => Some(format!(
+            "no network is right on all labels; they are taken as they are, since the best \
+             automaton found ({}) is right on fewer of the validation set",
+            states(belief)
+        )),
+    }
+}
+
+fn as_believed(account: &Account) -> Option<f64> {
+    match account.learned.labels {
+        Labels::Corrected(_) => account.valid_accuracy(account.learned.kept()),
+        Labels::Trusted | Labels::Unexplained(_) => None,
+    }
+}
+
+fn described(way: &Way) -> String {
+    match way {
+        Way::Cover { tolerance } => format!("cover of soft states, tolerance {tolerance}"),
+        Way::HardTable => super::HARD_TABLE.into(),
+        Way::CountedSoft => super::COUNTED_SOFT.into(),
+        Way::CountedHard => super::COUNTED_HARD.into(),
+    }
+}

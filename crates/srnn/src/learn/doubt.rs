@@ -1,0 +1,123 @@
+//! When labels are doubted, and what for.
+//!
+//! Labels that some network gets right, every one, are not doubted. Where none does, either the
+//! networks fall short or some labels are wrong; an automaton that explains nearly all of them and
+//! predicts held-out labels no worse than the best network speaks for the latter.
+
+use super::{Lesson, Round, engine};
+use crate::engine::cpu::Cpu;
+use crate::noise::{Belief, Candidate, Evidence, Suspect, Work, believe, candidates, suspects};
+use crate::task::{Part, Split};
+use crate::train::{Evaluation, SeedOutcome};
+use srnn_automata::{Alphabet, Word};
+
+/// What labels are worth.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Trust {
+    /// They are doubted where no network is right on all of them.
+    #[default]
+    WhileTheyFit,
+    /// They are never doubted.
+    Always,
+}
+
+/// What was made of the labels.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Labels {
+    /// Taken as they are: a network is right on all of them, or they are trusted anyway.
+    Trusted,
+    /// No network is right on all of them, and no automaton explains that by a few wrong ones.
+    Unexplained(Unexplained),
+    /// Some are believed wrong; networks were trained again with those believed.
+    Corrected(Box<Correction>),
+}
+
+/// Why labels are left as they are although no network is right on all of them.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Unexplained {
+    /// No automaton could be had from any network.
+    NoAutomaton,
+    /// An automaton is right on all of them: it is the networks that fall short.
+    NoneWrong(Box<Belief>),
+    /// The best automaton contradicts more than a few, or has one state.
+    TooMany(Box<Belief>),
+    /// It is right on fewer held-out labels than the best network.
+    Worse(Box<Belief>),
+}
+
+/// Labels that were corrected.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Correction {
+    /// The automaton that contradicts them.
+    pub belief: Belief,
+    /// The labels it contradicts.
+    pub suspects: Vec<Suspect>,
+    /// The networks of all rounds before the last.
+    pub before: Vec<(Round, Vec<SeedOutcome<f32>>)>,
+    /// What the last networks were trained on.
+    pub round: Round,
+    /// Whether the automaton of the network trained last is the one believed.
+    pub reached: bool,
+}
+
+/// A few wrong labels are at most this part of all.
+const A_FEW: f64 = 0.2;
+
+/// Automata with more states than this are not made shorter: that would take too long.
+const MOST_STATES: usize = 512;
+
+/// Whether a network is right on every label, so that nothing speaks against them.
+pub(super) fn fits(outcomes: &[SeedOutcome<f32>]) -> bool {
+    let right = |e: &Evaluation| e.accuracy == 1.0;
+    let ends = outcomes.iter().filter_map(|outcome| outcome.run.end.as_ref());
+    ends.into_iter().any(|end| right(&end.train) && right(&end.valid))
+}
+
+/// Looks for an automaton that explains why no network is right on all labels.
+pub(super) fn doubt(
+    lesson: &Lesson,
+    alphabet: &Alphabet,
+    data: &[Word],
+    outcomes: &[SeedOutcome<f32>],
+) -> Result<Belief, Unexplained> {
+    let cap = lesson.extraction.refine.cap.min(MOST_STATES);
+    let trained = outcomes.iter().filter(|outcome| outcome.run.end.is_some());
+    let found: Vec<(u64, Vec<Candidate>)> = trained
+        .map(|outcome| {
+            let mut engine: Cpu = engine(lesson, &outcome.model);
+            (outcome.seed, candidates(&mut engine, alphabet, data, cap))
+        })
+        .collect();
+    if found.iter().all(|(_, candidates)| candidates.is_empty()) {
+        return Err(Unexplained::NoAutomaton);
+    }
+    let evidence = Evidence::of(&[&lesson.split.train, &lesson.split.valid]);
+    let belief = believe(&found, &evidence, Work::default()).expect("there are candidates");
+    judged(belief, lesson.split, outcomes)
+}
+
+fn judged(
+    belief: Belief,
+    split: &Split,
+    outcomes: &[SeedOutcome<f32>],
+) -> Result<Belief, Unexplained> {
+    let (states, wrong) = (belief.shortened.automaton.state_count(), belief.shortened.errors);
+    if wrong == 0 {
+        return Err(Unexplained::NoneWrong(Box::new(belief)));
+    }
+    if states == 1 || wrong as f64 > A_FEW * belief.labels as f64 {
+        return Err(Unexplained::TooMany(Box::new(belief)));
+    }
+    let contradicted = suspects(&belief.shortened.automaton, split);
+    let mine = contradicted.iter().filter(|suspect| suspect.part == Part::Valid).count() as f64;
+    let errors = |outcome: &SeedOutcome<f32>| {
+        let end = outcome.run.end.as_ref()?;
+        Some(((1.0 - end.valid.accuracy) * split.valid.sequences.len() as f64).round())
+    };
+    let best = outcomes.iter().filter_map(errors).fold(f64::INFINITY, f64::min);
+    // Among so few labels the better of two is known only up to a standard deviation.
+    match mine <= best + best.sqrt() {
+        true => Ok(belief),
+        false => Err(Unexplained::Worse(Box::new(belief))),
+    }
+}
