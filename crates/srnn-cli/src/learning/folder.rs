@@ -15,12 +15,13 @@ const CHECKPOINTS: &str = "checkpoints";
 const MODEL: &str = "model";
 const AUTOMATON: &str = "automaton";
 const WRONG_LABELS: &str = "wrong_labels.jsonl";
+const CERTIFICATE: &str = runs::CERTIFICATE;
 const RESULT: &str = "result.json";
 const LOCK: &str = ".lock";
 
 /// All that a run folder holds; a folder with anything else in it is never replaced.
-const NAMES: [&str; 9] =
-    [CONFIG, DATA, METRICS, CHECKPOINTS, MODEL, AUTOMATON, WRONG_LABELS, RESULT, LOCK];
+const NAMES: [&str; 10] =
+    [CONFIG, DATA, METRICS, CHECKPOINTS, MODEL, AUTOMATON, WRONG_LABELS, CERTIFICATE, RESULT, LOCK];
 
 /// Where a new run goes.
 #[derive(Clone, Debug)]
@@ -127,6 +128,11 @@ impl RunFolder {
     /// The labels believed wrong, where some are.
     pub fn wrong_labels(&self) -> PathBuf {
         self.path.join(WRONG_LABELS)
+    }
+
+    /// The proof.
+    pub fn certificate(&self) -> PathBuf {
+        self.path.join(CERTIFICATE)
     }
 
     /// What came of it. Written last: a run that has it is finished.

@@ -13,6 +13,7 @@ use crate::automaton::save_automaton;
 use crate::failure::{Answer, Failure};
 use crate::output::Output;
 use serde_json::json;
+use srnn::certify::{Certificate, Search, Verdict};
 use srnn::learn::{Labels, LearnError, Learned, Lesson, Trust, extraction_for, learn};
 use srnn::model::ModelFile;
 use srnn_automata::Partial;
@@ -85,6 +86,7 @@ fn lesson(order: &Order) -> Lesson<'_> {
             Some(true) => Trust::Always,
             _ => Trust::WhileTheyFit,
         },
+        proof: Search::default(),
     }
 }
 
@@ -116,6 +118,16 @@ fn write(order: &Order, learned: &Learned) -> Result<(), Failure> {
     if let Ok(extraction) = &learned.extraction {
         write_automata(&folder.automaton(), extraction, &train.classes, &order.resolved.source)?;
     }
+    if let Some(proof) = learned.verdict.as_ref().and_then(Verdict::proof) {
+        put(&folder.certificate(), &Certificate::new(&model, proof).to_json())?;
+        // Where the cover fell short of it, the automaton that is proved takes its place.
+        let kept = learned.extraction.as_ref().ok().and_then(|found| found.cover.kept.as_ref());
+        if kept.is_none_or(|kept| kept.minimal != proof.automaton) {
+            let (stem, title) =
+                (folder.automaton().join("automaton"), order.resolved.source.title());
+            save_automaton(&stem, Partial::from(&proof.automaton), &train.classes, &title)?;
+        }
+    }
     if let Labels::Corrected(correction) = &learned.labels {
         let lines = wrong_labels(&order.material, correction);
         let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
@@ -129,6 +141,11 @@ fn write(order: &Order, learned: &Learned) -> Result<(), Failure> {
 }
 
 fn answer(account: &Account, output: &Output) -> Answer {
+    let must_certify = account.order.resolved.must_certify == Some(true);
+    if must_certify && account.learned.verdict.as_ref().and_then(Verdict::proof).is_none() {
+        output.note("not certified, and --must-certify asks for it");
+        return Answer::No;
+    }
     let Some(least) = account.order.resolved.fail_under else { return Answer::Yes };
     let accuracy = account.validation().accuracy().unwrap_or(0.0);
     match accuracy < least {

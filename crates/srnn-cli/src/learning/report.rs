@@ -7,6 +7,7 @@ use super::result::{Account, rate};
 use super::{grouped, percent};
 use crate::automaton::table;
 use crate::failure::Failure;
+use crate::proof;
 use crate::words::some;
 use srnn::extract::json::NamedAutomaton;
 use srnn::extract::{Agreement, Extraction, Judged, Words};
@@ -63,7 +64,9 @@ fn quality(outcome: &SeedOutcome<f32>) -> String {
     match outcome.quality {
         None => "–".into(),
         Some(quality) if quality.closed => {
-            format!("{}, agrees {}", some(quality.states, "state"), percent(quality.agreement))
+            let proved = if quality.certified.is_some() { ", certified" } else { "" };
+            let (states, agrees) = (some(quality.states, "state"), percent(quality.agreement));
+            format!("{states}, agrees {agrees}{proved}")
         }
         Some(_) => "does not close".into(),
     }
@@ -113,11 +116,25 @@ fn three_numbers(account: &Account, extraction: &Extraction) -> String {
     let mut rows = vec![head.into_iter().map(String::from).collect::<Vec<_>>()];
     rows.extend(ways(extraction).iter().map(|way| row(way, &alphabet, truth)));
     format!(
-        "{}{}words: {}\nproved: not attempted\n",
+        "{}{}words: {}\n{}",
         network(account),
         aligned(&rows),
-        described(&extraction.words)
+        described(&extraction.words),
+        proved(account)
     )
+}
+
+/// Whether network and automaton agree on every word.
+fn proved(account: &Account) -> String {
+    let Some(verdict) = &account.learned.verdict else { return String::new() };
+    let [network, program] = proof::lines(verdict);
+    let size = proof::size(verdict).map(|size| format!("  {size}\n")).unwrap_or_default();
+    let missing = verdict.missing().map(|missing| {
+        let [why, remedy] = proof::obstacle(missing, &account.alphabet());
+        format!("  {why}\n  try: {remedy}\n")
+    });
+    let missing = missing.unwrap_or_default();
+    format!("equal on every word, of any length:\n  {network}\n  {program}\n{size}{missing}")
 }
 
 fn row(way: &Way, alphabet: &Alphabet, truth: bool) -> Vec<String> {

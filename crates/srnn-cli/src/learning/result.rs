@@ -4,14 +4,16 @@ use super::advice::advice;
 use super::automata::{Way, ways};
 use super::labels::labels;
 use super::perform::Order;
+use crate::proof;
 use serde_json::{Map, Value, json};
+use srnn::certify::Verdict;
 use srnn::extract::{Agreement, Judged, Words};
 use srnn::learn::Learned;
 use srnn::model::digest;
 use srnn::task::Confusion;
 use srnn::task::files::Aside;
 use srnn::train::{Evaluation, Quality, SeedOutcome};
-use srnn_automata::{Alphabet, Word};
+use srnn_automata::{Alphabet, Word, distinguish};
 
 /// Everything there is to tell.
 pub struct Account<'a> {
@@ -63,7 +65,10 @@ pub fn result(account: &Account) -> Value {
     let (valid, test) = (account.validation(), account.test());
     let accuracy = valid.accuracy();
     let fail_under = order.resolved.fail_under;
-    let passed = fail_under.is_none_or(|least| accuracy.unwrap_or(0.0) >= least);
+    let certified = learned.verdict.as_ref().and_then(Verdict::proof).is_some();
+    let must_certify = order.resolved.must_certify == Some(true);
+    let passed = fail_under.is_none_or(|least| accuracy.unwrap_or(0.0) >= least)
+        && (certified || !must_certify);
     json!({
         "run": order.folder.path().display().to_string(),
         "source": order.resolved.source.to_string(),
@@ -88,12 +93,25 @@ pub fn result(account: &Account) -> Value {
             ways(extraction).iter().map(|way| (way.key.into(), one_way(account, way)))
                 .collect::<Map<String, Value>>()
         }),
-        "certificate": "not attempted",
+        "certificate": certificate(account),
         "notes": advice(account),
         "fail_under": fail_under,
+        "must_certify": must_certify,
         "passed": passed,
         "seconds": seconds,
     })
+}
+
+/// What is proved: of the network, of the program, and what stands in the way of more.
+fn certificate(account: &Account) -> Value {
+    let Some(verdict) = &account.learned.verdict else { return Value::Null };
+    let proof = verdict.proof();
+    let mut value = proof::value(verdict, &account.alphabet());
+    let truth = account.order.material.truth.as_ref();
+    let equals = |truth| proof.map(|proof| distinguish(truth, &proof.automaton) == Ok(None));
+    value["equals_truth"] = json!(truth.map(equals));
+    value["file"] = json!(proof.map(|_| account.order.folder.certificate().display().to_string()));
+    value
 }
 
 fn seed(account: &Account, outcome: &SeedOutcome<f32>) -> Value {
@@ -114,9 +132,9 @@ fn seed(account: &Account, outcome: &SeedOutcome<f32>) -> Value {
 
 fn quality(quality: Quality) -> Value {
     match quality.closed {
-        true => json!({ "closed": true, "states": quality.states,
-                        "agreement": quality.agreement }),
-        false => json!({ "closed": false }),
+        true => json!({ "certified": quality.certified, "closed": true,
+                        "states": quality.states, "agreement": quality.agreement }),
+        false => json!({ "certified": quality.certified, "closed": false }),
     }
 }
 

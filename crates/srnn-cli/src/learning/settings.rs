@@ -30,6 +30,9 @@ pub struct Settings {
     pub seeds: Option<u64>,
     /// Below this validation accuracy the answer is no.
     pub fail_under: Option<f64>,
+    /// Without a proof the answer is no.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub must_certify: Option<bool>,
     /// Where the data come from.
     pub data: Data,
     /// The network in a few words.
@@ -121,6 +124,8 @@ pub struct Resolved {
     pub seeds: Vec<u64>,
     /// Below this validation accuracy the answer is no.
     pub fail_under: Option<f64>,
+    /// Without a proof the answer is no.
+    pub must_certify: Option<bool>,
     /// Where the data come from; paths are absolute.
     pub data: Data,
     /// Network and training.
@@ -192,6 +197,7 @@ impl Settings {
             source: self.source()?,
             seeds: self.seed_list()?,
             fail_under: self.fail_under,
+            must_certify: self.must_certify,
             data: self.data()?,
             recipe,
         })
@@ -313,6 +319,7 @@ impl Resolved {
             seed: self.seeds.first().copied(),
             seeds: Some(self.seeds.len() as u64),
             fail_under: self.fail_under,
+            must_certify: self.must_certify,
             data: match self.source {
                 Source::Tomita(_) => Data { split: None, ..self.data.clone() },
                 Source::File(_) => self.data.clone(),

@@ -119,6 +119,7 @@ impl Watch for Watcher<'_> {
             Stage::Retrain => "retrain",
             Stage::Select => "select",
             Stage::Extract => "extract",
+            Stage::Certify => "certify",
         });
         let training = matches!(stage, Stage::Train | Stage::Retrain);
         self.stop.trained.store(!training, Ordering::Relaxed);
@@ -130,6 +131,7 @@ impl Watch for Watcher<'_> {
             Stage::Retrain => self.output.note("training again, with the labels believed …"),
             Stage::Select => self.output.note("choosing among the seeds …"),
             Stage::Extract => self.output.note("reading the automaton …"),
+            Stage::Certify => self.output.note("looking for a proof …"),
         }
         self.control()
     }

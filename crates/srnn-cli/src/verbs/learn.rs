@@ -42,6 +42,9 @@ pub struct Learn {
     /// Exit with 1 where the validation accuracy is below this.
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     fail_under: Option<f64>,
+    /// Exit with 1 where no proof is found that network and automaton agree on every word.
+    #[arg(long)]
+    must_certify: bool,
     /// Refuse to train where it would take more, as 4GiB [default: 3/4 of what is free].
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     memory_limit: Option<u64>,
@@ -88,6 +91,7 @@ fn settings(learn: &Learn) -> Result<Settings, Failure> {
         seed: learn.seed,
         seeds: learn.seeds,
         fail_under: learn.fail_under,
+        must_certify: learn.must_certify.then_some(true),
         data: learn.data.clone(),
         network: learn.network.clone(),
         ..Settings::default()

@@ -1,4 +1,5 @@
-//! The whole job in one call: train several seeds, keep the best, read its automaton.
+//! The whole job in one call: train several seeds, keep the best, read its automaton, prove that
+//! the two agree.
 //!
 //! Where no network is right on all labels and an automaton says that a few of them are wrong,
 //! networks are trained again with the labels it believes: see [`Labels`].
@@ -11,6 +12,7 @@ mod retrain;
 
 pub use doubt::{Correction, Labels, Trust, Unexplained};
 
+use crate::certify::{Search, Verdict, certify};
 use crate::engine::Mode;
 use crate::engine::cpu::Cpu;
 use crate::extract::{
@@ -44,14 +46,16 @@ pub struct Lesson<'a> {
     pub extraction: Config,
     /// What the labels are worth.
     pub trust: Trust,
+    /// How a proof is looked for.
+    pub proof: Search,
 }
 
 impl<'a> Lesson<'a> {
     /// One seed, one thread, nothing known.
     pub fn new(split: &'a Split, recipe: &'a Recipe) -> Lesson<'a> {
         let extraction = extraction_for(split.train.alphabet.len());
-        let trust = Trust::default();
-        Lesson { split, recipe, seeds: &[1], threads: 1, truth: None, extraction, trust }
+        let (trust, proof) = (Trust::default(), Search::default());
+        Lesson { split, recipe, seeds: &[1], threads: 1, truth: None, extraction, trust, proof }
     }
 }
 
@@ -68,6 +72,8 @@ pub enum Stage {
     Select,
     /// Automata are read off the one kept.
     Extract,
+    /// A proof is looked for that it equals an automaton on every word.
+    Certify,
 }
 
 /// What networks are trained on.
@@ -118,6 +124,8 @@ pub struct Learned {
     pub test: Option<Evaluation>,
     /// The automata of the kept network, or why there is none.
     pub extraction: Result<Extraction, Refusal>,
+    /// What could be proved of it; nothing where no automaton can be had.
+    pub verdict: Option<Verdict>,
 }
 
 impl Learned {
@@ -126,8 +134,12 @@ impl Learned {
         &self.outcomes[self.selection.index]
     }
 
-    /// The automaton of the deployed network: the minimal one of its closed cover.
+    /// The automaton of the deployed network: the one it is proved equal to, or else the minimal
+    /// one of its closed cover.
     pub fn automaton(&self) -> Option<&Moore<u32>> {
+        if let Some(proof) = self.verdict.as_ref().and_then(Verdict::proof) {
+            return Some(&proof.automaton);
+        }
         self.extraction.as_ref().ok()?.cover.kept.as_ref().map(|kept| &kept.minimal)
     }
 }
@@ -204,7 +216,16 @@ fn finish<W: Watch>(
     let test = test.map(|test| evaluate(&mut engine, test, Mode::default()));
     let question = Question { alphabet, data: &data, truth: lesson.truth };
     let extraction = extract(&mut engine, &question, &lesson.extraction);
-    Ok(Learned { labels, outcomes, selection, valid, test, extraction })
+    begin(watch, Stage::Certify)?;
+    let verdict = proved(&outcomes[selection.index].model, alphabet, &lesson.proof);
+    Ok(Learned { labels, outcomes, selection, valid, test, extraction, verdict })
+}
+
+/// What can be proved of a network; nothing where no automaton can be had.
+fn proved(model: &Model<f32>, alphabet: &Alphabet, search: &Search) -> Option<Verdict> {
+    let model = model.to_f64();
+    let machine = Memoryless::new(&model, alphabet).ok()?;
+    Some(certify(&machine, search))
 }
 
 /// How automata are read where nothing else is said: for large alphabets the cap on states is
@@ -271,9 +292,16 @@ fn judge(lesson: &Lesson, alphabet: &Alphabet, data: &[Word], outcomes: &mut [Se
     let best = outcomes.iter().filter_map(accuracy).max_by(f64::total_cmp);
     for outcome in outcomes.iter_mut().filter(|outcome| accuracy(outcome) == best) {
         let mut engine = engine(lesson, &outcome.model);
-        outcome.quality = quality(&mut engine, alphabet, data, &lesson.extraction);
+        let search = Search { steps: lesson.proof.steps.min(TRIAL_STEPS), ..lesson.proof };
+        let proof = proved(&outcome.model, alphabet, &search);
+        let certified = proof.as_ref().and_then(Verdict::proof).map(|proof| proof.arithmetic);
+        let quality = quality(&mut engine, alphabet, data, &lesson.extraction);
+        outcome.quality = quality.map(|quality| Quality { certified, ..quality });
     }
 }
+
+/// Steps of a search for a proof, enough for the networks that have a short one.
+const TRIAL_STEPS: usize = 2_000;
 
 /// Words enough to tell seeds apart; the one kept is tested on many more.
 const TRIAL_WORDS: usize = 4_096;
@@ -286,12 +314,13 @@ fn quality(
     config: &Config,
 ) -> Option<Quality> {
     let Some(kept) = trial(engine, alphabet, data, config)?.kept else {
-        return Some(Quality { closed: false, agreement: 0.0, states: 0 });
+        return Some(Quality { certified: None, closed: false, agreement: 0.0, states: 0 });
     };
     let extract::Agreement { compared, equal, unknown, unanswered, .. } = kept.agreement;
     let asked = compared + unknown + unanswered;
     let agreement = equal as f64 / asked.max(1) as f64;
-    Some(Quality { closed: true, agreement, states: kept.minimal.state_count() })
+    let states = kept.minimal.state_count();
+    Some(Quality { certified: None, closed: true, agreement, states })
 }
 
 /// The covers of a network, tested on the data and a few short words; nothing where it has none.
@@ -328,6 +357,7 @@ fn no_result(outcomes: &[SeedOutcome<f32>]) -> LearnError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::certify::Arithmetic;
     use crate::key::Key;
     use crate::task::tomita::{self, Grammar};
     use crate::task::{Rate, label_noise, split};
@@ -362,7 +392,7 @@ mod tests {
         let split = tomita::sets(Grammar::T1, &Key::new(1));
         let recipe = recipe(ArchName::Lstm, 20);
         let learned = learn(&lesson(&split, &recipe), &Unwatched).unwrap();
-        assert_eq!(learned.automaton(), None);
+        assert_eq!((learned.automaton(), &learned.verdict), (None, &None));
         assert!(learned.extraction.unwrap_err().to_string().contains("SR-GRU"));
     }
 
@@ -391,6 +421,7 @@ mod tests {
         assert!(correction.reached, "the network has the automaton believed");
         assert_eq!(learned.automaton(), Some(&truth));
         assert_eq!(learned.selection.reason, Reason::Believed);
+        assert!(learned.verdict.as_ref().unwrap().holds(Arithmetic::F32), "and that is proved");
         assert!(learned.valid.accuracy < 1.0, "by the labels given");
         assert_eq!(learned.kept().run.end.as_ref().unwrap().valid.accuracy, 1.0);
         let trusting = Lesson { trust: Trust::Always, ..lesson };
@@ -423,7 +454,7 @@ mod tests {
         }
         let split = tomita::sets(Grammar::T1, &Key::new(1));
         let recipe = recipe(ArchName::SrGru, 2);
-        for stage in [Stage::Train, Stage::Select, Stage::Extract] {
+        for stage in [Stage::Train, Stage::Select, Stage::Extract, Stage::Certify] {
             let result = learn(&lesson(&split, &recipe), &Impatient(stage));
             assert!(matches!(result, Err(LearnError::Interrupted)));
         }

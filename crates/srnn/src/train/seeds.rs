@@ -6,6 +6,7 @@ use super::observer::Observer;
 use super::optimiser::{Optimiser, Real};
 use super::recipe::Recipe;
 use super::run::{Run, TrainError, train_or_resume};
+use crate::certify::Arithmetic;
 use crate::engine::Engine;
 use crate::key::Key;
 use crate::model::Model;
@@ -57,6 +58,8 @@ pub struct SeedOutcome<F> {
 /// How well an automaton can be had from a network, judged without knowing the truth.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Quality {
+    /// What it is proved equal to its automaton for, where a proof was found.
+    pub certified: Option<Arithmetic>,
     /// Whether the cover of its soft states closes.
     pub closed: bool,
     /// The part of sequences on which automaton and network agree.
@@ -82,7 +85,9 @@ pub enum Reason {
     Only,
     /// It is right on more of the validation set.
     Accuracy,
-    /// As many are right; the cover of its soft states closes.
+    /// As many are right; it is proved equal to its automaton.
+    Certified,
+    /// As above; the cover of its soft states closes.
     Closed,
     /// As above; its automaton agrees with it more often.
     Agreement,
@@ -102,6 +107,7 @@ impl Reason {
         match self {
             Reason::Only => "the only seed with a result",
             Reason::Accuracy => "highest validation accuracy",
+            Reason::Certified => "highest validation accuracy, and it is certified",
             Reason::Closed => "highest validation accuracy, and its states close",
             Reason::Agreement => "highest validation accuracy, then agreement with its automaton",
             Reason::FewerStates => "highest validation accuracy, then the smaller automaton",
@@ -153,7 +159,8 @@ where
     Ok(SeedOutcome { seed, run, model: engine.model(), quality: None })
 }
 
-/// The seed to keep: highest validation accuracy; then the cover of its soft states closes; then
+/// The seed to keep: highest validation accuracy; then it is proved equal to its automaton, the
+/// program that runs before the network alone; then the cover of its soft states closes; then
 /// its automaton agrees with it more often; then has fewer states; then lower validation loss;
 /// then the first. Never by the truth: who has noisy labels does not have it. Nothing where no
 /// run has a result.
@@ -176,10 +183,11 @@ fn compare<F>(a: &SeedOutcome<F>, b: &SeedOutcome<F>) -> (Ordering, Reason) {
     let (accuracy_a, loss_a) = valid(a).unwrap_or((0.0, f64::INFINITY));
     let (accuracy_b, loss_b) = valid(b).unwrap_or((0.0, f64::INFINITY));
     // A seed nobody tried to extract from stands behind those that were tried.
-    let untried = Quality { closed: false, agreement: -1.0, states: usize::MAX };
+    let untried = Quality { certified: None, closed: false, agreement: -1.0, states: usize::MAX };
     let (qa, qb) = (a.quality.unwrap_or(untried), b.quality.unwrap_or(untried));
     let criteria = [
         (accuracy_b.total_cmp(&accuracy_a), Reason::Accuracy),
+        (qb.certified.cmp(&qa.certified), Reason::Certified),
         (qb.closed.cmp(&qa.closed), Reason::Closed),
         (qb.agreement.total_cmp(&qa.agreement), Reason::Agreement),
         (qa.states.cmp(&qb.states), Reason::FewerStates),
@@ -259,7 +267,7 @@ mod tests {
     }
 
     fn quality(closed: bool, agreement: f64, states: usize) -> Option<Quality> {
-        Some(Quality { closed, agreement, states })
+        Some(Quality { certified: None, closed, agreement, states })
     }
 
     #[test]
@@ -277,6 +285,10 @@ mod tests {
             let selection = select(&[better, base.clone()]);
             assert_eq!(selection, Some(Selection { index: 0, reason }));
         }
+        let proved = Quality { certified: Some(Arithmetic::F64), ..quality(true, 0.8, 9).unwrap() };
+        let proved = outcome(0.9, 9.0, Some(proved));
+        let selection = select(&[base.clone(), proved]);
+        assert_eq!(selection, Some(Selection { index: 1, reason: Reason::Certified }));
         let open = outcome(0.9, 0.1, quality(false, 1.0, 2));
         let selection = select(&[open.clone(), base.clone()]);
         assert_eq!(selection, Some(Selection { index: 1, reason: Reason::Closed }));
