@@ -118,7 +118,3 @@ fn sigmoid_slopes(x: Interval) -> Interval {
     let hi = if x.straddles() { 0.25 } else { a.hi.max(b.hi) };
     Interval::new(a.lo.min(b.lo), hi)
 }
-
-#[cfg(test)]
-#[path = "../tests/functions/oracle.rs"]
-mod oracle;

@@ -22,7 +22,13 @@ mod refused;
 mod set;
 mod softmax;
 mod step;
+#[cfg(test)]
+mod tests;
 mod weights;
+
+// What the suites share speaks of the crate by its name.
+#[cfg(test)]
+extern crate self as srnn_check;
 
 pub use arithmetic::Arithmetic;
 pub use refused::{Place, Refused};

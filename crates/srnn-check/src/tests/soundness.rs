@@ -1,0 +1,1 @@
+//! Soundness by sampling.
