@@ -4,5 +4,6 @@
 #[path = "../../tests/common/mod.rs"]
 mod common;
 mod functions;
+mod single;
 mod soundness;
 mod twofold;
