@@ -62,58 +62,102 @@ fn cover(simulation: &Simulation) -> Option<Cover> {
 
 fn certificate(config: &[u8], cover: &Cover, arithmetic: &str, depth: u32, radius: f64) -> Value {
     let config: Value = serde_json::from_slice(config).unwrap();
-    let state = equivalent(cover);
-    let states = state.iter().max().unwrap() + 1;
-    let first: Vec<usize> =
-        (0..states).map(|s| state.iter().position(|&other| other == s).unwrap()).collect();
-    let follow = |cell: usize| -> Vec<usize> {
-        cover.successors[cell].iter().map(|&next| state[next]).collect()
+    let cell = |c: usize| {
+        let centre = &cover.centres[c];
+        let zero = centre.iter().all(|&x| x == 0.0);
+        json!({
+            "centre": centre,
+            "radii": vec![if zero { 0.0 } else { radius }; centre.len()],
+            "depth": depth, "decision": cover.decisions[c], "margin": 1e300,
+            "successors": cover.successors[c], "state": 0,
+        })
     };
     let engines = if arithmetic == "f32" { vec!["reference", "cpu"] } else { vec!["reference"] };
-    let cells: Vec<Value> = (0..state.len())
-        .map(|c| {
-            let centre = &cover.centres[c];
-            let zero = centre.iter().all(|&x| x == 0.0);
-            json!({
-                "centre": centre,
-                "radii": vec![if zero { 0.0 } else { radius }; centre.len()],
-                "depth": depth, "decision": cover.decisions[c], "margin": 1e300,
-                "successors": cover.successors[c], "state": state[c],
-            })
-        })
-        .collect();
-    let noun = if engines.len() == 1 { "engine" } else { "engines" };
-    let count = if states == 1 { "1 state".into() } else { format!("{states} states") };
-    json!({
-        "format": "srnn-certificate", "version": 1,
-        "statement": format!(
-            "For every word over the alphabet {{0, 1}}, of any length, the network gives the class \
-             that the automaton with {count} gives, in real arithmetic and in the {noun} {}.",
-            engines.join(", ")
-        ),
+    let mut value = json!({
+        "format": "srnn-certificate", "version": 1, "statement": "",
         "model": {
             "digest": config["digest"], "arch": config["arch"],
             "alphabet": config["alphabet"], "classes": config["classes"],
         },
         "arithmetic": arithmetic, "engines": engines, "start": 0,
-        "cells": cells,
-        "automaton": {
-            "start": state[0],
-            "transitions": first.iter().map(|&cell| follow(cell)).collect::<Vec<_>>(),
-            "outputs": first.iter().map(|&cell| cover.decisions[cell]).collect::<Vec<_>>(),
-        },
-    })
+        "cells": (0..cover.centres.len()).map(cell).collect::<Vec<_>>(),
+        "automaton": {},
+    });
+    conclude(&mut value);
+    value
+}
+
+/// Writes the automaton of the cells, their states, and the statement.
+pub fn conclude(value: &mut Value) {
+    let decisions = numbers(&value["cells"], |cell| index(&cell["decision"]));
+    let successors = numbers(&value["cells"], |cell| numbers(&cell["successors"], index));
+    let state = equivalent(&decisions, &successors);
+    let reached = reached(index(&value["start"]), &successors);
+    // Numbered again among what is reached: the automaton has no other states.
+    let mut kept: Vec<usize> = vec![];
+    for (cell, state) in state.iter().enumerate() {
+        if reached[cell] && !kept.contains(state) {
+            kept.push(*state);
+        }
+    }
+    let number = |cell: usize| kept.iter().position(|&s| s == state[cell]).unwrap_or(0);
+    let first = |s: usize| state.iter().position(|&other| other == s).unwrap();
+    let follow = |s: &usize| successors[first(*s)].iter().map(|&n| number(n)).collect::<Vec<_>>();
+    value["automaton"] = json!({
+        "start": number(index(&value["start"])),
+        "transitions": kept.iter().map(follow).collect::<Vec<_>>(),
+        "outputs": kept.iter().map(|&s| decisions[first(s)]).collect::<Vec<_>>(),
+    });
+    for cell in 0..state.len() {
+        value["cells"][cell]["state"] = json!(number(cell));
+    }
+    value["statement"] = json!(statement(value));
+}
+
+/// The sentence of `docs/certificate.md`.
+pub fn statement(value: &Value) -> String {
+    let names = |value: &Value| numbers(value, |name| name.as_str().unwrap().to_string());
+    let engines = names(&value["engines"]);
+    let noun = if engines.len() == 1 { "engine" } else { "engines" };
+    let states = value["automaton"]["outputs"].as_array().unwrap().len();
+    let states = if states == 1 { "1 state".into() } else { format!("{states} states") };
+    format!(
+        "For every word over the alphabet {{{}}}, of any length, the network gives the class that \
+         the automaton with {states} gives, in real arithmetic and in the {noun} {}.",
+        names(&value["model"]["alphabet"]).join(", "),
+        engines.join(", ")
+    )
+}
+
+/// Each entry of a list.
+pub fn numbers<T>(list: &Value, of: impl Fn(&Value) -> T) -> Vec<T> {
+    list.as_array().unwrap().iter().map(of).collect()
+}
+
+/// A number as an index.
+pub fn index(value: &Value) -> usize {
+    value.as_u64().unwrap() as usize
+}
+
+fn reached(start: usize, successors: &[Vec<usize>]) -> Vec<bool> {
+    let mut reached = vec![false; successors.len()];
+    let mut waiting = vec![start];
+    while let Some(cell) = waiting.pop() {
+        if !std::mem::replace(&mut reached[cell], true) {
+            waiting.extend(&successors[cell]);
+        }
+    }
+    reached
 }
 
 /// Each cell's class of equivalent cells, numbered by first appearance.
-fn equivalent(cover: &Cover) -> Vec<usize> {
-    let n = cover.decisions.len();
+fn equivalent(decisions: &[usize], successors: &[Vec<usize>]) -> Vec<usize> {
+    let n = decisions.len();
     let mut apart = vec![false; n * n];
     loop {
         let differ = |a: usize, b: usize| {
-            cover.decisions[a] != cover.decisions[b]
-                || (cover.successors[a].iter().zip(&cover.successors[b]))
-                    .any(|(&a, &b)| apart[a * n + b])
+            decisions[a] != decisions[b]
+                || (successors[a].iter().zip(&successors[b])).any(|(&a, &b)| apart[a * n + b])
         };
         let next: Vec<bool> = (0..n * n).map(|at| differ(at / n, at % n)).collect();
         if next == apart {

@@ -8,6 +8,7 @@
 
 pub mod certify;
 pub mod model;
+pub mod refute;
 pub mod simulate;
 pub mod tamper;
 

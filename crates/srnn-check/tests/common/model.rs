@@ -47,6 +47,54 @@ const SYMBOLS: usize = 2;
 const EMBEDDING: usize = 2;
 const CLASSES: usize = 2;
 
+/// The digest of the weights in a file, written into config and certificate.
+pub fn redigest(files: &mut super::Files) {
+    let mut tensors = unpack(&files.weights);
+    // In the order of the format's table: names of layers sort as they should up to ten layers.
+    let rank = |name: &str| {
+        let kinds = ["embedding", "weight_ih", "weight_hh", "bias_ih", "bias_hh", "centroids"];
+        let kind = kinds.iter().position(|kind| name.contains(kind));
+        let layer = name.rsplit_once("_l").map_or(0, |(_, l)| l.parse().unwrap());
+        match kind {
+            Some(0) => (0, 0, 0),
+            Some(kind) => (1, layer, kind),
+            None if name == "head.weight" => (2, 0, 0),
+            None => (3, 0, 0),
+        }
+    };
+    tensors.sort_by_key(|(name, _, _)| rank(name));
+    let digest = digest(&tensors);
+    let mut config: Value = serde_json::from_slice(&files.config).unwrap();
+    let mut certificate: Value = serde_json::from_slice(&files.certificate).unwrap();
+    config["digest"] = json!(digest);
+    certificate["model"]["digest"] = json!(digest);
+    files.config = serde_json::to_vec(&config).unwrap();
+    files.certificate = serde_json::to_vec(&certificate).unwrap();
+}
+
+/// Replaces the numbers of one tensor.
+pub fn with_tensor(weights: &[u8], name: &str, change: impl Fn(usize, f32) -> f32) -> Vec<u8> {
+    let mut tensors = unpack(weights);
+    let (_, _, values) = tensors.iter_mut().find(|tensor| tensor.0 == name).unwrap();
+    values.iter_mut().enumerate().for_each(|(at, value)| *value = change(at, *value));
+    pack(&tensors)
+}
+
+/// Names of all tensors, and how many numbers each has.
+pub fn sizes(weights: &[u8]) -> Vec<(String, usize)> {
+    let tensors = unpack(weights);
+    let mut sizes: Vec<_> = tensors.into_iter().map(|(name, _, v)| (name, v.len())).collect();
+    sizes.sort();
+    sizes
+}
+
+fn unpack(weights: &[u8]) -> Vec<Tensor> {
+    let file = safetensors::SafeTensors::deserialize(weights).unwrap();
+    let values = |data: &[u8]| data.as_chunks().0.iter().map(|b| f32::from_le_bytes(*b)).collect();
+    let tensors = file.tensors().into_iter();
+    tensors.map(|(name, view)| (name, view.shape().to_vec(), values(view.data()))).collect()
+}
+
 type Tensor = (String, Vec<usize>, Vec<f32>);
 
 /// `config.json` and `model.safetensors` of a network drawn with `seed`.
