@@ -2,10 +2,11 @@
 
 mod common;
 
-use common::certify::certify;
+use common::certify::{certify, certify_with};
 use common::model::{Spec, draw};
 use common::tamper::tamperings;
 use common::{Files, Random};
+use srnn_check::Refused;
 
 /// Networks with two states or more.
 fn certified(spec: &Spec, arithmetic: &str, depth: u32) -> Files {
@@ -44,6 +45,26 @@ fn a_thousand_tamperings_of_each_certificate_are_refused() {
         println!("{refused} refused: {spec:?}");
         assert!(refused >= 1000, "only {refused} tamperings");
     }
+}
+
+#[test]
+fn a_proof_for_double_precision_is_not_taken_for_one_of_single_precision() {
+    let spec = Spec { tau: 0.02, ..Spec::default() };
+    let mut tight = 0;
+    for seed in 0..200 {
+        let (config, weights) = draw(&spec, seed);
+        // Far above what double precision loses in a step, far below what single precision does.
+        let Some(files) = certify_with(&config, &weights, "f64", 1, &[1e-9]) else { continue };
+        tight += 1;
+        let all = tamperings(&files, 0, 3);
+        let raised: Vec<_> = all.iter().filter(|t| t.name.starts_with("f32")).collect();
+        assert!(!raised.is_empty(), "radii of 1e-9 do not cover single precision");
+        for tampering in raised {
+            let refused = tampering.files.check().expect_err("single precision claimed");
+            assert!(matches!(refused, Refused::Leaves { .. }), "{refused}");
+        }
+    }
+    assert!(tight > 0, "no tight certificate");
 }
 
 #[test]

@@ -12,9 +12,20 @@ const MOST_CELLS: usize = 12;
 
 /// A certificate of that depth for that arithmetic, if one of a few radii closes.
 pub fn certify(config: &[u8], weights: &[u8], arithmetic: &str, depth: u32) -> Option<Files> {
+    certify_with(config, weights, arithmetic, depth, &[3e-2, 1e-2, 3e-3, 1e-3, 1e-4, 1e-5, 1e-8])
+}
+
+/// A certificate with the first of the radii that closes.
+pub fn certify_with(
+    config: &[u8],
+    weights: &[u8],
+    arithmetic: &str,
+    depth: u32,
+    radii: &[f64],
+) -> Option<Files> {
     let simulation = Simulation::new(config, weights);
     let cover = cover(&simulation)?;
-    for radius in [3e-2, 1e-2, 3e-3, 1e-3, 1e-4, 1e-5, 1e-8] {
+    for &radius in radii {
         let mut value = certificate(config, &cover, arithmetic, depth, radius);
         if let Some(certificate) = with_margins(config, weights, &mut value) {
             let (config, weights) = (config.to_vec(), weights.to_vec());
