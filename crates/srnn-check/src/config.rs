@@ -4,6 +4,7 @@
 use crate::refused::Refused;
 use serde::Deserialize;
 use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 
 /// What is read of `config.json`; described in `docs/model-format.md`.
 #[derive(Debug, Deserialize)]
@@ -131,8 +132,11 @@ enum When {
     Last,
 }
 
-/// No size may be larger.
-const LARGEST_SIZE: usize = 1 << 20;
+/// No size may be larger. With [`TAU`] and the largest weight it keeps the running program away
+/// from overflow, which the error model does not speak of.
+const LARGEST_SIZE: usize = 1 << 13;
+/// From 2⁻⁴⁰ to 2⁴⁰.
+const TAU: RangeInclusive<f64> = 1.0 / (1u64 << 40) as f64..=(1u64 << 40) as f64;
 
 impl Input {
     /// The token that leads every sequence in.
@@ -179,8 +183,8 @@ fn check_sizes(arch: &Arch) -> Result<(), Refused> {
             return Err(Refused::Config(format!("a size of {size}: {limits}")));
         }
     }
-    match arch.layers.iter().find(|l| !(l.centroids.tau > 0.0 && l.centroids.tau.is_finite())) {
-        Some(l) => Err(Refused::Config(format!("tau is {}: must be above 0", l.centroids.tau))),
+    match arch.layers.iter().find(|l| !TAU.contains(&l.centroids.tau)) {
+        Some(l) => Err(Refused::Config(format!("tau is {}: outside {TAU:?}", l.centroids.tau))),
         None => Ok(()),
     }
 }

@@ -35,6 +35,9 @@ pub struct LayerWeights {
     pub s: Vec<f64>,
 }
 
+/// Beyond this sums could overflow in single precision, which no enclosure would notice.
+const LARGEST_WEIGHT: f32 = (1 << 20) as f32;
+
 /// Reads the weights of `arch`: every tensor it needs, and no other.
 pub fn parse(bytes: &[u8], arch: &Arch) -> Result<Weights, Refused> {
     let file = SafeTensors::deserialize(bytes)
@@ -94,8 +97,10 @@ impl Reader<'_> {
             }
             other => return Err(refuse(format!("stored as {other:?}, not F32 or F64"))),
         };
-        if let Some(at) = values.iter().position(|value| !value.is_finite()) {
-            return Err(refuse(format!("number {at} is {}", values[at])));
+        let within = |x: &f32| (-LARGEST_WEIGHT..=LARGEST_WEIGHT).contains(x);
+        if let Some(at) = values.iter().position(|x| !within(x)) {
+            let found = format!("number {at} is {}", values[at]);
+            return Err(refuse(format!("{found}, beyond ±{LARGEST_WEIGHT}")));
         }
         self.read += 1;
         self.hash.update((name.len() as u64).to_le_bytes());

@@ -122,9 +122,16 @@ impl Made<'_> {
                     v["model"]["arch"]["layers"][l]["centroids"]["tau"] = json!(other)
                 });
             }
-            for (field, a, b) in [("gate", "sigmoid", "hard-sigmoid")] {
-                let other = if layer[field] == a { b } else { a };
-                self.edit(field, |v| v["model"]["arch"]["layers"][l][field] = json!(other));
+            for (path, a, b) in [
+                ("/gate", "sigmoid", "hard-sigmoid"),
+                ("/cell/reset", "after-matrix", "before-matrix"),
+                ("/centroids/score", "dot", "euclidean"),
+            ] {
+                let other = if *layer.pointer(path).unwrap() == a { b } else { a };
+                self.edit(path, |v| {
+                    let layer = &mut v["model"]["arch"]["layers"][l];
+                    *layer.pointer_mut(path).unwrap() = json!(other);
+                });
             }
             let bias = layer["bias"] == true;
             self.edit("bias", |v| v["model"]["arch"]["layers"][l]["bias"] = json!(!bias));
