@@ -112,16 +112,12 @@ fn check_claims(certificate: &Certificate) -> Result<(), Refused> {
 /// The one sentence that a certificate may state.
 fn statement(certificate: &Certificate) -> String {
     let alphabet = certificate.model.alphabet.join(", ");
-    let states = match certificate.automaton.outputs.len() {
-        1 => "1 state".to_string(),
-        states => format!("{states} states"),
-    };
-    let engines = certificate.arithmetic.engines();
-    let noun = if engines.len() == 1 { "engine" } else { "engines" };
+    let states = certificate.automaton.outputs.len();
+    let engines = certificate.arithmetic.engines().join(", ");
     format!(
         "For every word over the alphabet {{{alphabet}}}, of any length, the network gives the \
-         class that the automaton with {states} gives, in real arithmetic and in the {noun} {}.",
-        engines.join(", ")
+         class that the automaton with {states} states gives, in real arithmetic and in the \
+         engines {engines}."
     )
 }
 

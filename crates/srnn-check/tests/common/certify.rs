@@ -129,12 +129,10 @@ pub fn conclude(value: &mut Value) {
 pub fn statement(value: &Value) -> String {
     let names = |value: &Value| numbers(value, |name| name.as_str().unwrap().to_string());
     let engines = names(&value["engines"]);
-    let noun = if engines.len() == 1 { "engine" } else { "engines" };
     let states = value["automaton"]["outputs"].as_array().unwrap().len();
-    let states = if states == 1 { "1 state".into() } else { format!("{states} states") };
     format!(
         "For every word over the alphabet {{{}}}, of any length, the network gives the class that \
-         the automaton with {states} gives, in real arithmetic and in the {noun} {}.",
+         the automaton with {states} states gives, in real arithmetic and in the engines {}.",
         names(&value["model"]["alphabet"]).join(", "),
         engines.join(", ")
     )

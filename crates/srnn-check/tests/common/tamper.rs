@@ -114,6 +114,12 @@ impl Made<'_> {
             changed.replace_range(at..=at, other);
             self.edit(format!("digest, place {at}"), |v| v["model"]["digest"] = json!(changed));
         }
+        self.arch();
+        self.names("alphabet");
+        self.names("classes");
+    }
+
+    fn arch(&mut self) {
         let arch = self.value["model"]["arch"].clone();
         for (l, layer) in arch["layers"].as_array().unwrap().iter().enumerate() {
             let tau = layer["centroids"]["tau"].as_f64().unwrap();
@@ -144,8 +150,6 @@ impl Made<'_> {
         }
         let from = if arch["readout"]["from"] == "h" { "u" } else { "h" };
         self.edit("readout", |v| v["model"]["arch"]["readout"]["from"] = json!(from));
-        self.names("alphabet");
-        self.names("classes");
     }
 
     fn names(&mut self, list: &'static str) {
