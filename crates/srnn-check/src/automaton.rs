@@ -101,3 +101,32 @@ fn numbered(keys: impl Iterator<Item = Vec<usize>>) -> Vec<usize> {
     };
     keys.map(&mut number).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn automaton(transitions: &[[usize; 2]], outputs: &[usize]) -> Automaton {
+        let transitions = transitions.iter().map(|row| row.to_vec()).collect();
+        Automaton { start: 0, transitions, outputs: outputs.to_vec() }
+    }
+
+    #[test]
+    fn states_that_differ_only_after_two_symbols_are_told_apart() {
+        let chain = automaton(&[[1, 0], [2, 0], [3, 0], [3, 3]], &[0, 0, 0, 1]);
+        assert_eq!(check_minimal(&chain), Ok(()));
+        assert_eq!(check_reached(&chain), Ok(()));
+    }
+
+    #[test]
+    fn equivalent_states_and_states_that_no_word_reaches_are_named() {
+        let doubled = automaton(&[[1, 2], [2, 1], [1, 2]], &[0, 1, 1]);
+        assert_eq!(check_reached(&doubled), Ok(()));
+        let refused = check_minimal(&doubled).unwrap_err();
+        assert!(refused.contains("states 1 and 2"), "{refused}");
+        let lonely = automaton(&[[0, 1], [1, 0], [1, 1]], &[0, 1, 0]);
+        assert_eq!(check_minimal(&lonely), Ok(()));
+        let refused = check_reached(&lonely).unwrap_err();
+        assert!(refused.contains("state 2"), "{refused}");
+    }
+}

@@ -22,6 +22,7 @@ pub fn tamperings(files: &Files, draws: usize, seed: u64) -> Vec<Tampering> {
     made.claims();
     made.graph();
     made.automaton();
+    made.cells_as_automaton();
     made.sizes();
     made.weights();
     made.numbers(draws, &mut Random(seed));
@@ -274,6 +275,23 @@ impl Made<'_> {
             });
         }
         self.edit("no automaton", |v| v["automaton"]["outputs"] = json!([]));
+    }
+
+    fn cells_as_automaton(&mut self) {
+        if self.cells() == self.value["automaton"]["outputs"].as_array().unwrap().len() {
+            return;
+        }
+        self.edit("the cells themselves: not minimal", |v| {
+            let of = |field: &str| -> Vec<Value> {
+                v["cells"].as_array().unwrap().iter().map(|cell| cell[field].clone()).collect()
+            };
+            v["automaton"] = json!({
+                "start": v["start"], "transitions": of("successors"), "outputs": of("decision"),
+            });
+            let cells = v["cells"].as_array_mut().unwrap();
+            cells.iter_mut().enumerate().for_each(|(at, cell)| cell["state"] = json!(at));
+            v["statement"] = json!(statement(v));
+        });
     }
 
     fn sizes(&mut self) {
