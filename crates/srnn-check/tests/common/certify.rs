@@ -1,0 +1,201 @@
+//! Certificates of networks that are so saturated that the cover is obvious: cells are where the
+//! simulation goes, all radii are one number, and the checker is asked.
+
+use super::Files;
+use super::simulate::{Simulated, Simulation};
+use serde_json::{Value, json};
+use srnn_check::Refused;
+
+/// States this close are one cell.
+const NEAR: f64 = 0.02;
+const MOST_CELLS: usize = 12;
+
+/// A certificate of that depth for that arithmetic, if one of a few radii closes.
+pub fn certify(config: &[u8], weights: &[u8], arithmetic: &str, depth: u32) -> Option<Files> {
+    certify_with(config, weights, arithmetic, depth, &[3e-2, 1e-2, 3e-3, 1e-3, 1e-4, 1e-5, 1e-8])
+}
+
+/// A certificate with the first of the radii that closes.
+pub fn certify_with(
+    config: &[u8],
+    weights: &[u8],
+    arithmetic: &str,
+    depth: u32,
+    radii: &[f64],
+) -> Option<Files> {
+    let simulation = Simulation::new(config, weights);
+    let cover = cover(&simulation)?;
+    for &radius in radii {
+        let mut value = certificate(config, &cover, arithmetic, depth, radius);
+        if let Some(certificate) = with_margins(config, weights, &mut value) {
+            let (config, weights) = (config.to_vec(), weights.to_vec());
+            return Some(Files { config, weights, certificate });
+        }
+    }
+    None
+}
+
+struct Cover {
+    centres: Vec<Vec<f64>>,
+    decisions: Vec<usize>,
+    successors: Vec<Vec<usize>>,
+}
+
+/// Breadth first from the start; none where one cell is decided both ways or there are too many.
+fn cover(simulation: &Simulation) -> Option<Cover> {
+    let mut states = vec![simulation.begin()];
+    let mut successors: Vec<Vec<usize>> = vec![];
+    while successors.len() < states.len() {
+        let here = states[successors.len()].clone();
+        let mut row = vec![];
+        for symbol in 0..simulation.symbols {
+            let next = simulation.step(&here, symbol);
+            let same = |state: &Simulated| {
+                let gaps = state.alpha.concat().into_iter().zip(next.alpha.concat());
+                gaps.map(|(a, b)| (a - b).abs()).fold(0.0, f64::max) < NEAR
+                    && simulation.class(state) == simulation.class(&next)
+            };
+            let known = states.iter().position(same);
+            row.push(known.unwrap_or(states.len()));
+            if known.is_none() {
+                states.push(next);
+            }
+        }
+        successors.push(row);
+        if states.len() > MOST_CELLS {
+            return None;
+        }
+    }
+    let centres = states.iter().map(|state| state.alpha.concat()).collect();
+    let decisions = states.iter().map(|state| simulation.class(state)).collect();
+    Some(Cover { centres, decisions, successors })
+}
+
+fn certificate(config: &[u8], cover: &Cover, arithmetic: &str, depth: u32, radius: f64) -> Value {
+    let config: Value = serde_json::from_slice(config).unwrap();
+    let cell = |c: usize| {
+        let centre = &cover.centres[c];
+        let zero = centre.iter().all(|&x| x == 0.0);
+        json!({
+            "centre": centre,
+            "radii": vec![if zero { 0.0 } else { radius }; centre.len()],
+            "depth": depth, "decision": cover.decisions[c], "margin": 1e300,
+            "successors": cover.successors[c], "state": 0,
+        })
+    };
+    let engines = if arithmetic == "f32" { vec!["reference", "cpu"] } else { vec!["reference"] };
+    let mut value = json!({
+        "format": "srnn-certificate", "version": 1, "statement": "",
+        "model": {
+            "digest": config["digest"], "arch": config["arch"],
+            "alphabet": config["alphabet"], "classes": config["classes"],
+        },
+        "arithmetic": arithmetic, "engines": engines, "start": 0,
+        "cells": (0..cover.centres.len()).map(cell).collect::<Vec<_>>(),
+        "automaton": {},
+    });
+    conclude(&mut value);
+    value
+}
+
+/// Writes the automaton of the cells, their states, and the statement.
+pub fn conclude(value: &mut Value) {
+    let decisions = numbers(&value["cells"], |cell| index(&cell["decision"]));
+    let successors = numbers(&value["cells"], |cell| numbers(&cell["successors"], index));
+    let state = equivalent(&decisions, &successors);
+    let reached = reached(index(&value["start"]), &successors);
+    // Numbered again among what is reached: the automaton has no other states.
+    let mut kept: Vec<usize> = vec![];
+    for (cell, state) in state.iter().enumerate() {
+        if reached[cell] && !kept.contains(state) {
+            kept.push(*state);
+        }
+    }
+    let number = |cell: usize| kept.iter().position(|&s| s == state[cell]).unwrap_or(0);
+    let first = |s: usize| state.iter().position(|&other| other == s).unwrap();
+    let follow = |s: &usize| successors[first(*s)].iter().map(|&n| number(n)).collect::<Vec<_>>();
+    value["automaton"] = json!({
+        "start": number(index(&value["start"])),
+        "transitions": kept.iter().map(follow).collect::<Vec<_>>(),
+        "outputs": kept.iter().map(|&s| decisions[first(s)]).collect::<Vec<_>>(),
+    });
+    for cell in 0..state.len() {
+        value["cells"][cell]["state"] = json!(number(cell));
+    }
+    value["statement"] = json!(statement(value));
+}
+
+/// The sentence of `docs/certificate.md`.
+pub fn statement(value: &Value) -> String {
+    let names = |value: &Value| numbers(value, |name| name.as_str().unwrap().to_string());
+    let engines = names(&value["engines"]);
+    let states = value["automaton"]["outputs"].as_array().unwrap().len();
+    format!(
+        "For every word over the alphabet {{{}}}, of any length, the network gives the class that \
+         the automaton with {states} states gives, in real arithmetic and in the engines {}.",
+        names(&value["model"]["alphabet"]).join(", "),
+        engines.join(", ")
+    )
+}
+
+/// Each entry of a list.
+pub fn numbers<T>(list: &Value, of: impl Fn(&Value) -> T) -> Vec<T> {
+    list.as_array().unwrap().iter().map(of).collect()
+}
+
+/// A number as an index.
+pub fn index(value: &Value) -> usize {
+    value.as_u64().unwrap() as usize
+}
+
+fn reached(start: usize, successors: &[Vec<usize>]) -> Vec<bool> {
+    let mut reached = vec![false; successors.len()];
+    let mut waiting = vec![start];
+    while let Some(cell) = waiting.pop() {
+        if !std::mem::replace(&mut reached[cell], true) {
+            waiting.extend(&successors[cell]);
+        }
+    }
+    reached
+}
+
+/// Each cell's class of equivalent cells, numbered by first appearance.
+fn equivalent(decisions: &[usize], successors: &[Vec<usize>]) -> Vec<usize> {
+    let n = decisions.len();
+    let mut apart = vec![false; n * n];
+    loop {
+        let differ = |a: usize, b: usize| {
+            decisions[a] != decisions[b]
+                || (successors[a].iter().zip(&successors[b])).any(|(&a, &b)| apart[a * n + b])
+        };
+        let next: Vec<bool> = (0..n * n).map(|at| differ(at / n, at % n)).collect();
+        if next == apart {
+            break;
+        }
+        apart = next;
+    }
+    let mut count = 0;
+    let mut class = vec![0; n];
+    for a in 0..n {
+        let earlier = (0..a).find(|&b| !apart[a * n + b]);
+        class[a] = earlier.map_or(count, |b| class[b]);
+        count += earlier.is_none() as usize;
+    }
+    class
+}
+
+/// Asks the checker for each margin, and leaves a millionth.
+fn with_margins(config: &[u8], weights: &[u8], value: &mut Value) -> Option<Vec<u8>> {
+    loop {
+        let bytes = serde_json::to_vec(value).unwrap();
+        match srnn_check::check(config, weights, &bytes) {
+            Ok(_) => return Some(bytes),
+            Err(Refused::Margin { cell, proved, .. }) => {
+                assert!(value["cells"][cell]["margin"] == 1e300, "a margin refused twice");
+                value["cells"][cell]["margin"] = json!(proved * (1.0 - 1e-6));
+            }
+            Err(Refused::Leaves { .. } | Refused::Undecided { .. }) => return None,
+            Err(other) => panic!("{other}"),
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! What is refused before any proof is looked at: models that no certificate speaks of, and files
+//! that are not there. Every message names the file.
+
+mod common;
+
+use common::Files;
+use common::certify::certify;
+use common::model::{Spec, draw, redigest, with_tensor};
+use serde_json::{Value, json};
+use srnn_check::{Arithmetic, Refused, check_files};
+use std::fs;
+
+fn certified() -> Files {
+    let found = (0..400).find_map(|seed| {
+        let (config, weights) = draw(&Spec::default(), seed);
+        certify(&config, &weights, "f32", 1)
+    });
+    found.expect("a certified network")
+}
+
+#[test]
+fn a_folder_is_checked_and_a_missing_file_is_named() {
+    let (files, dir) = (certified(), tempfile::tempdir().unwrap());
+    let path = dir.path().join("certificate.json");
+    let missing = check_files(dir.path(), &path).unwrap_err().to_string();
+    assert!(missing.contains("config.json"), "{missing}");
+    fs::write(dir.path().join("config.json"), &files.config).unwrap();
+    let missing = check_files(dir.path(), &path).unwrap_err().to_string();
+    assert!(missing.contains("model.safetensors"), "{missing}");
+    fs::write(dir.path().join("model.safetensors"), &files.weights).unwrap();
+    let folder = check_files(dir.path(), dir.path()).unwrap_err().to_string();
+    assert!(folder.contains("not a plain file"), "{folder}");
+    fs::write(&path, &files.certificate).unwrap();
+    let checked = check_files(dir.path(), &path).unwrap();
+    assert_eq!(checked.arithmetic, Arithmetic::F32);
+    assert_eq!(checked.engines, ["reference", "cpu"]);
+    assert_eq!(checked.edges, 2 * checked.cells);
+    assert!(
+        checked.statement.starts_with("For every word over the alphabet {0, 1}, of any length")
+    );
+}
+
+#[test]
+fn networks_that_no_certificate_speaks_of_are_refused_in_config_and_certificate() {
+    let files = certified();
+    for (path, other) in [
+        ("/layers/0/centroids", Value::Null),
+        ("/layers/0/cell", json!({ "kind": "lstm", "peephole": true })),
+        ("/layers", json!([])),
+        ("/input", json!({ "kind": "real", "width": 2 })),
+        ("/readout/from", json!("c")),
+        ("/readout/when", json!("every-step")),
+        ("/layers/0/centroids/tau", json!(0.0)),
+        ("/layers/0/centroids/tau", json!(1e-30)),
+        ("/layers/0/units", json!(1 << 30)),
+        ("/layers/0/units", json!(0)),
+        ("/classes", json!(1)),
+    ] {
+        let mut config: Value = serde_json::from_slice(&files.config).unwrap();
+        let mut certificate: Value = serde_json::from_slice(&files.certificate).unwrap();
+        *config["arch"].pointer_mut(path).unwrap() = other.clone();
+        *certificate["model"]["arch"].pointer_mut(path).unwrap() = other.clone();
+        let changed = Files {
+            config: serde_json::to_vec(&config).unwrap(),
+            weights: files.weights.clone(),
+            certificate: serde_json::to_vec(&certificate).unwrap(),
+        };
+        let refused = changed.check().unwrap_err();
+        let early = matches!(refused, Refused::Config(_) | Refused::Malformed(_));
+        assert!(early, "{path} {other}: {refused}");
+    }
+}
+
+#[test]
+fn weights_that_could_overflow_or_are_no_numbers_are_refused() {
+    for wrong in [2e6, f32::INFINITY, f32::NAN, -3e38] {
+        let mut files = certified();
+        let name = "rnn.weight_hh_l0";
+        files.weights = with_tensor(&files.weights, name, |at, x| if at == 3 { wrong } else { x });
+        redigest(&mut files);
+        let refused = files.check().unwrap_err();
+        assert!(matches!(refused, Refused::Weights(_)), "{wrong}: {refused}");
+        assert!(refused.to_string().contains("rnn.weight_hh_l0: number 3"), "{refused}");
+    }
+}
+
+#[test]
+fn a_refusal_says_where_and_by_how_much() {
+    let files = certified();
+    let mut value: Value = serde_json::from_slice(&files.certificate).unwrap();
+    value["cells"][0]["radii"][1] = json!(0.0);
+    let certificate = serde_json::to_vec(&value).unwrap();
+    let refused = Files { certificate, ..files }.check().unwrap_err();
+    let Refused::Leaves { target: 0, layer: 0, coordinate: 1, excess, .. } = refused else {
+        panic!("{refused}");
+    };
+    assert!(excess > 0.0 && refused.to_string().contains("cell 0 in layer 0, coordinate 1"));
+}
