@@ -53,6 +53,10 @@ fn described(attempt: &Attempt, alphabet: &Alphabet) -> [String; 2] {
     };
     let access = alphabet.spell(&attempt.access);
     match &attempt.obstacle {
+        Obstacle::Outside { what } => [
+            format!("the network has {what}: certificates do not speak of that"),
+            "a smaller network, one class a word".into(),
+        ],
         Obstacle::TooManyCells { cap } => {
             [format!("the network has more than {cap} soft states"), HARDEN.into()]
         }

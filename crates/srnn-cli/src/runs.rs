@@ -85,7 +85,8 @@ impl Saved {
     }
 }
 
-fn find(path: &Path) -> Result<(PathBuf, Option<PathBuf>), Failure> {
+/// The model's folder at a path, and the run's where it is in one.
+pub fn find(path: &Path) -> Result<(PathBuf, Option<PathBuf>), Failure> {
     let shown = path.display();
     if path.join(CONFIG).exists() {
         let parent = path.canonicalize().ok().and_then(|path| path.parent().map(Path::to_path_buf));

@@ -1,6 +1,7 @@
 //! One file a verb.
 
 mod certify;
+mod check;
 mod compare;
 mod conform;
 mod convert;
@@ -25,6 +26,7 @@ pub enum Verb {
     Predict(Box<predict::Predict>),
     Extract(Box<extract::Extract>),
     Certify(Box<certify::Certify>),
+    Check(check::Check),
     Compare(compare::Compare),
     Conform(Box<conform::Conform>),
     Convert(convert::Convert),
@@ -39,6 +41,7 @@ pub fn run(verb: Verb, output: &Output) -> Result<Answer, Failure> {
         Verb::Resume(arguments) => resume::run(arguments, output),
         Verb::Predict(arguments) => predict::run(&arguments, output),
         Verb::Extract(arguments) => extract::run(&arguments, output),
+        Verb::Check(arguments) => check::run(&arguments, output),
         Verb::Certify(arguments) => certify::run(&arguments, output),
         Verb::Compare(arguments) => compare::run(&arguments, output),
         Verb::Conform(arguments) => conform::run(&arguments, output),

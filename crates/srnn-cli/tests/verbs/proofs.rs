@@ -92,6 +92,46 @@ fn without_a_proof_the_answer_is_no_with_the_obstacle_and_what_is_probable() {
 }
 
 #[test]
+fn a_certificate_is_checked_and_one_that_was_tampered_with_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    trained(folder.path());
+    srnn(folder.path(), &["certify", "run"]).yes();
+    let path = folder.path().join("run/certificate.json");
+    let honest: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+    let checked = srnn(folder.path(), &["check", "run/model", "run/certificate.json", "--json"]);
+    let checked = checked.yes().json();
+    assert_eq!(checked["proved"], json!(true));
+    assert_eq!(checked["statement"], honest["statement"]);
+    assert!(srnn(folder.path(), &["check", "run"]).yes().stdout.starts_with("proved: For every"));
+    let narrower = |value: &Value| json!(value.as_f64().unwrap() / 2.0);
+    let tamper: [(&str, fn(&mut Value, &dyn Fn(&Value) -> Value)); 5] = [
+        ("a successor", |c, _| c["cells"][0]["successors"] = json!([0, 0])),
+        ("a decision", |c, _| c["cells"][0]["decision"] = json!(0)),
+        ("a margin", |c, _| c["cells"][0]["margin"] = json!(1e3)),
+        ("radii", |c, narrower| {
+            for radius in c["cells"][1]["radii"].as_array_mut().unwrap() {
+                *radius = narrower(radius);
+            }
+        }),
+        ("the digest", |c, _| c["model"]["digest"] = json!("00")),
+    ];
+    for (what, tamper) in tamper {
+        let mut changed = honest.clone();
+        tamper(&mut changed, &narrower);
+        fs::write(&path, changed.to_string()).unwrap();
+        let refused = srnn(folder.path(), &["check", "run", "--json"]).no().json();
+        assert_eq!(refused["proved"], json!(false), "{what}");
+        assert!(!refused["reason"].as_str().unwrap().is_empty(), "{what}");
+    }
+    fs::write(&path, &honest.to_string()[..500]).unwrap();
+    srnn(folder.path(), &["check", "run"]).no();
+    fs::remove_file(&path).unwrap();
+    let missing = srnn(folder.path(), &["check", "run"]);
+    assert_eq!(missing.code, 2);
+    assert!(missing.stderr.contains("srnn certify"), "{}", missing.stderr);
+}
+
+#[test]
 fn predict_says_whether_its_engine_is_covered() {
     let folder = tempfile::tempdir().unwrap();
     trained(folder.path());

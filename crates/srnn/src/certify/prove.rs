@@ -7,6 +7,7 @@ use super::network::Network;
 use super::outline::{Outline, outline};
 use super::set::Ball;
 use crate::extract::{Closed, Cover, Memoryless, cover};
+use crate::model::{Layer, Model, When};
 use srnn_automata::{Moore, State, Word};
 
 /// How a proof is looked for.
@@ -86,6 +87,11 @@ pub struct Attempt {
 /// What stands in the way of a proof.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Obstacle {
+    /// Outside of what a certificate speaks of.
+    Outside {
+        /// What is.
+        what: &'static str,
+    },
     /// The cover has more cells than allowed: the network has too many soft states.
     TooManyCells {
         /// The cap.
@@ -108,6 +114,11 @@ pub fn prove(
     arithmetic: Arithmetic,
     search: &Search,
 ) -> Result<Proof, NotProved> {
+    if let Some(what) = outside(machine.model()) {
+        let (tolerance, obstacle) = (search.tolerance, Obstacle::Outside { what });
+        let attempt = Attempt { tolerance, depth: 1, cells: 0, access: Word::new(), obstacle };
+        return Err(NotProved { attempts: vec![attempt] });
+    }
     let network = Network::new(machine.model());
     let (mut attempts, mut steps) = (vec![], search.steps);
     let mut tolerance = search.tolerance;
@@ -133,6 +144,25 @@ pub fn prove(
         tolerance /= 4.0;
     }
     Err(NotProved { attempts })
+}
+
+/// What a certificate does not speak of: labels of every step, and numbers so large that a sum
+/// might overflow and rounding were no longer all that is lost.
+fn outside(model: &Model<f64>) -> Option<&'static str> {
+    let (largest, widest, heat) = (2f64.powi(20), 1 << 13, 2f64.powi(40));
+    let arch = &model.arch;
+    let layer_sizes = |layer: &Layer| layer.units.max(layer.centroids.map_or(0, |s| s.k));
+    let sizes = [arch.input.width(), arch.input.vocabulary(), arch.classes, arch.layers.len()];
+    let mut sizes = arch.layers.iter().map(layer_sizes).chain(sizes);
+    let tau = |layer: &Layer| layer.centroids.map_or(1.0, |s| s.tau.get());
+    let extreme = |tau: f64| tau > heat || tau < heat.recip();
+    match () {
+        () if arch.readout.when != When::Last => Some("a class after every step"),
+        () if sizes.any(|size| size > widest) => Some("a size beyond 2^13"),
+        () if model.params.iter().any(|w| w.abs() > largest) => Some("a weight beyond 2^20"),
+        () if arch.layers.iter().map(tau).any(extreme) => Some("a τ outside 2^-40 to 2^40"),
+        () => None,
+    }
 }
 
 /// One cover, tried with growing m.
@@ -169,7 +199,9 @@ impl Trial<'_> {
         let cell = match obstacle {
             Obstacle::Expands(overflow) => overflow.cell,
             Obstacle::Undecided(undecided) => undecided.cell,
-            Obstacle::TooManyCells { .. } | Obstacle::OutOfSteps { .. } => return Word::new(),
+            Obstacle::Outside { .. }
+            | Obstacle::TooManyCells { .. }
+            | Obstacle::OutOfSteps { .. } => return Word::new(),
         };
         let automaton = self.closed.extracted.automaton.to_moore();
         let words = automaton.expect("a closed cover is complete").access_words();

@@ -84,7 +84,8 @@ impl Set {
             rows.flat_map(|row| row[first..first + k].iter().copied()).collect();
         mid.resize((self.rows() + more) * k, 0.0);
         let centre = self.centre[first..first + k].iter().map(|&c| Interval::point(c)).collect();
-        Spread::new(centre, Matrix::exact(k, mid))
+        let range = self.range[first..first + k].to_vec();
+        Spread { centre, generators: Matrix::exact(k, mid), range }
     }
 }
 
@@ -92,7 +93,7 @@ impl Set {
 fn unbalanced(layer: &Layer, centre: &[f64], errors: Errors) -> f64 {
     let sum: Interval = centre.iter().map(|&c| Interval::point(c)).sum();
     let off = (sum - Interval::point(1.0)).mag();
-    up(errors.gamma(layer.k + 16) + off, 1)
+    up(errors.unbalanced(layer.k) + off, 1)
 }
 
 /// What a step leaves behind.

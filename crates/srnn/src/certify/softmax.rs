@@ -240,7 +240,7 @@ fn rounding(
 ) -> Vec<f64> {
     let wider: Vec<f64> = spread.iter().zip(delta).map(|(s, d)| up(s + d, 1)).collect();
     let high: Vec<f64> = ranges(y, &wider).iter().map(|a| a.hi).collect();
-    let own = errors.gamma(layer.k + 16);
+    let own = errors.unbalanced(layer.k);
     let error = |k: usize| {
         let others = (0..layer.k).filter(|&m| m != k);
         let moved: f64 = others.map(|m| high[m] * (delta[k] + delta[m])).sum();

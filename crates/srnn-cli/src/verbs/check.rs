@@ -1,0 +1,89 @@
+//! `srnn check`: a certificate, checked by code that shares nothing with what made it.
+
+use crate::failure::{Answer, Failure};
+use crate::output::Output;
+use crate::runs;
+use crate::words::some;
+use clap::Args;
+use serde_json::json;
+use srnn_check::{Arithmetic, Checked, Refused, check_files};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// Check a certificate against the model it is about.
+///
+/// Every inequality is derived again from the weights and the file, by a crate that shares no code
+/// with the one that made the proof. Exit code 0: what it states is proved; 1: it is not.
+#[derive(Args)]
+#[command(before_help = "Examples:
+  srnn check runs/tomita-3/model runs/tomita-3/certificate.json
+  srnn check runs/tomita-3")]
+pub struct Check {
+    /// A model's folder, or a run folder.
+    model: PathBuf,
+    /// The certificate; by default that of the run.
+    certificate: Option<PathBuf>,
+}
+
+/// Does it.
+pub fn run(arguments: &Check, output: &Output) -> Result<Answer, Failure> {
+    let (model, run) = runs::find(&arguments.model)?;
+    let home = run.as_ref().unwrap_or(&model);
+    let file = arguments.certificate.clone().unwrap_or_else(|| home.join(runs::CERTIFICATE));
+    let begin = Instant::now();
+    let checked = check_files(&model, &file);
+    let seconds = begin.elapsed().as_secs_f64();
+    match checked {
+        Ok(checked) => {
+            report(&file, &checked, seconds, output)?;
+            Ok(Answer::Yes)
+        }
+        Err(Refused::File { path, cause }) => {
+            let message = format!("{}: {cause}", path.display());
+            Err(Failure::new(message, "srnn certify makes a certificate"))
+        }
+        Err(refused) => {
+            refuse(&file, &refused, seconds, output)?;
+            Ok(Answer::No)
+        }
+    }
+}
+
+fn report(file: &Path, checked: &Checked, seconds: f64, output: &Output) -> Result<(), Failure> {
+    let Checked { statement, digest, smallest_margin, .. } = checked;
+    let text = format!(
+        "proved: {statement}\n  network {digest}\n  {}, {}; the decision leads by \
+         {smallest_margin:.2} logits or more; {seconds:.2} s",
+        some(checked.cells, "cell"),
+        some(checked.edges, "step"),
+    );
+    let value = json!({
+        "certificate": file.display().to_string(),
+        "proved": true,
+        "statement": statement,
+        "arithmetic": match checked.arithmetic {
+            Arithmetic::F64 => "f64",
+            Arithmetic::F32 => "f32",
+        },
+        "engines": checked.engines,
+        "digest": digest,
+        "states": checked.states,
+        "cells": checked.cells,
+        "steps": checked.edges,
+        "margin": smallest_margin,
+        "seconds": seconds,
+    });
+    output.result(text, &value)
+}
+
+fn refuse(file: &Path, refused: &Refused, seconds: f64, output: &Output) -> Result<(), Failure> {
+    let file = file.display().to_string();
+    let text = format!("not proved: {file} is refused\n  {refused}");
+    let value = json!({
+        "certificate": file,
+        "proved": false,
+        "reason": refused.to_string(),
+        "seconds": seconds,
+    });
+    output.result(text, &value)
+}
