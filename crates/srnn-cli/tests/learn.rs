@@ -11,14 +11,15 @@ fn a_run_leaves_its_folder_and_one_json_object() {
     let ended = place.learn(&["tomita:1"]);
     let result = ended.good();
     assert_eq!(result["run"], "runs/tomita-1");
-    assert_eq!(result["certificate"], "not attempted");
+    let certificate = &result["certificate"];
+    assert!(certificate["f64"].is_boolean() && certificate["f32"].is_boolean(), "{certificate}");
     assert_eq!(result["seeds"].as_array().unwrap().len(), 2);
     for seed in result["seeds"].as_array().unwrap() {
         assert!(seed["train_accuracy"].is_f64() && seed["valid_accuracy"].is_f64());
         assert_eq!(seed["stop"]["reason"], "updates");
     }
     assert!(result["kept"]["seed"].is_u64() && result["kept"]["because"].is_string());
-    for stage in ["data", "train", "select", "extract", "write", "total"] {
+    for stage in ["data", "train", "select", "extract", "certify", "write", "total"] {
         assert!(result["seconds"][stage].is_f64(), "{stage}");
     }
     for way in ["counted_soft", "counted_hard", "hard_table", "cover"] {
@@ -64,7 +65,7 @@ fn people_get_the_table_the_picture_and_the_three_numbers() {
         "automaton/automaton.svg",
         "network: right on",
         "cover of soft states",
-        "proved: not attempted",
+        "equal on every word",
         "131,071",
         "validation set: truth",
     ] {
@@ -109,6 +110,29 @@ fn any_number_of_threads_gives_the_same_bits() {
     });
     assert_eq!(digests(&results[0]).len(), 2);
     results.iter().for_each(|result| assert_eq!(result, &results[0]));
+}
+
+#[test]
+fn a_run_ends_with_a_certificate_that_stands_or_with_a_no_where_one_is_demanded() {
+    let place = Place::new();
+    let sizes = ["--units", "16", "--k", "8", "--seeds", "1", "--must-certify", "--json"];
+    let learn = |args: &[&str]| place.run(&[&["learn", "tomita:4"], &sizes[..], args].concat());
+    let result = learn(&["--updates", "1500", "--out", "run"]).good();
+    let certificate = &result["certificate"];
+    assert_eq!((&certificate["f64"], &certificate["f32"]), (&json!(true), &json!(true)));
+    assert_eq!(certificate["equals_truth"], json!(true), "{certificate}");
+    assert_eq!(result["seeds"][0]["automaton"]["certified"], "f32");
+    assert_eq!(place.run(&["check", "run"]).code, Some(0));
+    assert_eq!(place.run(&["certify", "run", "--spec", "tomita:4"]).code, Some(0));
+    let again = place.run(&["learn", "--config", "run/config.toml", "--out", "two", "--json"]);
+    assert_eq!(timeless(again.good()), timeless(result));
+    let [one, two] = ["run", "two"].map(|run| read(place.path(run).join("certificate.json")));
+    assert_eq!(one, two);
+    let cell_state = ["--arch", "sr-lstm", "--updates", "20", "--out", "lstm"];
+    let ended = learn(&cell_state);
+    assert_eq!((ended.code, &ended.json()["passed"]), (Some(1), &json!(false)));
+    assert!(ended.stderr.contains("--must-certify"), "{}", ended.stderr);
+    assert!(!place.path("lstm/certificate.json").exists());
 }
 
 #[test]
