@@ -33,7 +33,7 @@ pub fn reaches(set: &Set, state: &[f64], draw: &mut Stream) -> bool {
             .map(|row| -> f64 { dot(&mut row.iter().copied()) })
             .map(f64::abs)
             .sum();
-        !(off.abs() > reach + ROUNDING)
+        off.abs() <= reach + ROUNDING || reach.is_nan()
     })
 }
 
