@@ -1,4 +1,5 @@
-"""RPNI and EDSM of AALpy on noisy labels: `bench/peers/noisy` starts it with a folder of data.
+"""RPNI and EDSM of AALpy on noisy labels, started by `bench/peers/noisy`: a folder of data, and a
+CSV file that it goes on with: rows that are there are not made again.
 
 Both look for an automaton that fits every label, so a word with both labels would leave nothing to
 find: repeated words get the label that most of their copies have (ties: accept), which only helps.
@@ -69,27 +70,40 @@ def accuracy(model, truth):
     return right / total
 
 
+HEADER = "grammar noise data_seed algorithm states equal shortest_difference accuracy seconds"
 ALGORITHMS = {
     "rpni": lambda data: run_RPNI(data, "dfa", print_info=False),
     "edsm": lambda data: run_EDSM(data, "dfa", print_info=False),
 }
 
 
-def main(folder):
-    out = csv.writer(sys.stdout, lineterminator="\n")
-    out.writerow("grammar noise data_seed algorithm states equal shortest_difference accuracy seconds".split())
-    for path in sorted(pathlib.Path(folder).glob("*.csv")):
-        grammar, noise, seed = path.stem.split("-")
-        truth = load_automaton_from_file(str(pathlib.Path(folder) / f"truth-{grammar}.dot"), "dfa")
-        data = labelled(path)
+def row(path, truth, run):
+    data = labelled(path)
+    begin = time.perf_counter()
+    model = run(data)
+    seconds = time.perf_counter() - begin
+    word = difference(model, truth)
+    equal = "no" if word else "yes"
+    return [model.size, equal, word or "", f"{accuracy(model, truth):.4f}", f"{seconds:.2f}"]
+
+
+def main(folder, record):
+    folder, record = pathlib.Path(folder), pathlib.Path(record)
+    done = record.read_text().splitlines() if record.exists() else []
+    # RPNI takes a second or two, EDSM a minute: so all of the first come first.
+    sets = sorted((path.stem.split("-")[::-1], path) for path in folder.glob("*.csv"))
+    with open(record, "a", newline="") as file:
+        out = csv.writer(file, lineterminator="\n")
+        if not done:
+            out.writerow(HEADER.split())
         for name, run in ALGORITHMS.items():
-            begin = time.perf_counter()
-            model = run(data)
-            seconds = time.perf_counter() - begin
-            word = difference(model, truth)
-            found = [model.size, "no" if word else "yes", word or "", f"{accuracy(model, truth):.4f}"]
-            out.writerow([grammar, noise, seed, name, *found, f"{seconds:.2f}"])
-            sys.stdout.flush()
+            for (seed, noise, grammar), path in sets:
+                case = [grammar, noise, seed, name]
+                if any(line.startswith(",".join(case) + ",") for line in done):
+                    continue
+                truth = load_automaton_from_file(str(folder / f"truth-{grammar}.dot"), "dfa")
+                out.writerow(case + row(path, truth, run))
+                file.flush()
 
 
-main(sys.argv[1])
+main(*sys.argv[1:])

@@ -232,7 +232,18 @@ fn labels_believed_wrong_are_listed_by_line_and_trusted_ones_are_left_alone() {
     assert_eq!(result["labels"]["believed_wrong"].as_array(), Some(&listed));
     assert!(place.path("run/automaton/believed.svg").is_file());
     let again = place.run(&["learn", "--json", "--config", "run/config.toml", "--out", "two"]);
-    assert_eq!(timeless(again.good()), timeless(result));
+    assert_eq!(timeless(again.good()), timeless(result.clone()));
+    for (file, training) in [("result.json", "kept"), ("checkpoints/believed-seed-1", "again")] {
+        let path = place.path("run").join(file);
+        let removed = match path.is_dir() {
+            true => std::fs::remove_dir_all(&path),
+            false => std::fs::remove_file(&path),
+        };
+        removed.unwrap();
+        let _ = std::fs::remove_file(place.path("run/result.json"));
+        let resumed = place.run(&["resume", "run", "--json"]).good();
+        assert_eq!(timeless(resumed), timeless(result.clone()), "the second round {training}");
+    }
     let ended = learn(&["--out", "trusting", "--trust-labels", "--json"]);
     assert_eq!(ended.good()["labels"], json!({ "verdict": "trusted" }));
     assert!(!place.path("trusting/wrong_labels.jsonl").exists());
