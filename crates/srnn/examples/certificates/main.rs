@@ -20,11 +20,13 @@
 
 mod contradictions;
 mod counted_wrong;
+mod exam;
 mod language;
 mod maps;
 mod network;
 mod small;
 mod table;
+mod tiny;
 mod tomita;
 mod variants;
 

@@ -23,12 +23,16 @@ pub fn run(desk: &Desk, grammars: &str) {
     let (first, last) = grammars.split_once('-').unwrap_or((grammars, grammars));
     let number = |text: &str| text.parse::<usize>().expect("a number");
     let columns = format!("grammar,seed,solved,equal,{VERDICT},train_seconds");
-    for grammar in number(first)..=number(last) {
-        let grammar = Grammar::numbered(grammar).expect("a grammar from 1 to 7");
-        let split = &sets(grammar, &Key::new(1));
-        let works = (1..=SEEDS).map(|seed| Seed { grammar, split, seed, out: &desk.out });
-        fill(desk, "tomita", &columns, &works.collect::<Vec<_>>());
-    }
+    let grammars = (number(first)..=number(last)).map(|number| {
+        let grammar = Grammar::numbered(number).expect("a grammar from 1 to 7");
+        (grammar, sets(grammar, &Key::new(1)))
+    });
+    let grammars: Vec<(Grammar, Split)> = grammars.collect();
+    let works = (1..=SEEDS).flat_map(|seed| {
+        let out = &desk.out;
+        grammars.iter().map(move |(grammar, split)| Seed { grammar: *grammar, split, seed, out })
+    });
+    fill(desk, "tomita", &columns, &works.collect::<Vec<_>>());
 }
 
 impl Work for Seed<'_> {
