@@ -2,7 +2,7 @@
 
 use crate::Desk;
 use crate::exam::{Exam, Outcome, examine};
-use crate::table::{Work, fill};
+use crate::table::{Work, fill, folders, last_name};
 use srnn::certify::{Certificate, CertifiedAutomaton};
 use srnn::key::Key;
 use srnn::model::ModelFile;
@@ -20,7 +20,7 @@ struct Certified {
 pub fn run(desk: &Desk) {
     let mut works = vec![];
     for experiment in folders(&desk.out) {
-        let name = experiment.file_name().expect("a name").to_string_lossy().into_owned();
+        let name = last_name(&experiment);
         let certified = folders(&experiment).into_iter();
         let certified = certified.filter(|folder| folder.join("certificate.json").exists());
         works.extend(certified.map(|folder| Certified { experiment: name.clone(), folder }));
@@ -30,17 +30,9 @@ pub fn run(desk: &Desk) {
     fill(desk, "contradictions", columns, &works);
 }
 
-fn folders(of: &std::path::Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(of).expect("a folder");
-    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry").path()).collect();
-    paths.retain(|path| path.is_dir());
-    paths.sort();
-    paths
-}
-
 impl Work for Certified {
     fn name(&self) -> String {
-        self.folder.file_name().expect("a name").to_string_lossy().into_owned()
+        last_name(&self.folder)
     }
 
     fn row(&self) -> String {

@@ -13,11 +13,13 @@
 //! | `small` | how many (110) | small networks on small automata |
 //! | `counted-wrong` | | right networks whose counted automaton is wrong |
 //! | `contradictions` | | tests every certified network under `OUT` with random and with all short strings |
+//! | `again` | | proves every network under `OUT` again and says what that took |
 //!
 //! Rows are appended to `OUT/EXPERIMENT.csv` as they come, and rows that are there are not made
 //! again: a run that was stopped goes on. Networks go to `OUT/EXPERIMENT/NAME`, each a model folder
 //! with its `certificate.json` where there is one.
 
+mod again;
 mod contradictions;
 mod counted_wrong;
 mod exam;
@@ -41,7 +43,7 @@ pub struct Desk {
 }
 
 const USAGE: &str = "certificates EXPERIMENT OUT [WORKERS] [ARGUMENT]; EXPERIMENT is tomita, \
-random, mlregtest, variants, small, counted-wrong or contradictions";
+random, mlregtest, variants, small, counted-wrong, contradictions or again";
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -56,6 +58,7 @@ fn main() {
         "variants" => variants::run(&desk),
         "small" => small::run(&desk, get(3, "110").parse().expect("a number of networks")),
         "counted-wrong" => counted_wrong::run(&desk),
+        "again" => again::run(&desk),
         "contradictions" => contradictions::run(&desk),
         other => panic!("no experiment {other}: {USAGE}"),
     }

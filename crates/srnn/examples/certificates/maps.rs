@@ -115,20 +115,22 @@ fn classes(dfa: &Dfa) -> Moore<u32> {
 struct Tried {
     seed: u64,
     accuracies: [f64; 2],
-    verdict: Verdict,
+    /// Only of networks that know all of their data.
+    verdict: Option<Verdict>,
     file: ModelFile,
     learned: Learned,
 }
 
 impl Tried {
-    fn perfect(&self) -> bool {
-        self.accuracies == [1.0, 1.0] && self.verdict.proof.is_ok()
+    /// The automaton of its certificate.
+    fn certified(&self) -> Option<&Moore<u32>> {
+        self.verdict.as_ref()?.automaton()
     }
 
     /// What would be kept, by the data and the certificate alone.
     fn rank(&self) -> (f64, bool, f64) {
         let [train, valid] = self.accuracies;
-        (valid, self.verdict.proof.is_ok(), train)
+        (valid, self.certified().is_some(), train)
     }
 }
 
@@ -143,22 +145,21 @@ impl Work for Target {
         let mut tried: Vec<Tried> = vec![];
         for seed in 1..=SEEDS {
             tried.push(self.attempt(&split, seed));
-            if tried.last().is_some_and(Tried::perfect) {
+            if tried.last().is_some_and(|tried| tried.certified().is_some()) {
                 break;
             }
         }
         let (seconds, seeds) = (begin.elapsed().as_secs_f64(), tried.len());
         let better = |a: &Tried, b: &Tried| a.rank().partial_cmp(&b.rank()).expect("numbers");
         let kept = tried.into_iter().rev().max_by(better).expect("a seed");
-        kept.verdict.save(&kept.file, &self.folder.join(&self.name));
+        let verdict = self.kept(&kept);
         let (symbols, states) = (self.truth.alphabet().len(), self.truth.state_count());
         let [train_words, valid_words] = [&split.train, &split.valid].map(|s| s.sequences.len());
         let ([train, valid], (exact, by)) = (kept.accuracies, self.judged(&kept));
         format!(
             "{symbols},{states},{train_words},{valid_words},{seeds},{},{train:.4},{valid:.4},\
-             {exact},{by},{},{seconds:.1}",
-            kept.seed,
-            kept.verdict.row()
+             {exact},{by},{verdict},{seconds:.1}",
+            kept.seed
         )
     }
 }
@@ -169,15 +170,30 @@ impl Target {
         lesson.extraction.words = 1 << 15;
         let learned = learn(&lesson, &Unwatched).expect("a lesson that can be learned");
         let file = file(learned.kept().model.clone(), split);
-        let verdict = verdict(&file);
         let accuracies = accuracies(&learned.kept().run);
+        let verdict = (accuracies == [1.0, 1.0]).then(|| verdict(&file));
         Tried { seed, accuracies, verdict, file, learned }
+    }
+
+    /// Saves the network that is kept; its columns.
+    fn kept(&self, kept: &Tried) -> String {
+        let folder = self.folder.join(&self.name);
+        match &kept.verdict {
+            Some(verdict) => {
+                verdict.save(&kept.file, &folder);
+                verdict.row()
+            }
+            None => {
+                kept.file.save(&folder).expect("a folder that can be written");
+                format!("not tried{}", ",".repeat(VERDICT.split(',').count() - 1))
+            }
+        }
     }
 
     /// Whether the automaton is the target, and whose it is: the certificate's, or, without one,
     /// the cover's.
     fn judged(&self, kept: &Tried) -> (String, &'static str) {
-        match (kept.verdict.automaton(), kept.learned.automaton()) {
+        match (kept.certified(), kept.learned.automaton()) {
             (Some(proved), _) => (equality(proved, &self.truth), "certificate"),
             (None, Some(covered)) => (equality(covered, &self.truth), "cover"),
             (None, None) => ("no".into(), "none"),

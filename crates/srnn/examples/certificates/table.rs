@@ -4,6 +4,7 @@ use crate::Desk;
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 /// A piece of work whose row is known by its name, the first column.
@@ -34,6 +35,19 @@ pub fn fill<W: Work>(desk: &Desk, table: &str, columns: &str, works: &[W]) {
             });
         }
     });
+}
+
+/// The folders in a folder, in order.
+pub fn folders(of: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(of).expect("a folder");
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry").path()).collect();
+    paths.retain(|path| path.is_dir());
+    paths.sort();
+    paths
+}
+
+pub fn last_name(path: &Path) -> String {
+    path.file_name().expect("a name").to_string_lossy().into_owned()
 }
 
 fn next<A>(queue: &Mutex<impl Iterator<Item = A>>) -> Option<A> {
