@@ -165,6 +165,22 @@ fn all_four_ways_are_had_at_once() {
 }
 
 #[test]
+fn extraction_says_where_the_counted_automaton_is_wrong_though_the_network_is_right() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/counted-wrong");
+    let model = model.to_str().unwrap();
+    let arguments = ["extract", model, "--method", "all", "--out", "out", "--words", "5000"];
+    let ran = srnn(folder.path(), &arguments).yes();
+    let wrong = "agrees with the network on 2,030 of 4,095 (49.57 %), not on 000";
+    assert!(ran.stdout.contains(wrong), "{}", ran.stdout);
+    // The network is right: its cover is the language, and it rejects the word.
+    srnn(folder.path(), &["compare", "out/automaton.json", "tomita:4"]).yes();
+    let word = predict(folder.path(), &[model, "000"]);
+    assert_eq!(word["predictions"][0]["label"], json!("reject"));
+    assert_eq!(srnn(folder.path(), &["compare", "out/counted_soft.json", "tomita:4"]).code, 1);
+}
+
+#[test]
 fn a_network_with_a_cell_state_has_no_automaton_and_predicts_without_one() {
     let folder = tempfile::tempdir().unwrap();
     sr_lstm(&["0", "1"], &["no", "yes"]).save(&folder.path().join("m")).unwrap();

@@ -1,0 +1,32 @@
+//! Languages and networks so small that one is trained and certified in a second.
+
+use crate::language::Sample;
+use srnn::key::Key;
+use srnn::train::{LearningRate, Recipe, Sizes, recipe_default};
+use srnn_automata::{Alphabet, Moore, random};
+
+/// 16 units, 8 centroids, 1,200 updates.
+pub fn recipe() -> Recipe {
+    let mut recipe = recipe_default(&Sizes { units: 16, k: 8, ..Sizes::of(2, 2) });
+    recipe.train.schedule = recipe.train.schedule.scaled_to(1_200);
+    recipe.train.learning_rate = LearningRate::Constant { rate: 0.01 };
+    recipe
+}
+
+/// A random minimal automaton over two symbols with 2 to 4 states.
+pub fn target(index: u64) -> Moore<u32> {
+    let alphabet = Alphabet::of_chars("01").expect("two symbols");
+    let states = 2 + index as usize % 3;
+    let mut stream = Key::new(0).child("small automaton", index).stream();
+    loop {
+        let dfa = random(states as u32, &alphabet, 0.5, &mut || stream.bits()).minimize();
+        if dfa.state_count() == states {
+            return dfa.map_outputs(|&accepts| u32::from(accepts));
+        }
+    }
+}
+
+/// Few words, so that training is quick.
+pub fn sample() -> Sample {
+    Sample { train: 0..=10, valid: 11..=14, each: 20 }
+}

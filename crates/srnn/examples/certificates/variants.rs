@@ -1,0 +1,80 @@
+//! One certified network for each variant of the architecture.
+
+use crate::Desk;
+use crate::network::{VERDICT, equality, trained, verdict};
+use crate::table::{Work, fill};
+use srnn::key::Key;
+use srnn::model::{Arch, Cell, Gate, Input, Reset, Score};
+use srnn::task::tomita::{Grammar, sets, truth};
+use srnn::train::{Sizes, recipe_default};
+use srnn_automata::Moore;
+use std::path::Path;
+
+struct Variant<'a> {
+    name: &'static str,
+    change: fn(&mut Arch),
+    grammar: Grammar,
+    out: &'a Path,
+}
+
+/// Seeds tried until one is certified.
+const SEEDS: u64 = 8;
+
+type Change = fn(&mut Arch);
+
+const VARIANTS: [(&str, Change); 6] = [
+    ("euclidean-score", |arch| {
+        arch.layers[0].centroids.as_mut().expect("an SR-GRU").score = Score::Euclidean;
+    }),
+    ("hard-sigmoid-without-biases", |arch| {
+        arch.layers[0].gate = Gate::HardSigmoid;
+        arch.layers[0].bias = false;
+    }),
+    ("reset-before-the-matrix", |arch| {
+        arch.layers[0].cell = Cell::Gru { reset: Reset::BeforeMatrix };
+    }),
+    ("end-token", |arch| {
+        let Input::Tokens { end, .. } = &mut arch.input else { panic!("reads tokens") };
+        *end = true;
+    }),
+    ("no-end-token", |_| ()),
+    ("two-layers", |arch| arch.layers.push(arch.layers[0].clone())),
+];
+
+pub fn run(desk: &Desk) {
+    let columns = format!("grammar,seeds,solved,equal,{VERDICT},train_seconds");
+    let works = [Grammar::T4, Grammar::T7].into_iter().flat_map(|grammar| {
+        let variant = move |(name, change)| Variant { name, change, grammar, out: &desk.out };
+        VARIANTS.map(variant)
+    });
+    fill(desk, "variants", &columns, &works.collect::<Vec<_>>());
+}
+
+impl Work for Variant<'_> {
+    fn name(&self) -> String {
+        format!("{}-tomita-{}", self.name, self.grammar.number())
+    }
+
+    /// The first seed that is certified, or the last one tried.
+    fn row(&self) -> String {
+        let split = sets(self.grammar, &Key::new(1));
+        let mut recipe = recipe_default(&Sizes { units: 32, k: 12, ..Sizes::of(2, 2) });
+        (self.change)(&mut recipe.arch);
+        let truth = Moore::from(&truth(self.grammar));
+        let mut row = String::new();
+        for seed in 1..=SEEDS {
+            let trained = trained(&split, &recipe, seed);
+            let verdict = verdict(&trained.file);
+            verdict.save(&trained.file, &self.out.join("variants").join(self.name()));
+            let equal = verdict.automaton().map_or("".into(), |found| equality(found, &truth));
+            let (solved, seconds) = (trained.solved(), trained.seconds);
+            let number = self.grammar.number();
+            row = format!("{number},{seed},{solved},{equal},{},{seconds:.2}", verdict.row());
+            eprintln!("{},{row}", self.name());
+            if verdict.proof.is_ok() && solved {
+                break;
+            }
+        }
+        row
+    }
+}
