@@ -118,6 +118,8 @@ impl Verdict {
 
 fn obstacle(obstacle: &Obstacle) -> String {
     match obstacle {
+        Obstacle::Outside { what } => (*what).into(),
+        Obstacle::OutOfSteps { steps } => format!("more than {steps} steps"),
         Obstacle::TooManyCells { cap } => format!("more than {cap} cells"),
         Obstacle::Expands(overflow) => {
             format!("cell {} expands from {:.1e}", overflow.cell, overflow.from)
