@@ -19,16 +19,16 @@ pub struct Search {
     pub refinements: usize,
     /// The most steps m that one cell is followed. Default 3.
     pub depth: usize,
-    /// The most cells of a cover. Default 1,000.
+    /// The most cells of a cover, and no more than `steps` allows to follow once. Default 1,000.
     pub cells: usize,
     /// The most enclosures of a step in all: what bounds the time. One takes about half a
-    /// millisecond with 50 centroids and 100 units. Default 20,000.
+    /// millisecond with 50 centroids and 100 units. Default 40,000.
     pub steps: usize,
 }
 
 impl Default for Search {
     fn default() -> Search {
-        Search { tolerance: 0.2, refinements: 4, depth: 3, cells: 1_000, steps: 20_000 }
+        Search { tolerance: 0.2, refinements: 4, depth: 3, cells: 1_000, steps: 40_000 }
     }
 }
 
@@ -122,8 +122,9 @@ pub fn prove(
     let network = Network::new(machine.model());
     let (mut attempts, mut steps) = (vec![], search.steps);
     let mut tolerance = search.tolerance;
+    let cap = search.cells.min(search.steps / machine.alphabet().len().max(1)).max(1);
     for _ in 0..=search.refinements {
-        match cover(machine, tolerance, search.cells) {
+        match cover(machine, tolerance, cap) {
             Cover::Open(open) => {
                 let obstacle = Obstacle::TooManyCells { cap: open.cap };
                 let (cells, access) = (open.cells.len(), Word::new());
