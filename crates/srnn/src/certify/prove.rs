@@ -114,7 +114,7 @@ pub fn prove(
     arithmetic: Arithmetic,
     search: &Search,
 ) -> Result<Proof, NotProved> {
-    if let Some(what) = outside(machine.model()) {
+    if let Some(what) = outside(machine.model(), arithmetic) {
         let (tolerance, obstacle) = (search.tolerance, Obstacle::Outside { what });
         let attempt = Attempt { tolerance, depth: 1, cells: 0, access: Word::new(), obstacle };
         return Err(NotProved { attempts: vec![attempt] });
@@ -147,20 +147,24 @@ pub fn prove(
     Err(NotProved { attempts })
 }
 
-/// What a certificate does not speak of: labels of every step, and numbers so large that a sum
-/// might overflow and rounding were no longer all that is lost.
-fn outside(model: &Model<f64>) -> Option<&'static str> {
+/// What a certificate does not speak of: labels of every step, weights that the program cannot hold,
+/// and numbers so large that a sum might overflow and rounding were no longer all that is lost.
+fn outside(model: &Model<f64>, arithmetic: Arithmetic) -> Option<&'static str> {
     let (largest, widest, heat) = (2f64.powi(20), 1 << 13, 2f64.powi(40));
     let arch = &model.arch;
     let layer_sizes = |layer: &Layer| layer.units.max(layer.centroids.map_or(0, |s| s.k));
     let sizes = [arch.input.width(), arch.input.vocabulary(), arch.classes, arch.layers.len()];
     let mut sizes = arch.layers.iter().map(layer_sizes).chain(sizes);
     let tau = |layer: &Layer| layer.centroids.map_or(1.0, |s| s.tau.get());
+    let rounded = |w: &f64| f64::from(*w as f32) != *w;
     let extreme = |tau: f64| tau > heat || tau < heat.recip();
     match () {
         () if arch.readout.when != When::Last => Some("a class after every step"),
         () if sizes.any(|size| size > widest) => Some("a size beyond 2^13"),
         () if model.params.iter().any(|w| w.abs() > largest) => Some("a weight beyond 2^20"),
+        () if arithmetic == Arithmetic::F32 && model.params.iter().any(rounded) => {
+            Some("a weight that is no single-precision number")
+        }
         () if arch.layers.iter().map(tau).any(extreme) => Some("a τ outside 2^-40 to 2^40"),
         () => None,
     }
