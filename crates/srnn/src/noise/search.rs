@@ -207,3 +207,49 @@ fn replaced(draft: &Draft, from: u32, to: u32) -> Draft {
         table: draft.table.iter().map(|&state| instead(state)).collect(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{noisy, truth};
+    use super::*;
+    use crate::task::tomita::Grammar;
+
+    /// Of all short words of the other two hardly any is accepted: fewer than labels are wrong.
+    const BALANCED: &[Grammar] = Grammar::ALL.split_at(2).1;
+
+    #[test]
+    fn states_that_do_the_same_replace_each_other() {
+        for &grammar in BALANCED {
+            let (truth, (set, _)) = (truth(grammar), noisy(grammar, 9, 0.05, 1));
+            let n = truth.state_count() as u32;
+            // Every state thrice; each symbol leads to the next set of states.
+            let thrice = Moore::from_fn(
+                truth.alphabet().clone(),
+                3 * n,
+                |s| *truth.output(State(s.0 % n)),
+                |s, a| State((truth.next(State(s.0 % n), a).0 + n * (s.0 / n + 1)) % (3 * n)),
+            );
+            let evidence = Evidence::of(&[&set]);
+            let mut search = Search::new(&thrice.unwrap(), &evidence, Work::default());
+            let before = search.draft.clone();
+            assert!(search.reach(&before).len() > n as usize);
+            search.replace_states();
+            let after = search.draft.clone();
+            assert_eq!(search.reach(&after).len(), n as usize, "{grammar:?}");
+        }
+    }
+
+    #[test]
+    fn a_transition_that_leads_astray_is_redirected() {
+        let (truth, (set, flipped)) = (truth(Grammar::T4), noisy(Grammar::T4, 9, 0.05, 1));
+        // The last state is never left, but here it is.
+        let astray = |s: State, a| if s.0 == 3 { State(2) } else { truth.next(s, a) };
+        let alphabet = truth.alphabet().clone();
+        let start = Moore::from_fn(alphabet, 4, |s| *truth.output(s), astray).unwrap();
+        let evidence = Evidence::of(&[&set]);
+        let mut search = Search::new(&start, &evidence, Work::default());
+        assert!(search.best.errors > flipped.len());
+        search.redirect_transitions();
+        assert_eq!(search.best.errors, flipped.len());
+    }
+}

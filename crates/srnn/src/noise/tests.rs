@@ -6,12 +6,17 @@ use crate::task::tomita::{self, Grammar};
 use crate::task::{Dataset, Part, Rate, Sequence, Split, label_noise};
 use srnn_automata::{Alphabet, Moore, State, random, shortlex};
 
-fn truth(grammar: Grammar) -> Moore<u32> {
+pub(super) fn truth(grammar: Grammar) -> Moore<u32> {
     Moore::from(&tomita::truth(grammar))
 }
 
 /// All words up to a length, with a part of the labels wrong, and which.
-fn noisy(grammar: Grammar, longest: usize, noise: f64, seed: u64) -> (Dataset, Vec<usize>) {
+pub(super) fn noisy(
+    grammar: Grammar,
+    longest: usize,
+    noise: f64,
+    seed: u64,
+) -> (Dataset, Vec<usize>) {
     let truth = truth(grammar);
     let sequence = |word: srnn_automata::Word| Sequence {
         label: *truth.output_of(&word),
