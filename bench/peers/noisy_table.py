@@ -11,6 +11,8 @@ def rows(path):
 
 
 def cell(answers):
+    # Rows without an answer were not tried: the control only where srnn corrected labels.
+    answers = [answer for answer in answers if answer]
     return f"{sum(answer == 'yes' for answer in answers)}/{len(answers)}"
 
 
