@@ -2,7 +2,7 @@
 
 use crate::Desk;
 use crate::language::Sample;
-use crate::network::{VERDICT, Verdict, accuracies, equality, file, verdict};
+use crate::network::{VERDICT, Verdict, accuracies, equality, file, quietly, verdict};
 use crate::table::{Work, fill};
 use srnn::key::Key;
 use srnn::learn::{Learned, Lesson, Unwatched, learn};
@@ -32,21 +32,24 @@ struct Target {
     folder: PathBuf,
 }
 
-/// 60 random minimal automata, smallest first.
+/// 60 random minimal automata: one of each size first, so that a part of the map is a map.
 pub fn random(desk: &Desk, changes: &str) {
-    let table = if changes.is_empty() { "random".into() } else { format!("random-{changes}") };
-    let sizes = STATES.iter().flat_map(|&n| SYMBOLS.map(|symbols| (symbols, n)));
-    let targets = sizes.flat_map(|(symbols, states)| {
-        let folder = desk.out.join(&table);
-        (1..=EACH).map(move |i| Target {
-            name: format!("{symbols}-symbols-{states}-states-{i}"),
-            truth: classes(&minimal(symbols, states, i as u64)),
-            recipe: changed(recipe_default(&Sizes::of(symbols, 2)), changes),
-            folder: folder.clone(),
-        })
-    });
-    let targets: Vec<Target> = targets.collect();
+    let table = table("random", changes);
+    let sizes: Vec<_> = STATES.iter().flat_map(|&n| SYMBOLS.map(|symbols| (symbols, n))).collect();
+    let target = |i: usize, (symbols, states): (usize, usize)| Target {
+        name: format!("{symbols}-symbols-{states}-states-{i}"),
+        truth: classes(&minimal(symbols, states, i as u64)),
+        recipe: quietly(changed(recipe_default(&Sizes::of(symbols, 2)), changes)),
+        folder: desk.out.join(&table),
+    };
+    let targets = (1..=EACH).flat_map(|i| sizes.iter().map(move |&size| (i, size)));
+    let targets: Vec<Target> = targets.map(|(i, size)| target(i, size)).collect();
     fill(desk, &table, &format!("{COLUMNS},{VERDICT},learn_seconds"), &targets);
+}
+
+/// A table for each recipe.
+fn table(map: &str, changes: &str) -> String {
+    if changes.is_empty() { map.into() } else { format!("{map}-{changes}") }
 }
 
 /// The first automaton of a key's that is minimal.
@@ -90,7 +93,8 @@ fn changed(mut recipe: Recipe, changes: &str) -> Recipe {
 }
 
 /// 20 of the languages in a folder of AT&T files, drawn by seed 0.
-pub fn mlregtest(desk: &Desk, from: &Path) {
+pub fn mlregtest(desk: &Desk, from: &Path, changes: &str) {
+    let table = table("mlregtest", changes);
     let entries = std::fs::read_dir(from).expect("a folder of AT&T files");
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry").path()).collect();
     paths.sort();
@@ -99,12 +103,13 @@ pub fn mlregtest(desk: &Desk, from: &Path) {
         let text = std::fs::read_to_string(path).expect("a readable file");
         let dfa = att::read_dfa(&text, &Limits::default()).expect("AT&T text");
         let truth = classes(&dfa.complete(false).minimize());
-        let recipe = recipe_default(&Sizes::of(truth.alphabet().len(), 2));
+        let sizes = Sizes::of(truth.alphabet().len(), 2);
+        let recipe = quietly(changed(recipe_default(&sizes), changes));
         let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
-        Target { name, truth, recipe, folder: desk.out.join("mlregtest") }
+        Target { name, truth, recipe, folder: desk.out.join(&table) }
     };
     let targets: Vec<Target> = paths.iter().take(LANGUAGES).map(target).collect();
-    fill(desk, "mlregtest", &format!("{COLUMNS},{VERDICT},learn_seconds"), &targets);
+    fill(desk, &table, &format!("{COLUMNS},{VERDICT},learn_seconds"), &targets);
 }
 
 fn classes(dfa: &Dfa) -> Moore<u32> {
