@@ -14,12 +14,15 @@ pub struct Sample {
     pub valid: RangeInclusive<usize>,
     /// At most so many distinct words of each length and class, uniformly.
     pub each: usize,
+    /// And so many that walk from state to state: every next state is as likely as any other,
+    /// however few symbols lead there.
+    pub walks: usize,
 }
 
 /// About 2,000 training words of up to 20 symbols for two classes, and 2,000 longer ones.
 impl Default for Sample {
     fn default() -> Sample {
-        Sample { train: 0..=20, valid: 21..=40, each: 50 }
+        Sample { train: 0..=20, valid: 21..=40, each: 50, walks: 0 }
     }
 }
 
@@ -28,7 +31,7 @@ impl Sample {
         let ways = Ways::new(truth, *self.train.end().max(self.valid.end()));
         let set = |lengths: &RangeInclusive<usize>, key: Key| {
             let of_length =
-                |length| self.of_length(&ways, length, &mut key.child("length", length as u64));
+                |length| self.of_length(&ways, length, &key.child("length", length as u64));
             Dataset {
                 alphabet: truth.alphabet().names().to_vec(),
                 classes: ["reject", "accept"].map(String::from).to_vec(),
@@ -39,21 +42,31 @@ impl Sample {
         Split { train, valid: set(&self.valid, key.child("valid", 0)), test: None }
     }
 
-    fn of_length(&self, ways: &Ways, length: usize, key: &mut Key) -> Vec<Sequence> {
+    fn of_length(&self, ways: &Ways, length: usize, key: &Key) -> Vec<Sequence> {
         let of_class = |label: u32| {
             let mut stream = key.child("class", label as u64).stream();
             let drawn = (0..TRIES * self.each).map_while(|_| ways.draw(length, label, &mut stream));
-            let mut words = BTreeSet::new();
-            for word in drawn {
-                words.insert(word);
-                if words.len() == self.each {
-                    break;
-                }
-            }
+            let mut words = first(self.each, drawn);
+            let mut stream = key.child("walks", label as u64).stream();
+            let walks = (0..TRIES * self.walks).map(|_| ways.walk(length, &mut stream));
+            let walks = walks.filter(|word| *ways.automaton.output_of(word) == label);
+            words.extend(first(self.walks, walks));
             words.into_iter().map(move |word| sequence(&word, label))
         };
         (0..2).flat_map(of_class).collect()
     }
+}
+
+/// The first so many distinct words.
+fn first(many: usize, words: impl Iterator<Item = Word>) -> BTreeSet<Word> {
+    let mut distinct = BTreeSet::new();
+    for word in words {
+        distinct.insert(word);
+        if distinct.len() == many {
+            break;
+        }
+    }
+    distinct
 }
 
 /// Draws for one wanted word: where there are few words nearly all of them are found.
@@ -101,6 +114,21 @@ impl<'a> Ways<'a> {
             state = successors[symbol];
         }
         Some(word)
+    }
+
+    /// A word of this length that goes to every next state with the same probability.
+    fn walk(&self, length: usize, stream: &mut Stream) -> Word {
+        let mut state = self.automaton.start();
+        let step = |_| {
+            let successors = self.automaton.successors(state);
+            let next: Vec<State> =
+                BTreeSet::from_iter(successors.iter().copied()).into_iter().collect();
+            state = next[stream.below(next.len())];
+            let symbols: Vec<usize> =
+                (0..successors.len()).filter(|&x| successors[x] == state).collect();
+            Symbol(symbols[stream.below(symbols.len())] as u32)
+        };
+        (0..length).map(step).collect()
     }
 }
 

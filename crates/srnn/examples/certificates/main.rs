@@ -2,13 +2,13 @@
 //! string contradicts one that was issued.
 //!
 //! ```text
-//! cargo run --release -p srnn --example certificates -- EXPERIMENT OUT [WORKERS] [ARGUMENT]
+//! cargo run --release -p srnn --example certificates -- EXPERIMENT OUT [WORKERS] [ARGUMENT]…
 //! ```
 //! | experiment | argument | makes |
 //! |---|---|---|
 //! | `tomita` | grammars (`1-7`) | 20 seeds of each grammar, default recipe |
-//! | `random` | changes of the recipe (none) | 60 random minimal automata, 2–8 symbols, 3–12 states |
-//! | `mlregtest` | folder of AT&T files | 20 of the languages there, drawn by seed 0 |
+//! | `random` | changes of recipe and sample (none), a part of the names (all) | 60 random minimal automata, 2–8 symbols, 3–12 states |
+//! | `mlregtest` | folder of AT&T files, and changes of recipe and sample (none) | 20 of the languages there, drawn by seed 0 |
 //! | `variants` | | one network for each variant of the architecture |
 //! | `small` | how many (110) | small networks on small automata |
 //! | `counted-wrong` | | right networks whose counted automaton is wrong |
@@ -53,8 +53,8 @@ fn main() {
     let desk = Desk { out: PathBuf::from(out), workers };
     match experiment.as_str() {
         "tomita" => tomita::run(&desk, &get(3, "1-7")),
-        "random" => maps::random(&desk, &get(3, "")),
-        "mlregtest" => maps::mlregtest(&desk, &PathBuf::from(get(3, "mlregtest/att"))),
+        "random" => maps::random(&desk, &get(3, ""), &get(4, "")),
+        "mlregtest" => maps::mlregtest(&desk, &PathBuf::from(get(3, "att")), &get(4, "")),
         "variants" => variants::run(&desk),
         "small" => small::run(&desk, get(3, "110").parse().expect("a number of networks")),
         "counted-wrong" => counted_wrong::run(&desk),

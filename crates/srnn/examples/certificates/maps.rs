@@ -2,7 +2,7 @@
 
 use crate::Desk;
 use crate::language::Sample;
-use crate::network::{VERDICT, Verdict, accuracies, equality, file, verdict};
+use crate::network::{VERDICT, Verdict, accuracies, equality, file, quietly, verdict};
 use crate::table::{Work, fill};
 use srnn::key::Key;
 use srnn::learn::{Learned, Lesson, Unwatched, learn};
@@ -29,24 +29,30 @@ struct Target {
     name: String,
     truth: Moore<u32>,
     recipe: Recipe,
+    sample: Sample,
     folder: PathBuf,
 }
 
-/// 60 random minimal automata, smallest first.
-pub fn random(desk: &Desk, changes: &str) {
-    let table = if changes.is_empty() { "random".into() } else { format!("random-{changes}") };
-    let sizes = STATES.iter().flat_map(|&n| SYMBOLS.map(|symbols| (symbols, n)));
-    let targets = sizes.flat_map(|(symbols, states)| {
-        let folder = desk.out.join(&table);
-        (1..=EACH).map(move |i| Target {
-            name: format!("{symbols}-symbols-{states}-states-{i}"),
-            truth: classes(&minimal(symbols, states, i as u64)),
-            recipe: changed(recipe_default(&Sizes::of(symbols, 2)), changes),
-            folder: folder.clone(),
-        })
-    });
-    let targets: Vec<Target> = targets.collect();
+/// 60 random minimal automata: one of each size first, so that a part of the map is a map.
+pub fn random(desk: &Desk, changes: &str, only: &str) {
+    let table = table("random", changes);
+    let sizes: Vec<_> = STATES.iter().flat_map(|&n| SYMBOLS.map(|symbols| (symbols, n))).collect();
+    let target = |i: usize, (symbols, states): (usize, usize)| Target {
+        name: format!("{symbols}-symbols-{states}-states-{i}"),
+        truth: classes(&minimal(symbols, states, i as u64)),
+        recipe: quietly(changed(recipe_default(&Sizes::of(symbols, 2)), changes)),
+        sample: sample(changes),
+        folder: desk.out.join(&table),
+    };
+    let targets = (1..=EACH).flat_map(|i| sizes.iter().map(move |&size| (i, size)));
+    let targets = targets.map(|(i, size)| target(i, size));
+    let targets: Vec<Target> = targets.filter(|target| target.name.contains(only)).collect();
     fill(desk, &table, &format!("{COLUMNS},{VERDICT},learn_seconds"), &targets);
+}
+
+/// A table for each recipe.
+fn table(map: &str, changes: &str) -> String {
+    if changes.is_empty() { map.into() } else { format!("{map}-{changes}") }
 }
 
 /// The first automaton of a key's that is minimal.
@@ -83,14 +89,29 @@ fn changed(mut recipe: Recipe, changes: &str) -> Recipe {
             "rate" => {
                 recipe.train.learning_rate = srnn::train::LearningRate::Constant { rate: number };
             }
+            "words" | "walks" => (), // of the data
             other => panic!("no change {other}"),
         }
     }
     recipe
 }
 
+/// Among the changes: `words=150`, so many words of each length and class; `walks=25`, and so many
+/// that walk from state to state.
+fn sample(changes: &str) -> Sample {
+    let value = |name: &str| {
+        let changes = changes.split('+').filter_map(|change| change.split_once('='));
+        let found = changes.into_iter().find(|(changed, _)| *changed == name);
+        found.map(|(_, value)| value.parse().expect("a number"))
+    };
+    let usual = Sample::default();
+    let (each, walks) = (value("words").unwrap_or(usual.each), value("walks").unwrap_or(0));
+    Sample { each, walks, ..usual }
+}
+
 /// 20 of the languages in a folder of AT&T files, drawn by seed 0.
-pub fn mlregtest(desk: &Desk, from: &Path) {
+pub fn mlregtest(desk: &Desk, from: &Path, changes: &str) {
+    let table = table("mlregtest", changes);
     let entries = std::fs::read_dir(from).expect("a folder of AT&T files");
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry").path()).collect();
     paths.sort();
@@ -99,12 +120,14 @@ pub fn mlregtest(desk: &Desk, from: &Path) {
         let text = std::fs::read_to_string(path).expect("a readable file");
         let dfa = att::read_dfa(&text, &Limits::default()).expect("AT&T text");
         let truth = classes(&dfa.complete(false).minimize());
-        let recipe = recipe_default(&Sizes::of(truth.alphabet().len(), 2));
+        let sizes = Sizes::of(truth.alphabet().len(), 2);
+        let recipe = quietly(changed(recipe_default(&sizes), changes));
         let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
-        Target { name, truth, recipe, folder: desk.out.join("mlregtest") }
+        let sample = sample(changes);
+        Target { name, truth, recipe, sample, folder: desk.out.join(&table) }
     };
     let targets: Vec<Target> = paths.iter().take(LANGUAGES).map(target).collect();
-    fill(desk, "mlregtest", &format!("{COLUMNS},{VERDICT},learn_seconds"), &targets);
+    fill(desk, &table, &format!("{COLUMNS},{VERDICT},learn_seconds"), &targets);
 }
 
 fn classes(dfa: &Dfa) -> Moore<u32> {
@@ -140,7 +163,7 @@ impl Work for Target {
     }
 
     fn row(&self) -> String {
-        let split = Sample::default().draw(&self.truth, &Key::new(1));
+        let split = self.sample.draw(&self.truth, &Key::new(1));
         let begin = Instant::now();
         let mut tried: Vec<Tried> = vec![];
         for seed in 1..=SEEDS {

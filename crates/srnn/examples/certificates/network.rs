@@ -7,7 +7,7 @@ use srnn::extract::Memoryless;
 use srnn::key::Key;
 use srnn::model::{Model, ModelFile};
 use srnn::task::Split;
-use srnn::train::{Job, Nowhere, Recipe, Run, Silent, train};
+use srnn::train::{Job, Nowhere, Recipe, Run, Silent, TrainConfig, train};
 use srnn_automata::{Alphabet, Moore, distinguish};
 use std::path::Path;
 use std::time::Instant;
@@ -17,6 +17,13 @@ pub struct Trained {
     pub file: ModelFile,
     pub run: Run,
     pub seconds: f64,
+}
+
+/// The recipe with no evaluation but the last: nothing is selected by the others here, and the
+/// weights are the same.
+pub fn quietly(recipe: Recipe) -> Recipe {
+    let validate_every = recipe.train.schedule.updates();
+    Recipe { train: TrainConfig { validate_every, ..recipe.train }, ..recipe }
 }
 
 /// Trains one seed on one thread.

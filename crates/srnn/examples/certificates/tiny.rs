@@ -28,5 +28,5 @@ pub fn target(index: u64) -> Moore<u32> {
 
 /// Few words, so that training is quick.
 pub fn sample() -> Sample {
-    Sample { train: 0..=10, valid: 11..=14, each: 20 }
+    Sample { train: 0..=10, valid: 11..=14, each: 20, walks: 0 }
 }

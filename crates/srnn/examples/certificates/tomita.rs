@@ -1,7 +1,7 @@
 //! Tomita 1–7, clean labels, 20 seeds each, the default recipe.
 
 use crate::Desk;
-use crate::network::{VERDICT, equality, trained, verdict};
+use crate::network::{VERDICT, equality, quietly, trained, verdict};
 use crate::table::{Work, fill};
 use srnn::key::Key;
 use srnn::task::Split;
@@ -41,7 +41,8 @@ impl Work for Seed<'_> {
     }
 
     fn row(&self) -> String {
-        let trained = trained(self.split, &recipe_default(&Sizes::of(2, 2)), self.seed);
+        let recipe = quietly(recipe_default(&Sizes::of(2, 2)));
+        let trained = trained(self.split, &recipe, self.seed);
         let verdict = verdict(&trained.file);
         verdict.save(&trained.file, &self.out.join("tomita").join(self.name()));
         let truth = Moore::from(&truth(self.grammar));
