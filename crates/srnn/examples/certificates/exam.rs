@@ -70,7 +70,7 @@ fn random_words(automaton: &Moore<u32>, exam: &Exam, key: &Key) -> Vec<Word> {
     let word = |i: usize| {
         let mut stream = key.child("word", i as u64).stream();
         let length = stream.below(exam.longest + 1);
-        let free = if i % 2 == 0 { 0 } else { length - length / 10 };
+        let free = if i.is_multiple_of(2) { 0 } else { length - length / 10 };
         let mut state = automaton.start();
         let draw = |at: usize| {
             let symbol = symbol(automaton, &live, state, at < free, &mut stream);
