@@ -111,12 +111,18 @@ fn check_claims(certificate: &Certificate) -> Result<(), Refused> {
 
 /// The one sentence that a certificate may state.
 fn statement(certificate: &Certificate) -> String {
-    let alphabet = certificate.model.alphabet.join(", ");
-    let states = certificate.automaton.outputs.len();
+    // Quoted, so that no symbol's name can read as a part of the sentence.
+    let alphabet: Vec<String> =
+        certificate.model.alphabet.iter().map(|name| serde_json::json!(name).to_string()).collect();
+    let alphabet = alphabet.join(", ");
+    let states = match certificate.automaton.outputs.len() {
+        1 => "1 state".to_string(),
+        n => format!("{n} states"),
+    };
     let engines = certificate.arithmetic.engines().join(", ");
     format!(
         "For every word over the alphabet {{{alphabet}}}, of any length, the network gives the \
-         class that the automaton with {states} states gives, in real arithmetic and in the \
+         class that the automaton with {states} gives, in real arithmetic and in the \
          engines {engines}."
     )
 }

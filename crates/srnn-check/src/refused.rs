@@ -26,7 +26,7 @@ pub enum Refused {
         expected: String,
     },
     /// The certificate says more than it proves.
-    #[error("{what} is {found:?}, but what is proved is {expected:?}")]
+    #[error("{what} is {found:?}, but of these cells it may only be {expected:?}")]
     Claims {
         /// Which claim.
         what: &'static str,

@@ -126,8 +126,15 @@ fn logit_error(charges: &Charges, tau: f64, size: &[Up], error: &[Up]) -> Vec<Up
     size.iter().zip(error).map(of).collect()
 }
 
+/// Beyond this error of a logit the exponentials, or one over their sum, may overflow or be flushed
+/// to zero, and α need not sum to one: nothing is known then.
+const LARGEST_ERROR: f64 = 40.0;
+
 /// E from ᾱ and δl.
 fn alpha_error(charges: &Charges, most: &[Interval], error: &[Up]) -> Vec<Up> {
+    if !error.iter().all(|error| error.get() <= LARGEST_ERROR) {
+        return vec![Up::new(f64::INFINITY); most.len()];
+    }
     let most: Vec<Up> = most.iter().map(|share| Up::new(share.hi)).collect();
     let normalisation = charges.normalisation(most.len());
     let of = |k: usize| {

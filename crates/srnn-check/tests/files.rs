@@ -9,6 +9,7 @@ use common::model::{Spec, draw, redigest, with_tensor};
 use serde_json::{Value, json};
 use srnn_check::{Arithmetic, Refused, check_files};
 use std::fs;
+use std::path::Path;
 
 fn certified() -> Files {
     let found = (0..400).find_map(|seed| {
@@ -36,7 +37,7 @@ fn a_folder_is_checked_and_a_missing_file_is_named() {
     assert_eq!(checked.engines, ["reference", "cpu"]);
     assert_eq!(checked.edges, 2 * checked.cells);
     assert!(
-        checked.statement.starts_with("For every word over the alphabet {0, 1}, of any length")
+        checked.statement.starts_with("For every word over the alphabet {\"0\", \"1\"}, of any")
     );
 }
 
@@ -95,4 +96,11 @@ fn a_refusal_says_where_and_by_how_much() {
         panic!("{refused}");
     };
     assert!(excess > 0.0 && refused.to_string().contains("cell 0 in layer 0, coordinate 1"));
+}
+
+#[test]
+fn logits_whose_error_could_flush_the_softmax_prove_nothing() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/overflow");
+    let refused = check_files(&folder, &folder.join("certificate.json")).unwrap_err();
+    assert!(matches!(refused, Refused::Leaves { .. }), "{refused}");
 }

@@ -1,9 +1,22 @@
 //! Verdicts in words and as JSON, the same for every verb.
 
+use crate::failure::Failure;
 use crate::words::some;
 use serde_json::{Value, json};
 use srnn::certify::{Arithmetic, Attempt, NotProved, Obstacle, Verdict};
 use srnn_automata::{Alphabet, Symbol, Word};
+use srnn_check::check_files;
+use std::path::Path;
+
+/// A certificate counts as a proof only when the checker agrees, which shares no code with the
+/// prover; a file that it refuses does not stay.
+pub fn confirmed(model: &Path, certificate: &Path) -> Result<(), Failure> {
+    check_files(model, certificate).map(drop).map_err(|refused| {
+        let _ = std::fs::remove_file(certificate);
+        let message = format!("the checker refuses the proof that was found: {refused}");
+        Failure::new(message, "this is a mistake of srnn: please report it with the model")
+    })
+}
 
 /// The two verdicts, a line each.
 pub fn lines(verdict: &Verdict) -> [String; 2] {
@@ -55,7 +68,7 @@ fn described(attempt: &Attempt, alphabet: &Alphabet) -> [String; 2] {
     match &attempt.obstacle {
         Obstacle::Outside { what } => [
             format!("the network has {what}: certificates do not speak of that"),
-            "a smaller network, one class a word".into(),
+            "train a network without it".into(),
         ],
         Obstacle::TooManyCells { cap } => {
             [format!("the network has more than {cap} soft states"), HARDEN.into()]

@@ -65,7 +65,7 @@ fn people_get_the_table_the_picture_and_the_three_numbers() {
         "automaton/automaton.svg",
         "network: right on",
         "cover of soft states",
-        "equal on every word",
+        "equal on every word, of any length?",
         "131,071",
         "validation set: truth",
     ] {

@@ -129,11 +129,15 @@ pub fn conclude(value: &mut Value) {
 pub fn statement(value: &Value) -> String {
     let names = |value: &Value| numbers(value, |name| name.as_str().unwrap().to_string());
     let engines = names(&value["engines"]);
-    let states = value["automaton"]["outputs"].as_array().unwrap().len();
+    let states = match value["automaton"]["outputs"].as_array().unwrap().len() {
+        1 => "1 state".to_string(),
+        n => format!("{n} states"),
+    };
+    let quoted = numbers(&value["model"]["alphabet"], |name| name.to_string());
     format!(
         "For every word over the alphabet {{{}}}, of any length, the network gives the class that \
-         the automaton with {states} states gives, in real arithmetic and in the engines {}.",
-        names(&value["model"]["alphabet"]).join(", "),
+         the automaton with {states} gives, in real arithmetic and in the engines {}.",
+        quoted.join(", "),
         engines.join(", ")
     )
 }

@@ -102,6 +102,9 @@ pub fn positive(classes: &[String]) -> Option<u32> {
     const USUAL: [&str; 7] = [ACCEPT, "accepted", "1", "true", "yes", "positive", "pos"];
     let place = |name: &str| classes.iter().position(|class| class.eq_ignore_ascii_case(name));
     let known = is_subset_of_acceptor(classes) || classes.len() == 2;
+    let means_yes = |class: &&String| USUAL.iter().any(|name| class.eq_ignore_ascii_case(name));
+    // Two names for yes, and nobody knows which is meant.
+    let known = known && classes.iter().filter(means_yes).count() < 2;
     let found = USUAL.iter().find_map(|name| place(name)).filter(|_| known);
     // An acceptor that accepts nothing need not name the class at all.
     found.or_else(|| is_subset_of_acceptor(classes).then_some(classes.len())).map(|at| at as u32)
@@ -150,5 +153,7 @@ mod tests {
         assert_eq!(of(&["0", "1"]), Some(1));
         assert_eq!(of(&["good enough", "insecure"]), None);
         assert_eq!(of(&["0", "1", "2"]), None);
+        assert_eq!(of(&["yes", "accept"]), None);
+        assert_eq!(of(&["Accept", "accept"]), None);
     }
 }

@@ -13,23 +13,25 @@ pub struct Side {
     pub automaton: NamedAutomaton,
     /// The same, complete.
     pub moore: Moore<u32>,
+    /// The class that means yes, where a person said so.
+    pub yes: Option<String>,
 }
 
-/// Both by the names of their classes; where only one of them is an acceptor, or the class that
-/// means yes is given, both become acceptors.
-pub fn comparable(sides: &[Side; 2], accept: Option<&str>) -> Result<[Moore<String>; 2], Failure> {
-    let acceptors = sides.each_ref().map(|side| is_acceptor(&side.automaton));
+/// Both by the names of their classes; where only one of them is an acceptor, or a class that means
+/// yes is given, both become acceptors.
+pub fn comparable(sides: &[Side; 2]) -> Result<[Moore<String>; 2], Failure> {
     let [left, right] = sides;
+    let alike = is_acceptor(&left.automaton) == is_acceptor(&right.automaton);
+    let asked = left.yes.is_some() || right.yes.is_some();
     let by_name =
         |side: &Side| side.moore.map_outputs(|&c| side.automaton.classes()[c as usize].clone());
-    let by_word = |side: &Side, alone: bool| {
-        let accept = accept.filter(|_| !alone);
-        let dfa = accepting(&side.automaton, &side.moore, &side.name, accept)?;
+    let by_word = |side: &Side| {
+        let dfa = accepting(&side.automaton, &side.moore, &side.name, side.yes.as_deref())?;
         Ok::<_, Failure>(dfa.map_outputs(|&yes| if yes { ACCEPT } else { REJECT }.to_string()))
     };
-    match acceptors[0] == acceptors[1] && accept.is_none() {
+    match alike && !asked {
         true => Ok([by_name(left), by_name(right)]),
-        false => Ok([by_word(left, acceptors[0])?, by_word(right, acceptors[1])?]),
+        false => Ok([by_word(left)?, by_word(right)?]),
     }
 }
 

@@ -12,6 +12,7 @@ use super::watcher::{Stop, Watcher};
 use crate::automaton::save_automaton;
 use crate::failure::{Answer, Failure};
 use crate::output::Output;
+use crate::proof::confirmed;
 use serde_json::json;
 use srnn::certify::{Certificate, Search, Verdict};
 use srnn::learn::{Labels, LearnError, Learned, Lesson, Trust, extraction_for, learn};
@@ -120,6 +121,7 @@ fn write(order: &Order, learned: &Learned) -> Result<(), Failure> {
     }
     if let Some(proof) = learned.verdict.as_ref().and_then(Verdict::proof) {
         put(&folder.certificate(), &Certificate::new(&model, proof).to_json())?;
+        confirmed(&folder.model(), &folder.certificate())?;
         // Where the cover fell short of it, the automaton that is proved takes its place.
         let kept = learned.extraction.as_ref().ok().and_then(|found| found.cover.kept.as_ref());
         if kept.is_none_or(|kept| kept.minimal != proof.automaton) {

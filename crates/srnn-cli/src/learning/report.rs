@@ -134,7 +134,7 @@ fn proved(account: &Account) -> String {
         format!("  {why}\n  try: {remedy}\n")
     });
     let missing = missing.unwrap_or_default();
-    format!("equal on every word, of any length:\n  {network}\n  {program}\n{size}{missing}")
+    format!("equal on every word, of any length?\n  {network}\n  {program}\n{size}{missing}")
 }
 
 fn row(way: &Way, alphabet: &Alphabet, truth: bool) -> Vec<String> {

@@ -5,6 +5,7 @@ mod spec;
 
 use crate::failure::{Answer, Failure};
 use crate::output::Output;
+use crate::proof::confirmed;
 use crate::reading::whole;
 use crate::runs::{self, Saved};
 use clap::Args;
@@ -24,8 +25,8 @@ use std::time::Instant;
 /// Two verdicts: the network in real arithmetic and double precision, and the single-precision
 /// program that runs. The proof is written as certificate.json, which `srnn check` checks
 /// independently. Where none is found: what stands in the way, what to try, and how often automaton
-/// and network can differ on random words, probably. Exit code 1: not proved, or not equal to
-/// --spec.
+/// and network can differ on random words, probably. Exit code 0 where at least the network is
+/// proved; 1: it is not, or it is not equal to --spec.
 #[derive(Args)]
 #[command(before_help = "Examples:
   srnn certify runs/tomita-2
@@ -146,6 +147,7 @@ fn write(
         let message = format!("{}: cannot be written: {error}", path.display());
         Failure::new(message, "give another file with --out FILE")
     })?;
+    confirmed(&saved.folder, &path)?;
     Ok(path)
 }
 

@@ -1,7 +1,8 @@
 //! `srnn compare`: do two automata say the same of every word?
 
 use crate::automaton::{
-    Operand, Side, alphabet_of_flag, comparable, complete, difference, says, symbols_of_expression,
+    Operand, Side, alphabet_of_flag, comparable, complete, difference, is_acceptor, says,
+    symbols_of_expression,
 };
 use crate::failure::{Answer, Failure};
 use crate::output::Output;
@@ -49,7 +50,8 @@ pub fn run(arguments: &Compare, output: &Output) -> Result<Answer, Failure> {
     };
     let alphabet = common_alphabet(arguments, &left, &right)?;
     let sides = [side(arguments, &left, &alphabet)?, side(arguments, &right, &alphabet)?];
-    let machines = comparable(&sides, arguments.accept.as_deref())?;
+    check_accept(arguments, &sides)?;
+    let machines = comparable(&sides)?;
     let word = difference(&sides, &machines)?;
     report(&sides, &machines, word.as_deref(), output)?;
     Ok(if word.is_none() { Answer::Yes } else { Answer::No })
@@ -76,7 +78,19 @@ fn common_alphabet(
 fn side(arguments: &Compare, operand: &Operand, alphabet: &Alphabet) -> Result<Side, Failure> {
     let (name, automaton) = (operand.name(), operand.resolve(alphabet)?);
     let moore = complete(&automaton, &name, arguments.missing.as_deref())?;
-    Ok(Side { name, automaton, moore })
+    // Who only says accept and reject has said which of them means yes.
+    let yes = arguments.accept.clone().filter(|_| !is_acceptor(&automaton));
+    Ok(Side { name, automaton, moore, yes })
+}
+
+fn check_accept(arguments: &Compare, sides: &[Side; 2]) -> Result<(), Failure> {
+    match &arguments.accept {
+        Some(class) if sides.iter().all(|side| side.yes.is_none()) => {
+            let message = format!("--accept {class}: both already say what they accept");
+            Err(Failure::new(message, "leave --accept out"))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn report(

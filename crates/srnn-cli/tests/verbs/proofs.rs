@@ -62,6 +62,12 @@ fn a_specification_is_met_on_every_word_or_the_shortest_word_is_replayed() {
     assert_eq!(value["spec"]["spec_says"], json!("accept"));
     assert_eq!(value["spec"]["network_says"], json!("reject"));
     assert_eq!(value["spec"]["replayed"], json!(true));
+    let (code, value) = certify(folder.path(), &["--spec", "tomita:4", "--accept", "reject"]);
+    assert_eq!((code, &value["spec"]["word"]), (1, &json!("ε")), "the other way round");
+    assert_eq!(value["spec"]["replayed"], json!(true), "{value}");
+    let unknown = srnn(folder.path(), &["certify", "run", "--spec", "tomita:4", "--accept", "x"]);
+    assert_eq!(unknown.code, 2, "{}", unknown.stdout);
+    assert!(unknown.stderr.contains("none of its classes"), "{}", unknown.stderr);
 }
 
 #[test]
@@ -148,6 +154,9 @@ fn predict_says_whether_its_engine_is_covered() {
     let path = folder.path().join("run/certificate.json");
     let mut certificate: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
     certificate["engines"] = json!(["reference"]);
+    certificate["arithmetic"] = json!("f64");
+    let said = certificate["statement"].as_str().unwrap().replace("reference, cpu", "reference");
+    certificate["statement"] = json!(said);
     fs::write(&path, certificate.to_string()).unwrap();
     assert_eq!(predict("reference").json()["certificate"]["covered"], json!(true));
     let other = predict("cpu");
@@ -155,7 +164,7 @@ fn predict_says_whether_its_engine_is_covered() {
     assert!(other.stderr.contains("covers the engine reference, not cpu"), "{}", other.stderr);
     certificate["model"]["digest"] = json!("0");
     fs::write(&path, certificate.to_string()).unwrap();
-    assert!(predict("reference").stderr.contains("about another network"));
+    assert!(predict("reference").stderr.contains("of another model"));
     fs::write(&path, "{").unwrap();
     assert!(predict("cpu").stderr.contains("not certified"));
 }

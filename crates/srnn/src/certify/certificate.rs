@@ -118,11 +118,17 @@ impl Certificate {
 
 /// What is proved, in words.
 pub fn statement(alphabet: &[String], automaton: &Moore<u32>, arithmetic: Arithmetic) -> String {
+    // Quoted, so that no symbol's name can read as a part of the sentence.
+    let quoted: Vec<String> =
+        alphabet.iter().map(|name| serde_json::json!(name).to_string()).collect();
+    let states = match automaton.state_count() {
+        1 => "1 state".to_string(),
+        n => format!("{n} states"),
+    };
     format!(
         "For every word over the alphabet {{{}}}, of any length, the network gives the class that \
-         the automaton with {} states gives, in real arithmetic and in the engines {}.",
-        alphabet.join(", "),
-        automaton.state_count(),
+         the automaton with {states} gives, in real arithmetic and in the engines {}.",
+        quoted.join(", "),
         arithmetic.engines().join(", "),
     )
 }

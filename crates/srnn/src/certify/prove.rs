@@ -126,7 +126,10 @@ pub fn prove(
     for _ in 0..=search.refinements {
         match cover(machine, tolerance, cap) {
             Cover::Open(open) => {
-                let obstacle = Obstacle::TooManyCells { cap: open.cap };
+                let obstacle = match cap < search.cells {
+                    true => Obstacle::OutOfSteps { steps: search.steps },
+                    false => Obstacle::TooManyCells { cap },
+                };
                 let (cells, access) = (open.cells.len(), Word::new());
                 attempts.push(Attempt { tolerance, depth: 1, cells, access, obstacle });
                 break; // a finer cover has more

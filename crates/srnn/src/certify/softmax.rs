@@ -230,6 +230,10 @@ fn laplacian(alpha: &[Interval]) -> Matrix {
     Matrix::of(k, &entries)
 }
 
+/// Beyond this error of a logit the exponentials, or one over their sum, may overflow or be flushed
+/// to zero, and α need not sum to one: nothing is known then.
+const LARGEST_ERROR: f64 = 40.0;
+
 /// E `[K]`.
 fn rounding(
     layer: &Layer,
@@ -238,6 +242,9 @@ fn rounding(
     delta: &[f64],
     errors: Errors,
 ) -> Vec<f64> {
+    if !delta.iter().all(|&delta| delta <= LARGEST_ERROR) {
+        return vec![f64::INFINITY; layer.k];
+    }
     let wider: Vec<f64> = spread.iter().zip(delta).map(|(s, d)| up(s + d, 1)).collect();
     let high: Vec<f64> = ranges(y, &wider).iter().map(|a| a.hi).collect();
     let own = errors.unbalanced(layer.k);

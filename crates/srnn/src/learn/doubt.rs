@@ -1,8 +1,9 @@
 //! When labels are doubted, and what for.
 //!
 //! Labels that some network gets right, every one, are not doubted. Where none does, either the
-//! networks fall short or some labels are wrong; an automaton that explains nearly all of them and
-//! predicts held-out labels no worse than the best network speaks for the latter.
+//! networks fall short or some labels are wrong; an automaton that explains nearly all of them, and is
+//! right on the validation labels (which it was chosen on, too) as often as the best network, speaks
+//! for the latter.
 
 use super::{Lesson, Round, engine};
 use crate::engine::cpu::Cpu;
@@ -41,7 +42,7 @@ pub enum Unexplained {
     NoneWrong(Box<Belief>),
     /// The best automaton contradicts more than a few, or has one state.
     TooMany(Box<Belief>),
-    /// It is right on fewer held-out labels than the best network.
+    /// It is right on fewer validation labels than the best network.
     Worse(Box<Belief>),
 }
 

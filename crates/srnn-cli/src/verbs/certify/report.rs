@@ -92,7 +92,7 @@ fn against(spec: &Compared, outcome: &Outcome, alphabet: &Alphabet) -> String {
     let name = &spec.name;
     let Some(word) = &spec.word else {
         return match proved {
-            true => format!("network = {name} on every word\n"),
+            true => format!("network = {name} on every word, {}\n", covered(outcome)),
             false => format!(
                 "the automaton read off the network equals {name}; of the network itself that is \
                  not proved\n"
@@ -115,6 +115,12 @@ fn against(spec: &Compared, outcome: &Outcome, alphabet: &Alphabet) -> String {
     }
 }
 
+/// What a proof holds for, in words.
+fn covered(outcome: &Outcome) -> String {
+    let engines = outcome.verdict.proof().map_or(&[][..], |proof| proof.arithmetic.engines());
+    format!("in real arithmetic and in the engines {}", engines.join(", "))
+}
+
 fn value(saved: &Saved, alphabet: &Alphabet, outcome: &Outcome) -> Value {
     let mut value = proof::value(&outcome.verdict, alphabet);
     let proof = outcome.verdict.proof();
@@ -124,8 +130,8 @@ fn value(saved: &Saved, alphabet: &Alphabet, outcome: &Outcome) -> Value {
     value["certificate"] = json!(outcome.file.as_ref().map(|file| file.display().to_string()));
     value["seconds"] = json!(outcome.seconds);
     value["pac"] = json!(outcome.fallback.as_ref().map(|fallback| pac(fallback, alphabet)));
-    value["spec"] =
-        json!(outcome.spec.as_ref().map(|spec| compared(spec, proof.is_some(), alphabet)));
+    let engines = value["engines"].clone();
+    value["spec"] = json!(outcome.spec.as_ref().map(|spec| compared(spec, &engines, alphabet)));
     value
 }
 
@@ -145,11 +151,12 @@ fn pac(fallback: &Fallback, alphabet: &Alphabet) -> Value {
     })
 }
 
-fn compared(spec: &Compared, proved: bool, alphabet: &Alphabet) -> Value {
+fn compared(spec: &Compared, engines: &Value, alphabet: &Alphabet) -> Value {
     json!({
         "name": spec.name,
         "equal": spec.word.is_none(),
-        "proved": proved,
+        "proved": engines.as_array().is_some_and(|engines| !engines.is_empty()),
+        "engines": engines,
         "word": spec.word.as_ref().map(|word| alphabet.spell(word)),
         "spec_says": spec.spec_says,
         "network_says": spec.network_says.as_ref().map(|says| &says[0]),

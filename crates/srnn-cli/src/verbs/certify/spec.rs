@@ -54,7 +54,7 @@ impl Specification {
         };
         let (name, automaton) = (operand.name(), operand.resolve(&alphabet)?);
         let moore = complete(&automaton, &name, None)?;
-        let side = Side { name, automaton, moore };
+        let side = Side { name, automaton, moore, yes: None };
         Ok(Specification { side, accept: arguments.accept.clone() })
     }
 
@@ -62,9 +62,10 @@ impl Specification {
     pub fn compare(self, saved: &Saved, moore: &Moore<u32>) -> Result<Compared, Failure> {
         let classes = saved.file.classes.clone();
         let automaton = NamedAutomaton::new(classes, Partial::from(moore))?;
-        let network = Side { name: "the network".into(), automaton, moore: moore.clone() };
+        let (name, moore) = ("the network".into(), moore.clone());
+        let network = Side { name, automaton, moore, yes: self.accept.clone() };
         let sides = [network, self.side];
-        let machines = comparable(&sides, self.accept.as_deref())?;
+        let machines = comparable(&sides)?;
         let word = difference(&sides, &machines)?;
         let spec_says = word.as_ref().map(|word| says(&machines, word)[1].clone());
         let by_word = is_acceptor(&sides[0].automaton) != is_acceptor(&sides[1].automaton);

@@ -1,11 +1,9 @@
 //! The engine that answers, and whether the run's certificate covers it.
 
-use crate::files;
 use crate::runs::Saved;
 use clap::ValueEnum;
 use serde_json::{Value, json};
-use srnn::certify::Certificate;
-use srnn::model::digest;
+use srnn_check::check_files;
 
 /// What computes the answers.
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,30 +33,18 @@ pub enum Standing {
     Covered,
     /// It names others.
     OtherEngines(Vec<String>),
-    /// It is about another network, or cannot be read.
-    Foreign(String),
+    /// It proves nothing of this network.
+    Refused(String),
 }
 
 impl Standing {
-    /// Of an engine that runs a saved model.
+    /// Of an engine that runs a saved model. What a file says counts only where the checker agrees.
     pub fn of(saved: &Saved, engine: EngineName) -> Standing {
         let Some(path) = saved.certificate() else { return Standing::None };
-        let name = path.display();
-        let certificate = files::read_text(&path)
-            .map_err(|failure| failure.message)
-            .and_then(|text| Certificate::from_json(&text).map_err(|e| format!("{name}: {e}")));
-        let certificate = match certificate {
-            Ok(certificate) => certificate,
-            Err(message) => return Standing::Foreign(message),
-        };
-        let (model, file) = (&certificate.model, &saved.file);
-        let same = model.digest == digest(&file.model) && model.arch == file.model.arch;
-        if !same || model.alphabet != file.alphabet || model.classes != file.classes {
-            return Standing::Foreign(format!("{name} is about another network"));
-        }
-        match certificate.engines.iter().any(|covered| covered == engine.name()) {
-            true => Standing::Covered,
-            false => Standing::OtherEngines(certificate.engines),
+        match check_files(&saved.folder, &path) {
+            Err(refused) => Standing::Refused(format!("{}: {refused}", path.display())),
+            Ok(checked) if checked.engines.iter().any(|e| e == engine.name()) => Standing::Covered,
+            Ok(checked) => Standing::OtherEngines(checked.engines),
         }
     }
 
@@ -68,15 +54,14 @@ impl Standing {
         match self {
             Standing::None => None,
             Standing::Covered => Some(format!(
-                "the certificate covers the engine {engine}: these answers are the automaton's \
-                 (srnn check verifies it)"
+                "the certificate covers the engine {engine}: these answers are the automaton's"
             )),
             Standing::OtherEngines(covered) => Some(format!(
                 "warning: the certificate covers the engine {}, not {engine}: these answers are \
                  not certified",
                 covered.join(", ")
             )),
-            Standing::Foreign(why) => {
+            Standing::Refused(why) => {
                 Some(format!("warning: {why}: these answers are not certified"))
             }
         }
