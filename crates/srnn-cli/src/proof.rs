@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::words::some;
 use serde_json::{Value, json};
-use srnn::certify::{Arithmetic, Attempt, NotProved, Obstacle, Verdict};
+use srnn::certify::{Arithmetic, Attempt, NotProved, Obstacle, Proof, Verdict};
 use srnn_automata::{Alphabet, Symbol, Word};
 use srnn_check::check_files;
 use std::path::Path;
@@ -30,9 +30,8 @@ pub fn lines(verdict: &Verdict) -> [String; 2] {
 /// What a proof consists of, in one line.
 pub fn size(verdict: &Verdict) -> Option<String> {
     let proof = verdict.proof()?;
-    let margin = proof.cells.iter().map(|cell| cell.margin).fold(f64::INFINITY, f64::min);
-    let depth = proof.cells.iter().map(|cell| cell.depth).max().unwrap_or(1);
-    let (cells, steps) = (some(proof.cells.len(), "cell"), some(depth, "step"));
+    let (cells, steps) = (some(proof.cells.len(), "cell"), some(proof.depth(), "step"));
+    let margin = proof.margin();
     Some(format!("{cells}, followed {steps}; the decision leads by {margin:.2} logits or more"))
 }
 
@@ -102,9 +101,6 @@ fn described(attempt: &Attempt, alphabet: &Alphabet) -> [String; 2] {
 /// The verdict as JSON.
 pub fn value(verdict: &Verdict, alphabet: &Alphabet) -> Value {
     let proof = verdict.proof();
-    let smallest = |proof: &srnn::certify::Proof| {
-        proof.cells.iter().map(|cell| cell.margin).fold(f64::INFINITY, f64::min)
-    };
     json!({
         "certified": proof.is_some(),
         "f64": verdict.holds(Arithmetic::F64),
@@ -112,8 +108,8 @@ pub fn value(verdict: &Verdict, alphabet: &Alphabet) -> Value {
         "engines": proof.map_or(&[][..], |proof| proof.arithmetic.engines()),
         "states": proof.map(|proof| proof.automaton.state_count()),
         "cells": proof.map(|proof| proof.cells.len()),
-        "depth": proof.and_then(|proof| proof.cells.iter().map(|cell| cell.depth).max()),
-        "margin": proof.map(smallest),
+        "depth": proof.map(Proof::depth),
+        "margin": proof.map(Proof::margin),
         "tolerance": proof.map(|proof| proof.tolerance),
         "obstacle": verdict.missing().map(|missing| obstacle(missing, alphabet)[0].clone()),
         "remedy": verdict.missing().map(|missing| obstacle(missing, alphabet)[1].clone()),

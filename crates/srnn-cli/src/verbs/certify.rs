@@ -82,7 +82,7 @@ struct Fallback {
 
 /// Does it.
 pub fn run(arguments: &Certify, output: &Output) -> Result<Answer, Failure> {
-    check(arguments)?;
+    validate(arguments)?;
     let saved = runs::load(&arguments.run)?;
     let alphabet = Alphabet::new(saved.file.alphabet.clone()).map_err(|error| {
         Failure::new(format!("{}: {error}", saved.folder.display()), "train it with other names")
@@ -117,7 +117,7 @@ pub fn run(arguments: &Certify, output: &Output) -> Result<Answer, Failure> {
     Ok(if outcome.verdict.proof().is_some() && equal { Answer::Yes } else { Answer::No })
 }
 
-fn check(arguments: &Certify) -> Result<(), Failure> {
+fn validate(arguments: &Certify) -> Result<(), Failure> {
     let tolerance = arguments.tolerance;
     if !(tolerance.is_finite() && tolerance > 0.0) {
         let message = format!("--tolerance {tolerance}: must be a number above 0");

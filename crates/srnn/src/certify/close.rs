@@ -96,7 +96,9 @@ fn shrunk(balls: &[Ball], needs: &[Vec<f64>]) -> (Vec<Ball>, f64) {
     let (mut balls, mut change) = (balls.to_vec(), 0f64);
     for (ball, need) in balls.iter_mut().zip(needs) {
         for (radius, &need) in ball.radii.iter_mut().zip(need) {
-            let smaller = radius.min(need * SLACK + LEAST * (need > 0.0) as u8 as f64);
+            // The initial state is a point and must stay one.
+            let room = if need > 0.0 { LEAST } else { 0.0 };
+            let smaller = radius.min(need * SLACK + room);
             change = change.max((*radius - smaller) / radius.max(LEAST));
             *radius = smaller;
         }

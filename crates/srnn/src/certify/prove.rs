@@ -45,6 +45,18 @@ pub struct Proof {
     pub automaton: Moore<u32>,
 }
 
+impl Proof {
+    /// The smallest margin of a cell, in logits.
+    pub fn margin(&self) -> f64 {
+        self.cells.iter().map(|cell| cell.margin).fold(f64::INFINITY, f64::min)
+    }
+
+    /// The largest m of a cell.
+    pub fn depth(&self) -> usize {
+        self.cells.iter().map(|cell| cell.depth).max().unwrap_or(1)
+    }
+}
+
 /// A cell of a proof.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProvedCell {
@@ -150,27 +162,33 @@ pub fn prove(
     Err(NotProved { attempts })
 }
 
+/// With these limits no sum of the running program overflows, which its error model does not speak
+/// of; the checker has the same.
+const LARGEST_WEIGHT: f64 = (1 << 20) as f64;
+const LARGEST_SIZE: usize = 1 << 13;
+const LARGEST_TAU: f64 = (1u64 << 40) as f64;
+
 /// What a certificate does not speak of: labels of every step, weights that the program cannot hold,
-/// and numbers so large that a sum might overflow and rounding were no longer all that is lost.
+/// and numbers so large that rounding is not all that can be lost.
 fn outside(model: &Model<f64>, arithmetic: Arithmetic) -> Option<&'static str> {
-    let (largest, widest, heat) = (2f64.powi(20), 1 << 13, 2f64.powi(40));
     let arch = &model.arch;
     let layer_sizes = |layer: &Layer| layer.units.max(layer.centroids.map_or(0, |s| s.k));
     let sizes = [arch.input.width(), arch.input.vocabulary(), arch.classes, arch.layers.len()];
     let mut sizes = arch.layers.iter().map(layer_sizes).chain(sizes);
     let tau = |layer: &Layer| layer.centroids.map_or(1.0, |s| s.tau.get());
+    let extreme = |tau: f64| tau > LARGEST_TAU || tau < LARGEST_TAU.recip();
     let rounded = |w: &f64| f64::from(*w as f32) != *w;
-    let extreme = |tau: f64| tau > heat || tau < heat.recip();
-    match () {
-        () if arch.readout.when != When::Last => Some("a class after every step"),
-        () if sizes.any(|size| size > widest) => Some("a size beyond 2^13"),
-        () if model.params.iter().any(|w| w.abs() > largest) => Some("a weight beyond 2^20"),
-        () if arithmetic == Arithmetic::F32 && model.params.iter().any(rounded) => {
-            Some("a weight that is no single-precision number")
-        }
-        () if arch.layers.iter().map(tau).any(extreme) => Some("a τ outside 2^-40 to 2^40"),
-        () => None,
-    }
+    let failures = [
+        (arch.readout.when != When::Last, "a class after every step"),
+        (sizes.any(|size| size > LARGEST_SIZE), "a size beyond 2^13"),
+        (model.params.iter().any(|w| w.abs() > LARGEST_WEIGHT), "a weight beyond 2^20"),
+        (arch.layers.iter().map(tau).any(extreme), "a τ outside 2^-40 to 2^40"),
+        (
+            arithmetic == Arithmetic::F32 && model.params.iter().any(rounded),
+            "a weight that is no single-precision number",
+        ),
+    ];
+    failures.into_iter().find_map(|(fails, what)| fails.then_some(what))
 }
 
 /// One cover, tried with growing m.
