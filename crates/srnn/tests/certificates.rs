@@ -15,7 +15,8 @@ use srnn::learn::{Lesson, Unwatched, learn};
 use srnn::model::ModelFile;
 use srnn_automata::{Moore, distinguish};
 
-const SMALL: Exam = Exam { cpu: 1_000, reference: 50, longest: 1_000, short: (1 << 11) - 1 };
+const SMALL: Exam =
+    Exam { cpu: 1_000, reference: 50, longest: 1_000, short: (1 << 11) - 1, shortest: 8 };
 
 /// A network trained on a small language, and that language.
 fn network(index: u64) -> (ModelFile, Moore<u32>) {

@@ -9,7 +9,8 @@ use srnn::model::ModelFile;
 use srnn_automata::{Alphabet, Moore, State, Word};
 use std::path::PathBuf;
 
-const FULL: Exam = Exam { cpu: 10_000, reference: 100, longest: 1_000, short: (1 << 15) - 1 };
+const FULL: Exam =
+    Exam { cpu: 10_000, reference: 100, longest: 1_000, short: (1 << 15) - 1, shortest: 8 };
 
 struct Certified {
     experiment: String,

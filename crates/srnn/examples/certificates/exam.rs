@@ -17,9 +17,11 @@ pub struct Exam {
     pub reference: usize,
     /// Their largest length.
     pub longest: usize,
-    /// All words up to a length go to both engines: the largest length of at most 14 at which they
-    /// are not more than this.
+    /// All words up to a length go to the engine `cpu`: the largest length of at most 14 at which
+    /// they are not more than this.
     pub short: usize,
+    /// Those up to this length go to the engine `reference`, too.
+    pub shortest: usize,
 }
 
 /// What came of it.
@@ -51,7 +53,8 @@ pub fn examine(file: &ModelFile, automaton: &Moore<u32>, exam: &Exam, key: &Key)
     let first = Words::List(random[..exam.reference].to_vec());
     let mode = Mode::default();
     let by_cpu = [ask(&mut cpu, Words::List(random), mode), ask(&mut cpu, short, mode)];
-    let by_reference = [ask(&mut reference, first, mode), walk(&machine, longest)];
+    let by_reference =
+        [ask(&mut reference, first, mode), walk(&machine, longest.min(exam.shortest))];
     let judge = |answers: [Answers; 2]| answered(&answers, automaton);
     Outcome { cpu: judge(by_cpu), reference: judge(by_reference) }
 }
