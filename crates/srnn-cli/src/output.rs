@@ -26,6 +26,11 @@ impl Output {
         }
     }
 
+    /// Why the answer is no: said also where nothing else is.
+    pub fn reason(&self, line: impl AsRef<str>) {
+        eprintln!("{}", visible(line.as_ref()));
+    }
+
     /// The result: `text` for people, or `value` with `--json`. A reader that went away is no
     /// error.
     pub fn result(&self, text: impl AsRef<str>, value: &Value) -> Result<(), Failure> {

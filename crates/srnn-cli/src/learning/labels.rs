@@ -78,7 +78,8 @@ pub fn doubted(account: &Account) -> Option<String> {
         "No network is right on all labels given. Of {} found in the networks the automaton was \
          taken with the\n{CRITERION}.\nIt has {} ({:.0} bits; {:.0} without an automaton), comes \
          from seed {seed} ({}),\nand contradicts {} of {} ({part}): {}\nNetworks were trained \
-         again {on}with the labels it believes; {reached}.\n",
+         again {on}with the labels it believes; {reached}.\nRare exceptions to a rule look like \
+         wrong labels: --trust-labels takes all labels as they are.\n",
         some(*tried, "automaton").replace("automatons", "automata"),
         some(states, "state"),
         shortened.bits,
@@ -111,6 +112,11 @@ pub fn unexplained(why: &Unexplained) -> Option<String> {
              them are wrong"
                 .into(),
         ),
+        Unexplained::Weak(belief) => Some(format!(
+            "no network is right on all labels; they are taken as they are, since the best \
+             automaton found ({}) explains them hardly better than none",
+            states(belief)
+        )),
         Unexplained::Worse(belief) => Some(format!(
             "no network is right on all labels; they are taken as they are, since the best \
              automaton found ({}) is right on fewer of the validation set",

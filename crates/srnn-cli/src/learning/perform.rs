@@ -145,14 +145,14 @@ fn write(order: &Order, learned: &Learned) -> Result<(), Failure> {
 fn answer(account: &Account, output: &Output) -> Answer {
     let must_certify = account.order.resolved.must_certify == Some(true);
     if must_certify && account.learned.verdict.as_ref().and_then(Verdict::proof).is_none() {
-        output.note("not certified, and --must-certify asks for it");
+        output.reason("not certified, and --must-certify asks for it");
         return Answer::No;
     }
     let Some(least) = account.order.resolved.fail_under else { return Answer::Yes };
     let accuracy = account.validation().accuracy().unwrap_or(0.0);
     match accuracy < least {
         true => {
-            output.note(format!("validation accuracy {accuracy} is below --fail-under {least}"));
+            output.reason(format!("validation accuracy {accuracy} is below --fail-under {least}"));
             Answer::No
         }
         false => Answer::Yes,

@@ -11,6 +11,7 @@ use crate::proof;
 use crate::words::some;
 use srnn::extract::json::NamedAutomaton;
 use srnn::extract::{Agreement, Extraction, Judged, Words};
+use srnn::learn::Labels;
 use srnn::render::table::visible;
 use srnn::task::Confusion;
 use srnn::train::SeedOutcome;
@@ -41,7 +42,11 @@ pub fn report(account: &Account) -> Result<String, Failure> {
 }
 
 fn seeds(account: &Account) -> String {
-    let head = ["", "seed", "train", "valid", "automaton", "ended because"];
+    let [train, valid] = match account.learned.labels {
+        Labels::Corrected(_) => ["train, as believed", "valid, as believed"],
+        Labels::Trusted | Labels::Unexplained(_) => ["train", "valid"],
+    };
+    let head = ["", "seed", train, valid, "automaton", "ended because"];
     let mut rows = vec![head.map(String::from).to_vec()];
     for (index, outcome) in account.learned.outcomes.iter().enumerate() {
         let kept = if index == account.learned.selection.index { "*" } else { "" };

@@ -118,6 +118,9 @@ pub fn run(arguments: &Certify, output: &Output) -> Result<Answer, Failure> {
 }
 
 fn validate(arguments: &Certify) -> Result<(), Failure> {
+    if arguments.spec.as_deref() == Some("") {
+        return Err(Failure::new("--spec: it is empty", "ε is written --spec re:ε"));
+    }
     let tolerance = arguments.tolerance;
     if !(tolerance.is_finite() && tolerance > 0.0) {
         let message = format!("--tolerance {tolerance}: must be a number above 0");

@@ -21,6 +21,11 @@ pub fn report(
 ) -> Result<(), Failure> {
     let mut text = match outcome.verdict.proof() {
         Some(_) => proved(saved, outcome),
+        None if outcome.fallback.as_ref().is_some_and(|found| found.pac.differences > 0) => {
+            "not certified: no proof was found, and the automaton read off the network differs \
+             from it.\n"
+                .into()
+        }
         None => "not certified: no proof was found. That does not mean that network and automaton \
                  differ.\n"
             .into(),
