@@ -5,7 +5,7 @@ use crate::language::Sample;
 use crate::network::{VERDICT, Verdict, accuracies, equality, file, quietly, verdict};
 use crate::table::{Work, fill};
 use srnn::key::Key;
-use srnn::learn::{Learned, Lesson, Unwatched, learn};
+use srnn::learn::{Learned, Lesson, Trust, Unwatched, learn};
 use srnn::model::ModelFile;
 use srnn::task::Split;
 use srnn::train::{Recipe, Sizes, recipe_default};
@@ -189,7 +189,9 @@ impl Work for Target {
 
 impl Target {
     fn attempt(&self, split: &Split, seed: u64) -> Tried {
-        let mut lesson = Lesson { seeds: &[seed], ..Lesson::new(split, &self.recipe) };
+        // The labels are the target's own.
+        let trust = Trust::Always;
+        let mut lesson = Lesson { seeds: &[seed], trust, ..Lesson::new(split, &self.recipe) };
         lesson.extraction.words = 1 << 15;
         let learned = learn(&lesson, &Unwatched).expect("a lesson that can be learned");
         let file = file(learned.kept().model.clone(), split);
