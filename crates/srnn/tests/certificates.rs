@@ -16,7 +16,7 @@ use srnn::model::ModelFile;
 use srnn_automata::{Moore, distinguish};
 
 const SMALL: Exam =
-    Exam { cpu: 1_000, reference: 50, longest: 1_000, short: (1 << 11) - 1, shortest: 8 };
+    Exam { cpu: 1_000, reference: 50, longest: 1_000, short: (1 << 11) - 1, shortest: 10 };
 
 /// A network trained on a small language, and that language.
 fn network(index: u64) -> (ModelFile, Moore<u32>) {
