@@ -191,6 +191,9 @@ fn outside(model: &Model<f64>, arithmetic: Arithmetic) -> Option<&'static str> {
     failures.into_iter().find_map(|(fails, what)| fails.then_some(what))
 }
 
+/// Following several steps is only tried where the steps allowed are enough for this many rounds.
+const ROUNDS: usize = 20;
+
 /// One cover, tried with growing m.
 struct Trial<'a> {
     network: &'a Network,
@@ -206,6 +209,10 @@ impl Trial<'_> {
         let (cells, tolerance) = (outline.centres.len(), self.closed.tolerance);
         for depth in 1..=self.search.depth {
             outline.depths = vec![depth; cells];
+            let round: usize = (0..cells).map(|cell| outline.words(cell)).sum();
+            if depth > 1 && round > self.search.steps / ROUNDS {
+                break; // with many symbols a finer cover is the cheaper way
+            }
             let obstacle = match self.attempt(&outline, steps) {
                 Ok(proof) => return Some(proof),
                 Err(obstacle) => obstacle,
