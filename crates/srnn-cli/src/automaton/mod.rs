@@ -26,6 +26,9 @@ pub const REJECT: &str = "reject";
 /// The class of words in it.
 pub const ACCEPT: &str = "accept";
 
+/// What people call the positive class.
+pub const YES: [&str; 7] = [ACCEPT, "accepted", "1", "true", "yes", "positive", "pos"];
+
 /// An acceptor as an automaton with named classes.
 pub fn acceptor(partial: &Partial<bool>) -> NamedAutomaton {
     let classes = [REJECT, ACCEPT].map(String::from).to_vec();
@@ -99,13 +102,12 @@ pub fn listed(names: &[String]) -> String {
 /// The class that means yes, where the names tell: pictures, tables, comparisons and files with
 /// labels 1 and 0 all go by this.
 pub fn positive(classes: &[String]) -> Option<u32> {
-    const USUAL: [&str; 7] = [ACCEPT, "accepted", "1", "true", "yes", "positive", "pos"];
     let place = |name: &str| classes.iter().position(|class| class.eq_ignore_ascii_case(name));
     let known = is_subset_of_acceptor(classes) || classes.len() == 2;
-    let means_yes = |class: &&String| USUAL.iter().any(|name| class.eq_ignore_ascii_case(name));
+    let means_yes = |class: &&String| YES.iter().any(|name| class.eq_ignore_ascii_case(name));
     // Two names for yes, and nobody knows which is meant.
     let known = known && classes.iter().filter(means_yes).count() < 2;
-    let found = USUAL.iter().find_map(|name| place(name)).filter(|_| known);
+    let found = YES.iter().find_map(|name| place(name)).filter(|_| known);
     // An acceptor that accepts nothing need not name the class at all.
     found.or_else(|| is_subset_of_acceptor(classes).then_some(classes.len())).map(|at| at as u32)
 }

@@ -88,7 +88,7 @@ pub fn run(arguments: &Certify, output: &Output) -> Result<Answer, Failure> {
         Failure::new(format!("{}: {error}", saved.folder.display()), "train it with other names")
     })?;
     let specification = match &arguments.spec {
-        Some(text) => Some(spec::Specification::read(text, &saved, arguments)?),
+        Some(text) => Some(spec::Specification::read(text, &alphabet, arguments)?),
         None => None,
     };
     let model = saved.file.model.to_f64();

@@ -39,13 +39,13 @@ pub fn reaches(set: &Set, state: &[f64], draw: &mut Stream) -> bool {
 
 /// Whether a state is in the set's box, to the last bit.
 pub fn is_in_box(set: &Set, state: &[f64]) -> bool {
-    state.iter().zip(&set.range).all(|(&a, range)| !(a < range.lo || a > range.hi))
+    state.iter().zip(&set.range).all(|(&a, range)| !(a.is_nan() || a < range.lo || a > range.hi))
 }
 
 /// Whether u is in its range, widened by its rounding.
 pub fn is_u_enclosed(found: &Computed, u: &[f64]) -> bool {
     let mut all = u.iter().zip(found.value.range.iter().zip(&found.error));
-    all.all(|(&u, (range, &error))| !(u < range.lo - error || u > range.hi + error))
+    all.all(|(&u, (range, &error))| !(u.is_nan() || u < range.lo - error || u > range.hi + error))
 }
 
 /// One network, one ball, one word.

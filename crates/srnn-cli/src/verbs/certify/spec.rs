@@ -43,16 +43,18 @@ impl Compared {
 
 impl Specification {
     /// A file, a run, a grammar; or else an expression.
-    pub fn read(text: &str, saved: &Saved, arguments: &Certify) -> Result<Specification, Failure> {
-        let names = saved.file.alphabet.clone();
-        let alphabet = Alphabet::new(names).map_err(|error| Failure::new(error, ""))?;
+    pub fn read(
+        text: &str,
+        alphabet: &Alphabet,
+        arguments: &Certify,
+    ) -> Result<Specification, Failure> {
         let named = text.starts_with("re:") || text.starts_with("tomita:");
         let like_a_file = Path::new(text).exists() || Notation::of_name(Path::new(text)).is_some();
         let operand = match named || like_a_file {
             true => Operand::open(text, None)?,
             false => Operand::Expression(text.into()),
         };
-        let (name, automaton) = (operand.name(), operand.resolve(&alphabet)?);
+        let (name, automaton) = (operand.name(), operand.resolve(alphabet)?);
         let moore = complete(&automaton, &name, None)?;
         let side = Side { name, automaton, moore, yes: None };
         Ok(Specification { side, accept: arguments.accept.clone() })

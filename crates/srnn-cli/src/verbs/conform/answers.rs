@@ -1,8 +1,7 @@
 //! What a program's lines mean.
 
-use crate::automaton::{listed, positive};
+use crate::automaton::{YES, listed, positive};
 
-const YES: [&str; 7] = ["accept", "accepted", "1", "true", "yes", "positive", "pos"];
 const NO: [&str; 7] = ["reject", "rejected", "0", "false", "no", "negative", "neg"];
 
 /// The classes of an automaton, and what else stands for them.
