@@ -95,12 +95,15 @@ impl Batch {
 /// What may change with every update: the place in the homotopy from the vanilla network (λ = 0)
 /// to the paper's (λ = 1), and the weights of the terms that harden it.
 ///
-/// With `N'` the steps that take the stochastic step, the loss is
+/// With N all steps and `N'` those that take the stochastic step, the loss is
 ///
 /// ```text
 /// h = (1 − λ)·u + λ·αS
 /// L = Σ w_y·CE / Σ w_y + commitment·mean_{N',D} (u − αS)² + entropy·mean_{N'} H(α)
+///     + saturation·mean_{N,D} (Σ_gates y(1 − y) + (1 − g²)/4)
 /// ```
+///
+/// where g is the cell's candidate: gates are drawn to 0 and 1, candidates to ±1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Regime {
     /// λ: 1 is exactly the paper's network.
@@ -109,6 +112,8 @@ pub struct Regime {
     pub commitment: f64,
     /// Weight of the entropy of α.
     pub entropy: f64,
+    /// Weight of how far gates are from saturation.
+    pub saturation: f64,
     /// Multiplies every layer's temperature.
     pub tau: f64,
     /// Taken off the target's logit before the cross-entropy: a decision must lead by so much
@@ -129,6 +134,9 @@ pub struct Loss {
     pub commitment: f64,
     /// Mean H(α) in nats, unweighted, summed over the layers; 0 where its weight is 0.
     pub entropy: f64,
+    /// How far gates are from saturation: the mean of the regime, unweighted, summed over the
+    /// layers; 0 where its weight is 0.
+    pub saturation: f64,
     /// Read-outs whose largest logit is the target's.
     pub correct: usize,
     /// Read-outs with a target.

@@ -278,6 +278,7 @@ impl TrainConfig {
         let weight = |x: f64| x.is_finite() && x >= 0.0;
         check(weight(s.commitment), "schedule.commitment", &s.commitment, NOT_NEGATIVE)?;
         check(weight(s.entropy), "schedule.entropy", &s.entropy, NOT_NEGATIVE)?;
+        check(weight(s.saturation), "schedule.saturation", &s.saturation, NOT_NEGATIVE)?;
         check(weight(s.margin), "schedule.margin", &s.margin, NOT_NEGATIVE)?;
         check(s.tau.is_finite() && s.tau > 0.0, "schedule.tau", &s.tau, POSITIVE)
     }

@@ -40,6 +40,9 @@ pub struct Record {
     pub commitment: f64,
     /// Mean H(α) of these, in nats; 0 where its weight is 0.
     pub entropy: f64,
+    /// Mean distance of their gates from saturation; 0 where its weight is 0.
+    #[serde(default)]
+    pub saturation: f64,
     /// Mean norm of their gradients before clipping.
     pub gradient_norm: f64,
     /// On the fixed sample of the training set.
@@ -85,6 +88,9 @@ pub struct Window {
     pub commitment: f64,
     /// Of the mean H(α).
     pub entropy: f64,
+    /// Of the gates' mean distance from saturation.
+    #[serde(default)]
+    pub saturation: f64,
     /// Of the gradient's norm.
     pub gradient_norm: f64,
 }
@@ -97,6 +103,7 @@ impl Window {
         self.task += step.loss.task;
         self.commitment += step.loss.commitment;
         self.entropy += step.loss.entropy;
+        self.saturation += step.loss.saturation;
         self.gradient_norm += step.gradient_norm;
     }
 }
@@ -126,6 +133,7 @@ impl Progress {
             task: mean(w.task),
             commitment: mean(w.commitment),
             entropy: mean(w.entropy),
+            saturation: mean(w.saturation),
             gradient_norm: mean(w.gradient_norm),
             train,
             valid,

@@ -10,7 +10,7 @@ use super::optimiser::Real;
 use super::progress::{Enough, Progress, Record};
 use super::reseed::reseed;
 use super::schedule::Reseed;
-use crate::engine::{Engine, Mode, Snapshot, Transition};
+use crate::engine::{Engine, Loss, Mode, Snapshot, Transition};
 use crate::model::{Arch, ArchError};
 use crate::task::Dataset;
 use serde::{Deserialize, Serialize};
@@ -308,8 +308,8 @@ impl<'a, F: Real, E: Engine<F>> Training<'a, F, E> {
         let mut batch = batch(&self.job.split.train, &sequences, &self.arch);
         batch.class_weights = self.config.class_weights.clone();
         let step = self.engine.step(&batch, &regime);
-        let parts = [step.loss.total, step.loss.task, step.loss.commitment, step.loss.entropy];
-        if parts.iter().any(|part| !part.is_finite()) {
+        let Loss { total, task, commitment, entropy, saturation, .. } = step.loss;
+        if ![total, task, commitment, entropy, saturation].iter().all(|part| part.is_finite()) {
             return Err(Halt::Broken(Found::Loss));
         }
         if !step.gradient_norm.is_finite() {

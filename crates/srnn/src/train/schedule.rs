@@ -21,7 +21,8 @@ pub struct Schedule {
     pub ramp: u64,
     /// Updates at λ = 1. Default 1,000.
     pub settle: u64,
-    /// Updates at λ = 1 with the entropy of α in the loss. Default 600.
+    /// Updates at λ = 1 with the entropy of α and the saturation of gates in the loss. Default
+    /// 600.
     pub harden: u64,
     /// Updates as in the last phase before them: the only ones that early stopping may leave
     /// out. Default 0.
@@ -30,6 +31,9 @@ pub struct Schedule {
     pub commitment: f64,
     /// Weight of the entropy of α while hardening. Default 0.1.
     pub entropy: f64,
+    /// Weight of the gates' distance from saturation while hardening: a memory whose gates are
+    /// open or shut keeps what it counts for as long as it runs. Default 0.
+    pub saturation: f64,
     /// Multiplies τ at the first update and falls linearly to 1, where λ gets to 1: centroids are
     /// chosen softly before they are chosen. 1 is the network's own τ throughout. Default 1.
     pub tau: f64,
@@ -97,6 +101,7 @@ impl Default for Schedule {
             finish: 0,
             commitment: 0.3,
             entropy: 0.1,
+            saturation: 0.0,
             tau: 1.0,
             margin: 0.0,
             curriculum: 1_000,
@@ -116,6 +121,7 @@ impl Schedule {
             finish: updates,
             commitment: 0.0,
             entropy: 0.0,
+            saturation: 0.0,
             tau: 1.0,
             margin: 0.0,
             curriculum: 0,
@@ -123,16 +129,20 @@ impl Schedule {
         }
     }
 
-    /// The schedule for an architecture: one without centroids has nothing to ramp, to commit to
-    /// or to harden. It keeps its curriculum and spends the updates of the other phases
-    /// plainly, so that comparisons have equal budgets.
+    /// The schedule for an architecture: one without centroids has nothing to ramp or to commit
+    /// to, and nothing to harden but its gates. It keeps its curriculum and spends the updates of
+    /// the other phases plainly, so that comparisons have equal budgets.
     pub fn suited_to(&self, arch: &Arch) -> Schedule {
         if arch.layers.iter().any(|layer| layer.centroids.is_some()) {
             return self.clone();
         }
-        let finish = self.ramp + self.settle + self.harden + self.finish;
-        let curriculum = self.curriculum;
-        Schedule { warmup: self.warmup, curriculum, ..Schedule::plain(finish) }
+        let (warmup, curriculum, saturation) = (self.warmup, self.curriculum, self.saturation);
+        let (settle, harden) = match saturation > 0.0 {
+            true => (self.ramp + self.settle, self.harden),
+            false => (0, 0),
+        };
+        let finish = self.updates() - warmup - settle - harden;
+        Schedule { warmup, settle, harden, curriculum, saturation, ..Schedule::plain(finish) }
     }
 
     /// The same proportions with `updates` in all, to the update.
@@ -183,10 +193,10 @@ impl Schedule {
             Phase::Settle | Phase::Harden | Phase::Finish => 1.0,
         };
         let hard = phase == Phase::Harden || (phase == Phase::Finish && self.harden > 0);
-        let entropy = if hard { self.entropy } else { 0.0 };
+        let (entropy, saturation) = if hard { (self.entropy, self.saturation) } else { (0.0, 0.0) };
         let margin = if lambda == 1.0 { self.margin } else { 0.0 };
         let (commitment, tau) = (self.commitment * lambda, self.heat(update));
-        Regime { lambda, commitment, entropy, tau, margin, learning_rate }
+        Regime { lambda, commitment, entropy, saturation, tau, margin, learning_rate }
     }
 
     /// What τ is multiplied by.
@@ -239,6 +249,7 @@ impl Schedule {
 
 #[cfg(test)]
 mod tests {
+    use super::super::recipe::{ArchName, Sizes, recipe_default};
     use super::*;
 
     fn corner(update: u64) -> (Phase, f64, f64, f64) {
@@ -321,6 +332,18 @@ mod tests {
         assert_eq!(scaled.curriculum, 100);
         for updates in [0, 1, 2, 3, 7, 100, 4_599, 4_601, 1_000_000] {
             assert_eq!(Schedule::default().scaled_to(updates).updates(), updates);
+        }
+    }
+
+    #[test]
+    fn gates_are_drawn_to_saturation_while_hardening_in_every_architecture() {
+        let schedule = Schedule { saturation: 2.0, finish: 10, ..Schedule::default() };
+        let sizes = Sizes { arch: ArchName::Lstm, ..Sizes::of(2, 2) };
+        let vanilla = schedule.suited_to(&recipe_default(&sizes).arch);
+        assert_eq!(vanilla.updates(), schedule.updates());
+        for schedule in [schedule, vanilla] {
+            let at = |update| schedule.regime(update, 1e-3).saturation;
+            assert_eq!([at(0), at(3_999), at(4_000), at(4_605)], [0.0, 0.0, 2.0, 2.0]);
         }
     }
 

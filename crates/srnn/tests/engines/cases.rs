@@ -56,6 +56,7 @@ const PAPER: Regime = Regime {
     lambda: 1.0,
     commitment: 0.0,
     entropy: 0.0,
+    saturation: 0.0,
     tau: 1.0,
     margin: 0.0,
     learning_rate: 0.01,
@@ -65,6 +66,7 @@ const ALL_TERMS: Regime = Regime {
     lambda: 0.4,
     commitment: 0.7,
     entropy: 0.3,
+    saturation: 0.6,
     tau: 0.8,
     margin: 0.0,
     learning_rate: 0.01,
@@ -124,6 +126,7 @@ fn rotated(i: usize, cell: Cell, gate: Gate, score: Option<Score>, lambda: f64) 
         lambda,
         commitment: if (i / 3 + turn).is_multiple_of(2) { 0.7 } else { 0.0 },
         entropy: if (i / 6 + turn).is_multiple_of(3) { 0.3 } else { 0.0 },
+        saturation: if (i / 2 + turn).is_multiple_of(3) { 0.9 } else { 0.0 },
         tau: if turn.is_multiple_of(4) { 0.8 } else { 1.0 },
         margin: [0.0, 1.5, 0.0][turn % 3],
         ..PAPER

@@ -85,6 +85,7 @@ impl Sums {
         for (into, from) in self.measured.iter_mut().zip(&other.measured) {
             into.commitment += from.commitment;
             into.entropy += from.entropy;
+            into.saturation += from.saturation;
         }
     }
 }

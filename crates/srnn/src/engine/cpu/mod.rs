@@ -28,7 +28,7 @@ use super::{
     Batch, Engine, Fields, Gradients, LayerTrace, Loss, Mode, Regime, Snapshot, Step, Trace,
     Transition,
 };
-use crate::model::Model;
+use crate::model::{Arch, Model};
 use crate::train::Optimiser;
 use group::{Group, GroupSpace, Learn, Observe, RowTrace, Shared, Sums, groups};
 use head::Head;
@@ -162,7 +162,7 @@ impl Engine<f32> for Cpu {
         let (params, lanes) = (&state.params, self.tuning.level.lanes());
         let layers = prepare(arch, layout, params, &tokens, regime.lambda, regime.tau, lanes);
         let head = Head::prepare(arch, layout, params);
-        let share = 1.0 / batch.stochastic_steps(arch.input.end().is_some()).max(1) as f64;
+        let share = Share::of(batch, arch);
         let shared = Shared {
             arch,
             batch,
@@ -171,8 +171,9 @@ impl Engine<f32> for Cpu {
             head: &head,
             mode: Mode { transition: Transition::Mixture, lambda: regime.lambda, tau: regime.tau },
             pressure: Pressure {
-                commitment: (share * regime.commitment) as f32,
-                entropy: (share * regime.entropy) as f32,
+                commitment: (share.stochastic * regime.commitment) as f32,
+                entropy: (share.stochastic * regime.entropy) as f32,
+                saturation: (share.all * regime.saturation) as f32,
             },
             margin: regime.margin as f32,
             total_weight: batch.total_weight(),
@@ -220,7 +221,24 @@ impl Cpu {
     }
 }
 
-fn loss(sums: &Sums, layers: &[prepare::Prepared], share: f64, regime: &Regime) -> Loss {
+/// One step's share in a mean over the steps.
+#[derive(Clone, Copy)]
+struct Share {
+    /// Over all steps.
+    all: f64,
+    /// Over those that take the stochastic step.
+    stochastic: f64,
+}
+
+impl Share {
+    fn of(batch: &Batch, arch: &Arch) -> Share {
+        let stochastic = batch.stochastic_steps(arch.input.end().is_some());
+        let of = |steps: usize| 1.0 / steps.max(1) as f64;
+        Share { all: of(batch.steps()), stochastic: of(stochastic) }
+    }
+}
+
+fn loss(sums: &Sums, layers: &[prepare::Prepared], share: Share, regime: &Regime) -> Loss {
     let mut loss = Loss {
         task: sums.said.loss,
         correct: sums.said.correct,
@@ -228,10 +246,14 @@ fn loss(sums: &Sums, layers: &[prepare::Prepared], share: f64, regime: &Regime) 
         ..Loss::default()
     };
     for (measured, layer) in sums.measured.iter().zip(layers) {
-        loss.commitment += share * measured.commitment / layer.d as f64;
-        loss.entropy += share * measured.entropy;
+        loss.commitment += share.stochastic * measured.commitment / layer.d as f64;
+        loss.entropy += share.stochastic * measured.entropy;
+        loss.saturation += share.all * measured.saturation / layer.d as f64;
     }
-    loss.total = loss.task + regime.commitment * loss.commitment + regime.entropy * loss.entropy;
+    loss.total = loss.task
+        + regime.commitment * loss.commitment
+        + regime.entropy * loss.entropy
+        + regime.saturation * loss.saturation;
     loss
 }
 

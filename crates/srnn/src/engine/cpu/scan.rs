@@ -59,22 +59,26 @@ impl Lengths {
     }
 }
 
-/// The weights of the two terms that act on the stochastic component, per step and per unit.
+/// The weights of the terms that act inside the scan, per step and per unit.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pressure {
     /// Weight of each (u − αS)².
     pub commitment: f32,
     /// Weight of each H(α).
     pub entropy: f32,
+    /// Weight of each gate's distance from saturation.
+    pub saturation: f32,
 }
 
-/// Sums of what the two terms weigh.
+/// Sums of what the terms weigh.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Measured {
     /// Σ ‖u − αS‖².
     pub commitment: f64,
     /// Σ H(α).
     pub entropy: f64,
+    /// Σ y(1 − y) over gates and Σ (1 − g²)/4 over candidates.
+    pub saturation: f64,
 }
 
 /// One layer's memory for four rows; grows to what is needed and is used again.
@@ -325,7 +329,7 @@ pub fn backward<S: Simd, C: Kind>(
         for i in (0..count).rev() {
             let at = StepBack { scan, above, head, t: first + i, i };
             mixture_pulled |= simd.vectorize(StochasticBack { at, space, measured });
-            simd.vectorize(CellBack::<C> { at, space, d, kind: PhantomData });
+            simd.vectorize(CellBack::<C> { at, space, d, measured, kind: PhantomData });
         }
         let kind = PhantomData;
         simd.vectorize(SegmentGradients::<C> {

@@ -1,7 +1,7 @@
 //! One step backward: the stochastic component, then the cell; and what the steps of a segment
 //! add to the gradients of the parameters.
 
-use super::cells::{Backward, Kind, Segment};
+use super::cells::{Backward, Kind, Segment, unsaturated};
 use super::centroids::{add_mixture, distances, mix, pull_centroids, slopes};
 use super::kernels::{Dots, Outer, ROWS, add_scaled, dot};
 use super::prepare::{Form, Panels, Prepared, Source};
@@ -44,6 +44,7 @@ pub struct CellBack<'a, C> {
     pub at: StepBack<'a>,
     pub space: &'a mut Space,
     pub d: &'a mut Panels,
+    pub measured: &'a mut Measured,
     pub kind: PhantomData<C>,
 }
 
@@ -53,6 +54,7 @@ impl<C: Kind> WithSimd for CellBack<'_, C> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         self.at.cell::<S, C>(simd, self.space, self.d);
+        self.at.measure_saturation::<S, C>(simd, self.space, self.measured);
     }
 }
 
@@ -210,6 +212,32 @@ impl StepBack<'_> {
         }
     }
 
+    /// How hard each row's gates are drawn to saturation: not at all where it has no step.
+    #[inline(always)]
+    fn press(&self) -> [f32; ROWS] {
+        let Scan { p, lengths, pressure, .. } = self.scan;
+        let weight = pressure.saturation / p.d as f32;
+        std::array::from_fn(|r| if lengths.has(r, self.t) { weight } else { 0.0 })
+    }
+
+    #[inline(always)]
+    fn measure_saturation<S: Simd, C: Kind>(
+        &self,
+        simd: S,
+        space: &Space,
+        measured: &mut Measured,
+    ) {
+        let Scan { p, lengths, pressure, .. } = self.scan;
+        if pressure.saturation == 0.0 {
+            return;
+        }
+        let width = p.dp * C::GATES;
+        for r in (0..ROWS).filter(|&r| lengths.has(r, self.t)) {
+            let gates = &space.gates[(self.i * ROWS + r) * width..][..width];
+            measured.saturation += unsaturated::<S, C>(simd, p.d, gates) as f64;
+        }
+    }
+
     #[inline(always)]
     fn cell<S: Simd, C: Kind>(&self, simd: S, space: &mut Space, d: &mut Panels) {
         let p = self.scan.p;
@@ -228,6 +256,7 @@ impl StepBack<'_> {
                 gates: &space.gates[i * wide * C::GATES..][..wide * C::GATES],
                 du: &step.du,
                 dc: &mut step.dc,
+                press: self.press(),
                 da_in,
                 da_state,
                 dh: &mut step.dh,

@@ -47,8 +47,23 @@ pub fn forward(
     }
 }
 
-/// The adjoint of [`forward`]: from du `[D]` and dc `[D]`; parameter gradients accumulate in
-/// `grads`.
+/// How far the gates are from 0 and 1 and the candidate from ±1, summed over units:
+/// `Σ y(1 − y) + (1 − g²)/4`.
+pub fn unsaturated(layer: &Layer, a: &Applied) -> f64 {
+    let blocks = a.gates.chunks_exact(layer.units).enumerate();
+    let far = |block: usize, y: f64| match block {
+        CANDIDATE => (1.0 - y * y) / 4.0,
+        _ => y * (1.0 - y),
+    };
+    blocks.flat_map(|(block, gates)| gates.iter().map(move |&y| far(block, y))).sum()
+}
+
+/// The candidate's block, in GRU and LSTM alike.
+const CANDIDATE: usize = 2;
+
+/// The adjoint of [`forward`] and of `press · `[`unsaturated`]: from du `[D]` and dc `[D]`;
+/// parameter gradients accumulate in `grads`.
+#[allow(clippy::too_many_arguments)]
 pub fn backward(
     layer: &Layer,
     slots: &LayerSlots,
@@ -57,8 +72,9 @@ pub fn backward(
     a: &Applied,
     du: &[f64],
     dc: &[f64],
+    press: f64,
 ) -> Read {
-    let step = Backward { layer, slots, params, a, du, dc };
+    let step = Backward { layer, slots, params, a, du, dc, press };
     match layer.cell {
         Cell::Gru { reset: Reset::AfterMatrix } => step.gru_reset_after(grads),
         Cell::Gru { reset: Reset::BeforeMatrix } => step.gru_reset_before(grads),
@@ -162,9 +178,20 @@ struct Backward<'a> {
     a: &'a Applied,
     du: &'a [f64],
     dc: &'a [f64],
+    press: f64,
 }
 
 impl Backward<'_> {
+    /// From the gradient of a gate y to that of its pre-activation.
+    fn gate(&self, y: f64, dy: f64) -> f64 {
+        (dy + self.press * (1.0 - 2.0 * y)) * gate_slope(self.layer.gate, y)
+    }
+
+    /// From the gradient of a candidate y to that of its pre-activation.
+    fn candidate(&self, y: f64, dy: f64) -> f64 {
+        (dy - self.press * y / 2.0) * (1.0 - y * y)
+    }
+
     /// The adjoint of the input part: from da `[blocks·D]` to dx.
     fn input_part(&self, grads: &mut [f64], da: &[f64]) -> Vec<f64> {
         let mut dx = vec![0.0; self.a.x.len()];
@@ -189,10 +216,9 @@ impl Backward<'_> {
     fn gru_reset_after(&self, grads: &mut [f64]) -> Read {
         let (d, a, du) = (self.layer.units, self.a, self.du);
         let (r, z, n) = (&a.gates[..d], &a.gates[d..2 * d], &a.gates[2 * d..]);
-        let slope = |y| gate_slope(self.layer.gate, y);
-        let dn = |j| du[j] * (1.0 - z[j]) * (1.0 - n[j] * n[j]);
-        let dz = |j| du[j] * (a.h_prev[j] - n[j]) * slope(z[j]);
-        let dr = |j| dn(j) * a.candidate[j] * slope(r[j]);
+        let dn = |j: usize| self.candidate(n[j], du[j] * (1.0 - z[j]));
+        let dz = |j: usize| self.gate(z[j], du[j] * (a.h_prev[j] - n[j]));
+        let dr = |j: usize| self.gate(r[j], dn(j) * a.candidate[j]);
         let gates: Vec<f64> = (0..d).map(dr).chain((0..d).map(dz)).collect();
         let da = [gates.clone(), (0..d).map(dn).collect()].concat();
         let dq = [gates, (0..d).map(|j| dn(j) * r[j]).collect()].concat();
@@ -205,12 +231,11 @@ impl Backward<'_> {
     fn gru_reset_before(&self, grads: &mut [f64]) -> Read {
         let (d, a, du) = (self.layer.units, self.a, self.du);
         let (r, z, n) = (&a.gates[..d], &a.gates[d..2 * d], &a.gates[2 * d..]);
-        let slope = |y| gate_slope(self.layer.gate, y);
-        let dn: Vec<f64> = (0..d).map(|j| du[j] * (1.0 - z[j]) * (1.0 - n[j] * n[j])).collect();
+        let dn: Vec<f64> = (0..d).map(|j| self.candidate(n[j], du[j] * (1.0 - z[j]))).collect();
         let rh: Vec<f64> = (0..d).map(|j| r[j] * a.h_prev[j]).collect();
         let drh = self.recurrent_part(grads, 2, &dn, &rh);
-        let dr = (0..d).map(|j| drh[j] * a.h_prev[j] * slope(r[j]));
-        let dz = (0..d).map(|j| du[j] * (a.h_prev[j] - n[j]) * slope(z[j]));
+        let dr = (0..d).map(|j| self.gate(r[j], drh[j] * a.h_prev[j]));
+        let dz = (0..d).map(|j| self.gate(z[j], du[j] * (a.h_prev[j] - n[j])));
         let gates: Vec<f64> = dr.chain(dz).collect();
         // The candidate's block is done above: its dq here is zero.
         let dq = [gates.clone(), vec![0.0; d]].concat();
@@ -224,19 +249,18 @@ impl Backward<'_> {
         let (d, a, du) = (self.layer.units, self.a, self.du);
         let gates = &a.gates;
         let (i, f, g, o) = (&gates[..d], &gates[d..2 * d], &gates[2 * d..3 * d], &gates[3 * d..]);
-        let slope = |y| gate_slope(self.layer.gate, y);
         let zero = vec![0.0; 3 * d];
         let peephole = &self.params[self.slots.peephole.clone()];
         let p = if peephole.is_empty() { &zero[..] } else { peephole };
         let (p_i, p_f, p_o) = (&p[..d], &p[d..2 * d], &p[2 * d..]);
         let tanh_c: Vec<f64> = a.c.iter().map(|c| c.tanh()).collect();
-        let da_o: Vec<f64> = (0..d).map(|j| du[j] * tanh_c[j] * slope(o[j])).collect();
+        let da_o: Vec<f64> = (0..d).map(|j| self.gate(o[j], du[j] * tanh_c[j])).collect();
         let dc: Vec<f64> = (0..d)
             .map(|j| self.dc[j] + du[j] * o[j] * (1.0 - tanh_c[j] * tanh_c[j]) + da_o[j] * p_o[j])
             .collect();
-        let da_i: Vec<f64> = (0..d).map(|j| dc[j] * g[j] * slope(i[j])).collect();
-        let da_f: Vec<f64> = (0..d).map(|j| dc[j] * a.c_prev[j] * slope(f[j])).collect();
-        let da_g: Vec<f64> = (0..d).map(|j| dc[j] * i[j] * (1.0 - g[j] * g[j])).collect();
+        let da_i: Vec<f64> = (0..d).map(|j| self.gate(i[j], dc[j] * g[j])).collect();
+        let da_f: Vec<f64> = (0..d).map(|j| self.gate(f[j], dc[j] * a.c_prev[j])).collect();
+        let da_g: Vec<f64> = (0..d).map(|j| self.candidate(g[j], dc[j] * i[j])).collect();
         let c_prev = (0..d).map(|j| dc[j] * f[j] + da_i[j] * p_i[j] + da_f[j] * p_f[j]).collect();
         if !peephole.is_empty() {
             let dp = &mut grads[self.slots.peephole.clone()];

@@ -27,13 +27,16 @@ pub fn forward(centroids: &Centroids, s: &[f64], tau: f64, u: &[f64]) -> Moved {
     Moved { alpha, log_alpha, mixture }
 }
 
-/// The weights of the two terms that act on the stochastic component, per step.
+/// The weights of the terms that act inside the network, per step.
 #[derive(Clone, Copy)]
 pub struct Pressure {
-    /// One step's share in a mean over the steps; already in the other two.
+    /// One step's share in a mean over the stochastic steps; already in the next two.
     pub share: f64,
     pub commitment: f64,
     pub entropy: f64,
+    /// The same over all steps; already in the next.
+    pub share_of_all: f64,
+    pub saturation: f64,
 }
 
 /// The adjoint of [`forward`], of the commitment loss `commitment · mean_D (u − αS)²` and of

@@ -73,8 +73,10 @@ impl Engine<f64> for Reference {
             let run = network.forward(batch, b, mode);
             network.backward(batch, b, regime, &run, &mut loss, &mut values);
         }
-        loss.total =
-            loss.task + regime.commitment * loss.commitment + regime.entropy * loss.entropy;
+        loss.total = loss.task
+            + regime.commitment * loss.commitment
+            + regime.entropy * loss.entropy
+            + regime.saturation * loss.saturation;
         Gradients { loss, values }
     }
 

@@ -238,12 +238,18 @@ impl<'a> Network<'a> {
         self.embedding_backward(batch, b, &out.h, grads);
     }
 
-    /// The weights of commitment and entropy per step.
+    /// The weights of commitment, entropy and saturation per step.
     fn pressure(&self, batch: &Batch, regime: &Regime) -> Pressure {
         let steps = batch.stochastic_steps(self.arch.input.end().is_some());
         let share = 1.0 / steps.max(1) as f64;
-        let (commitment, entropy) = (share * regime.commitment, share * regime.entropy);
-        Pressure { share, commitment, entropy }
+        let share_of_all = 1.0 / batch.steps().max(1) as f64;
+        Pressure {
+            share,
+            share_of_all,
+            commitment: share * regime.commitment,
+            entropy: share * regime.entropy,
+            saturation: share_of_all * regime.saturation,
+        }
     }
 
     /// Cross-entropy and its gradient with respect to what the classifier read.
@@ -345,7 +351,11 @@ impl<'a> Network<'a> {
                 _ => add(&mut du, &dh),
             }
             let dc: Vec<f64> = (0..d).map(|j| out.c[t][j] + dc_next[j]).collect();
-            let read = cell::backward(layer, slots, self.params, grads, &step.applied, &du, &dc);
+            let (a, press) = (&step.applied, pressure.saturation / d as f64);
+            if press != 0.0 {
+                loss.saturation += pressure.share_of_all * cell::unsaturated(layer, a) / d as f64;
+            }
+            let read = cell::backward(layer, slots, self.params, grads, a, &du, &dc, press);
             dx[t] = read.x;
             dh_next = read.h_prev;
             if layer.cell.has_memory() {

@@ -22,6 +22,7 @@ fn checkpoint(update: u64) -> Checkpoint<f64> {
         task: 1.0 / 7.0,
         commitment: 5e-324,
         entropy: f64::MAX,
+        saturation: 0.25,
         gradient_norm: 1e-17,
         train: score,
         valid: score,

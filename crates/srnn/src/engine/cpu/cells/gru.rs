@@ -1,7 +1,10 @@
 //! GRU, with the reset gate after the matrix or before it.
 
 use super::{Backward, Forward, Kind, Segment};
-use super::{add_bias, gate, gate_tanh, input_blocks, state_blocks, through_gate, through_tanh};
+use super::{
+    add_bias, gate, gate_tanh, input_blocks, pressed_candidate, pressed_gate, state_blocks,
+    through_gate, through_tanh,
+};
 use crate::engine::cpu::kernels::{Dots, Outer, ROWS, accumulate, rows};
 use crate::engine::cpu::prepare::{Panels, Prepared};
 use crate::engine::cpu::simd::{tanh, vectors, vectors_mut};
@@ -78,10 +81,12 @@ impl<const NS: usize> Kind for Gru<NS> {
         for at in 0..ROWS * q_count {
             let gates = &gates[at * Self::GATES..][..Self::GATES];
             let (r, z, n, candidate, h) = (gates[0], gates[1], gates[2], gates[3], gates[4]);
-            let du = du[at];
-            let dn = through_tanh(simd, n, simd.mul_f32s(du, simd.sub_f32s(one, z)));
-            let dz = through_gate(simd, p.gate, z, simd.mul_f32s(du, simd.sub_f32s(h, n)));
-            let dr = through_gate(simd, p.gate, r, simd.mul_f32s(dn, candidate));
+            let (du, w) = (du[at], simd.splat_f32s(io.press[at / q_count]));
+            let gate = |y, dy| through_gate(simd, p.gate, y, pressed_gate(simd, w, y, dy));
+            let dn = pressed_candidate(simd, w, n, simd.mul_f32s(du, simd.sub_f32s(one, z)));
+            let dn = through_tanh(simd, n, dn);
+            let dz = gate(z, simd.mul_f32s(du, simd.sub_f32s(h, n)));
+            let dr = gate(r, simd.mul_f32s(dn, candidate));
             da_in[at * 3..][..3].copy_from_slice(&[dr, dz, dn]);
             let state = &mut da_state[at * NS..][..NS];
             state[..3].copy_from_slice(&[dr, dz, simd.mul_f32s(dn, r)]);
@@ -186,7 +191,9 @@ impl Kind for GruResetBefore {
         let one = simd.splat_f32s(1.0);
         for at in 0..ROWS * q_count {
             let (z, n) = (gates[at * 3 + 1], gates[at * 3 + 2]);
-            let dn = through_tanh(simd, n, simd.mul_f32s(du[at], simd.sub_f32s(one, z)));
+            let w = simd.splat_f32s(io.press[at / q_count]);
+            let dn = pressed_candidate(simd, w, n, simd.mul_f32s(du[at], simd.sub_f32s(one, z)));
+            let dn = through_tanh(simd, n, dn);
             da_in[at * 3 + 2] = dn;
             vectors_mut::<S>(io.scratch)[at] = dn;
         }
@@ -202,10 +209,10 @@ impl Kind for GruResetBefore {
         let dh = vectors_mut::<S>(io.dh);
         for at in 0..ROWS * q_count {
             let (r, z, n) = (gates[at * 3], gates[at * 3 + 1], gates[at * 3 + 2]);
-            let d_reset_h = dh[at];
-            let dr = through_gate(simd, p.gate, r, simd.mul_f32s(d_reset_h, h[at]));
-            let dz = simd.mul_f32s(du[at], simd.sub_f32s(h[at], n));
-            let dz = through_gate(simd, p.gate, z, dz);
+            let (d_reset_h, w) = (dh[at], simd.splat_f32s(io.press[at / q_count]));
+            let gate = |y, dy| through_gate(simd, p.gate, y, pressed_gate(simd, w, y, dy));
+            let dr = gate(r, simd.mul_f32s(d_reset_h, h[at]));
+            let dz = gate(z, simd.mul_f32s(du[at], simd.sub_f32s(h[at], n)));
             da_in[at * 3..][..2].copy_from_slice(&[dr, dz]);
             da_state[at * 2..][..2].copy_from_slice(&[dr, dz]);
             dh[at] = simd.mul_add_e_f32s(d_reset_h, r, simd.mul_f32s(du[at], z));

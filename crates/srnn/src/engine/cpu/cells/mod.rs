@@ -51,6 +51,8 @@ pub struct Backward<'a> {
     pub du: &'a [f32],
     /// ∂/∂c of this step, replaced by the one of the step before `[ROWS, dp]`.
     pub dc: &'a mut [f32],
+    /// How hard the gates of each row are drawn to saturation `[ROWS]`.
+    pub press: [f32; ROWS],
     /// ∂/∂ the blocks the input feeds `[ROWS, Q·INPUTS]` vectors.
     pub da_in: &'a mut [f32],
     /// ∂/∂ the blocks the carried vector feeds; empty where they are the same.
@@ -79,8 +81,11 @@ pub struct Segment<'a> {
 pub trait Kind {
     /// Vectors per stretch of units that backward needs of forward.
     const GATES: usize;
-    /// Blocks the input feeds.
+    /// Blocks the input feeds: the first of the vectors above are these, after their
+    /// nonlinearity.
     const INPUTS: usize;
+    /// Which of the blocks is the candidate, whose nonlinearity is a tanh.
+    const CANDIDATE: usize = 2;
     /// Blocks the carried vector feeds, where they are not the same; else 0.
     const STATES: usize;
 
@@ -158,6 +163,37 @@ fn through_gate<S: Simd>(simd: S, kind: Gate, y: S::f32s, dy: S::f32s) -> S::f32
 #[inline(always)]
 fn through_tanh<S: Simd>(simd: S, y: S::f32s, dy: S::f32s) -> S::f32s {
     simd.mul_f32s(dy, simd.negate_mul_add_e_f32s(y, y, simd.splat_f32s(1.0)))
+}
+
+/// `dy` with the gradient of `w·y(1 − y)` added, for a gate y.
+#[inline(always)]
+fn pressed_gate<S: Simd>(simd: S, w: S::f32s, y: S::f32s, dy: S::f32s) -> S::f32s {
+    let slope = simd.negate_mul_add_e_f32s(simd.splat_f32s(2.0), y, simd.splat_f32s(1.0));
+    simd.mul_add_e_f32s(w, slope, dy)
+}
+
+/// `dy` with the gradient of `w·(1 − y²)/4` added, for a candidate y.
+#[inline(always)]
+fn pressed_candidate<S: Simd>(simd: S, w: S::f32s, y: S::f32s, dy: S::f32s) -> S::f32s {
+    simd.negate_mul_add_e_f32s(simd.mul_f32s(w, simd.splat_f32s(0.5)), y, dy)
+}
+
+/// How far the gates of one row `[Q·GATES]` are from saturation, summed over its `d` units.
+#[inline(always)]
+pub fn unsaturated<S: Simd, C: Kind>(simd: S, d: usize, gates: &[f32]) -> f32 {
+    let (one, half) = (simd.splat_f32s(1.0), simd.splat_f32s(0.5));
+    let mut sum = simd.splat_f32s(0.0);
+    let stretches = vectors::<S>(gates).chunks_exact(C::GATES);
+    let lanes = stretches.len() * S::F32_LANES;
+    for gates in stretches {
+        for (block, &y) in gates[..C::INPUTS].iter().enumerate() {
+            // (1 − g²)/4 is y(1 − y) of y = (1 + g)/2.
+            let y = if block == C::CANDIDATE { simd.mul_add_e_f32s(half, y, half) } else { y };
+            sum = simd.mul_add_e_f32s(y, simd.sub_f32s(one, y), sum);
+        }
+    }
+    // Lanes without a unit have a pre-activation of 0: y = 1/2 in every block.
+    simd.reduce_sum_f32s(sum) - 0.25 * (C::INPUTS * (lanes - d)) as f32
 }
 
 /// Where the vectors of row r lie in a `[ROWS, Q·nb]` buffer, stretch q.
