@@ -100,10 +100,11 @@ impl Batch {
 /// ```text
 /// h = (1 − λ)·u + λ·αS
 /// L = Σ w_y·CE / Σ w_y + commitment·mean_{N',D} (u − αS)² + entropy·mean_{N'} H(α)
-///     + saturation·mean_{N,D} (Σ_gates y(1 − y) + (1 − g²)/4)
+///     + saturation·mean_{N,D} (Σ_gates y(1 − y) + (1 − g²)/4) + writing·mean_{N,D} w
 /// ```
 ///
-/// where g is the cell's candidate: gates are drawn to 0 and 1, candidates to ±1.
+/// where g is the cell's candidate and w the gate that lets it in: i of an LSTM, 1 − z of a GRU.
+/// Gates are drawn to 0 and 1, candidates to ±1, and what need not be written is not.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Regime {
     /// λ: 1 is exactly the paper's network.
@@ -114,6 +115,8 @@ pub struct Regime {
     pub entropy: f64,
     /// Weight of how far gates are from saturation.
     pub saturation: f64,
+    /// Weight of how much is written.
+    pub writing: f64,
     /// Multiplies every layer's temperature.
     pub tau: f64,
     /// Taken off the target's logit before the cross-entropy: a decision must lead by so much
@@ -137,10 +140,22 @@ pub struct Loss {
     /// How far gates are from saturation: the mean of the regime, unweighted, summed over the
     /// layers; 0 where its weight is 0.
     pub saturation: f64,
+    /// How much is written: the mean of the regime, unweighted, summed over the layers; 0 where
+    /// its weight is 0.
+    pub writing: f64,
     /// Read-outs whose largest logit is the target's.
     pub correct: usize,
     /// Read-outs with a target.
     pub counted: usize,
+}
+
+impl Loss {
+    /// Whether every part is a number.
+    pub fn is_finite(&self) -> bool {
+        let Loss { total, task, commitment, entropy, saturation, writing, .. } = *self;
+        let parts = [total, task, commitment, entropy, saturation, writing];
+        parts.iter().all(|part| part.is_finite())
+    }
 }
 
 /// The map h from probabilities to the next hidden state.

@@ -38,6 +38,7 @@ fn train(model: &Model<f64>, truth: &Moore<u32>, updates: usize, key: Key) -> Re
             commitment,
             entropy,
             saturation: 0.0,
+            writing: 0.0,
             tau: 1.0,
             margin: 0.0,
             learning_rate: 0.01,

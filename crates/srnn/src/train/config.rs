@@ -279,6 +279,8 @@ impl TrainConfig {
         check(weight(s.commitment), "schedule.commitment", &s.commitment, NOT_NEGATIVE)?;
         check(weight(s.entropy), "schedule.entropy", &s.entropy, NOT_NEGATIVE)?;
         check(weight(s.saturation), "schedule.saturation", &s.saturation, NOT_NEGATIVE)?;
+        check(weight(s.writing), "schedule.writing", &s.writing, NOT_NEGATIVE)?;
+        check(s.sharpen.is_finite() && s.sharpen > 0.0, "schedule.sharpen", &s.sharpen, POSITIVE)?;
         check(weight(s.margin), "schedule.margin", &s.margin, NOT_NEGATIVE)?;
         check(s.tau.is_finite() && s.tau > 0.0, "schedule.tau", &s.tau, POSITIVE)
     }

@@ -18,6 +18,7 @@ mod reseed;
 mod run;
 mod schedule;
 mod seeds;
+mod sharpen;
 #[cfg(test)]
 mod testing;
 

@@ -43,6 +43,9 @@ pub struct Record {
     /// Mean distance of their gates from saturation; 0 where its weight is 0.
     #[serde(default)]
     pub saturation: f64,
+    /// How much they write on average; 0 where its weight is 0.
+    #[serde(default)]
+    pub writing: f64,
     /// Mean norm of their gradients before clipping.
     pub gradient_norm: f64,
     /// On the fixed sample of the training set.
@@ -91,6 +94,9 @@ pub struct Window {
     /// Of the gates' mean distance from saturation.
     #[serde(default)]
     pub saturation: f64,
+    /// Of how much is written on average.
+    #[serde(default)]
+    pub writing: f64,
     /// Of the gradient's norm.
     pub gradient_norm: f64,
 }
@@ -104,6 +110,7 @@ impl Window {
         self.commitment += step.loss.commitment;
         self.entropy += step.loss.entropy;
         self.saturation += step.loss.saturation;
+        self.writing += step.loss.writing;
         self.gradient_norm += step.gradient_norm;
     }
 }
@@ -134,6 +141,7 @@ impl Progress {
             commitment: mean(w.commitment),
             entropy: mean(w.entropy),
             saturation: mean(w.saturation),
+            writing: mean(w.writing),
             gradient_norm: mean(w.gradient_norm),
             train,
             valid,

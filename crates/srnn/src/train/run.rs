@@ -10,7 +10,8 @@ use super::optimiser::Real;
 use super::progress::{Enough, Progress, Record};
 use super::reseed::reseed;
 use super::schedule::Reseed;
-use crate::engine::{Engine, Loss, Mode, Snapshot, Transition};
+use super::sharpen::sharpen;
+use crate::engine::{Engine, Mode, Snapshot, Transition};
 use crate::model::{Arch, ArchError};
 use crate::task::Dataset;
 use serde::{Deserialize, Serialize};
@@ -308,8 +309,7 @@ impl<'a, F: Real, E: Engine<F>> Training<'a, F, E> {
         let mut batch = batch(&self.job.split.train, &sequences, &self.arch);
         batch.class_weights = self.config.class_weights.clone();
         let step = self.engine.step(&batch, &regime);
-        let Loss { total, task, commitment, entropy, saturation, .. } = step.loss;
-        if ![total, task, commitment, entropy, saturation].iter().all(|part| part.is_finite()) {
+        if !step.loss.is_finite() {
             return Err(Halt::Broken(Found::Loss));
         }
         if !step.gradient_norm.is_finite() {
@@ -378,6 +378,7 @@ impl<'a, F: Real, E: Engine<F>> Training<'a, F, E> {
         if let (Keep::Best, Some(params)) = (self.config.keep, self.best.take()) {
             self.engine.restore(&Snapshot { params, ..self.engine.snapshot() });
         }
+        sharpen(self.engine, self.config.schedule.sharpen);
         let mode = Mode::default();
         let split = self.job.split;
         let train = evaluate(self.engine, &split.train, mode);

@@ -34,6 +34,12 @@ pub struct Schedule {
     /// Weight of the gates' distance from saturation while hardening: a memory whose gates are
     /// open or shut keeps what it counts for as long as it runs. Default 0.
     pub saturation: f64,
+    /// Weight of how much cells write while hardening: what need not be counted is not.
+    /// Default 0.
+    pub writing: f64,
+    /// At the end, the cells' weights and biases are multiplied by this: gates that are nearly
+    /// open or shut are then so entirely. 1 leaves them as they are. Default 1.
+    pub sharpen: f64,
     /// Multiplies τ at the first update and falls linearly to 1, where λ gets to 1: centroids are
     /// chosen softly before they are chosen. 1 is the network's own τ throughout. Default 1.
     pub tau: f64,
@@ -102,6 +108,8 @@ impl Default for Schedule {
             commitment: 0.3,
             entropy: 0.1,
             saturation: 0.0,
+            writing: 0.0,
+            sharpen: 1.0,
             tau: 1.0,
             margin: 0.0,
             curriculum: 1_000,
@@ -122,6 +130,8 @@ impl Schedule {
             commitment: 0.0,
             entropy: 0.0,
             saturation: 0.0,
+            writing: 0.0,
+            sharpen: 1.0,
             tau: 1.0,
             margin: 0.0,
             curriculum: 0,
@@ -136,13 +146,22 @@ impl Schedule {
         if arch.layers.iter().any(|layer| layer.centroids.is_some()) {
             return self.clone();
         }
-        let (warmup, curriculum, saturation) = (self.warmup, self.curriculum, self.saturation);
-        let (settle, harden) = match saturation > 0.0 {
+        let (settle, harden) = match self.saturation > 0.0 || self.writing > 0.0 {
             true => (self.ramp + self.settle, self.harden),
             false => (0, 0),
         };
-        let finish = self.updates() - warmup - settle - harden;
-        Schedule { warmup, settle, harden, curriculum, saturation, ..Schedule::plain(finish) }
+        Schedule {
+            ramp: 0,
+            settle,
+            harden,
+            finish: self.updates() - self.warmup - settle - harden,
+            commitment: 0.0,
+            entropy: 0.0,
+            tau: 1.0,
+            margin: 0.0,
+            reseed: Reseed::Never,
+            ..self.clone()
+        }
     }
 
     /// The same proportions with `updates` in all, to the update.
@@ -193,10 +212,11 @@ impl Schedule {
             Phase::Settle | Phase::Harden | Phase::Finish => 1.0,
         };
         let hard = phase == Phase::Harden || (phase == Phase::Finish && self.harden > 0);
-        let (entropy, saturation) = if hard { (self.entropy, self.saturation) } else { (0.0, 0.0) };
+        let [entropy, saturation, writing] =
+            [self.entropy, self.saturation, self.writing].map(|w| if hard { w } else { 0.0 });
         let margin = if lambda == 1.0 { self.margin } else { 0.0 };
         let (commitment, tau) = (self.commitment * lambda, self.heat(update));
-        Regime { lambda, commitment, entropy, saturation, tau, margin, learning_rate }
+        Regime { lambda, commitment, entropy, saturation, writing, tau, margin, learning_rate }
     }
 
     /// What τ is multiplied by.

@@ -127,8 +127,9 @@ impl Check<'_> {
     }
 
     fn loss(&mut self, got: &Loss, want: &Loss) {
-        let parts =
-            |loss: &Loss| [loss.total, loss.task, loss.commitment, loss.entropy, loss.saturation];
+        let parts = |loss: &Loss| {
+            [loss.total, loss.task, loss.commitment, loss.entropy, loss.saturation, loss.writing]
+        };
         let got_parts = parts(got).map(|part| part as f32);
         self.close("loss", &got_parts, &parts(want));
         // No case has a read-out so near a tie that rounding decides it.
@@ -218,11 +219,11 @@ fn trace_bits(trace: &Trace<f32>) -> Vec<Vec<u32>> {
     layers.chain([bits(&trace.logits)]).collect()
 }
 
-fn loss_bits(loss: &Loss) -> [u64; 7] {
-    let Loss { total, task, commitment, entropy, saturation, correct, counted } = *loss;
-    let [total, task, commitment, entropy, saturation] =
-        [total, task, commitment, entropy, saturation].map(f64::to_bits);
-    [total, task, commitment, entropy, saturation, correct as u64, counted as u64]
+fn loss_bits(loss: &Loss) -> [u64; 8] {
+    let Loss { total, task, commitment, entropy, saturation, writing, correct, counted } = *loss;
+    let [total, task, commitment, entropy, saturation, writing] =
+        [total, task, commitment, entropy, saturation, writing].map(f64::to_bits);
+    [total, task, commitment, entropy, saturation, writing, correct as u64, counted as u64]
 }
 
 #[test]

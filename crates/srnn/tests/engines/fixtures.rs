@@ -64,7 +64,16 @@ struct Given {
 fn regime(text: &str) -> Regime {
     let Given { lambda, commitment, entropy, tau, learning_rate } =
         serde_json::from_str(text).expect("a regime");
-    Regime { lambda, commitment, entropy, saturation: 0.0, tau, margin: 0.0, learning_rate }
+    Regime {
+        lambda,
+        commitment,
+        entropy,
+        saturation: 0.0,
+        writing: 0.0,
+        tau,
+        margin: 0.0,
+        learning_rate,
+    }
 }
 
 fn model(arch: Arch, file: &SafeTensors) -> Model<f64> {

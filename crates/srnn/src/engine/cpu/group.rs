@@ -86,6 +86,7 @@ impl Sums {
             into.commitment += from.commitment;
             into.entropy += from.entropy;
             into.saturation += from.saturation;
+            into.writing += from.writing;
         }
     }
 }

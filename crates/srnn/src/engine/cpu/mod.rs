@@ -174,6 +174,7 @@ impl Engine<f32> for Cpu {
                 commitment: (share.stochastic * regime.commitment) as f32,
                 entropy: (share.stochastic * regime.entropy) as f32,
                 saturation: (share.all * regime.saturation) as f32,
+                writing: (share.all * regime.writing) as f32,
             },
             margin: regime.margin as f32,
             total_weight: batch.total_weight(),
@@ -248,12 +249,18 @@ fn loss(sums: &Sums, layers: &[prepare::Prepared], share: Share, regime: &Regime
     for (measured, layer) in sums.measured.iter().zip(layers) {
         loss.commitment += share.stochastic * measured.commitment / layer.d as f64;
         loss.entropy += share.stochastic * measured.entropy;
-        loss.saturation += share.all * measured.saturation / layer.d as f64;
+        if regime.saturation != 0.0 {
+            loss.saturation += share.all * measured.saturation / layer.d as f64;
+        }
+        if regime.writing != 0.0 {
+            loss.writing += share.all * measured.writing / layer.d as f64;
+        }
     }
     loss.total = loss.task
         + regime.commitment * loss.commitment
         + regime.entropy * loss.entropy
-        + regime.saturation * loss.saturation;
+        + regime.saturation * loss.saturation
+        + regime.writing * loss.writing;
     loss
 }
 

@@ -68,6 +68,8 @@ pub struct Pressure {
     pub entropy: f32,
     /// Weight of each gate's distance from saturation.
     pub saturation: f32,
+    /// Weight of each gate that lets something in.
+    pub writing: f32,
 }
 
 /// Sums of what the terms weigh.
@@ -79,6 +81,8 @@ pub struct Measured {
     pub entropy: f64,
     /// Σ y(1 − y) over gates and Σ (1 − g²)/4 over candidates.
     pub saturation: f64,
+    /// Σ i of an LSTM, Σ (1 − z) of a GRU.
+    pub writing: f64,
 }
 
 /// One layer's memory for four rows; grows to what is needed and is used again.

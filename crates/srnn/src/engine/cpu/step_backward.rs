@@ -1,7 +1,7 @@
 //! One step backward: the stochastic component, then the cell; and what the steps of a segment
 //! add to the gradients of the parameters.
 
-use super::cells::{Backward, Kind, Segment, unsaturated};
+use super::cells::{Backward, Kind, Press, Segment, measure_gates};
 use super::centroids::{add_mixture, distances, mix, pull_centroids, slopes};
 use super::kernels::{Dots, Outer, ROWS, add_scaled, dot};
 use super::prepare::{Form, Panels, Prepared, Source};
@@ -54,7 +54,7 @@ impl<C: Kind> WithSimd for CellBack<'_, C> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         self.at.cell::<S, C>(simd, self.space, self.d);
-        self.at.measure_saturation::<S, C>(simd, self.space, self.measured);
+        self.at.measure::<S, C>(simd, self.space, self.measured);
     }
 }
 
@@ -212,29 +212,31 @@ impl StepBack<'_> {
         }
     }
 
-    /// How hard each row's gates are drawn to saturation: not at all where it has no step.
+    /// What acts on each row's gates: nothing where it has no step.
     #[inline(always)]
-    fn press(&self) -> [f32; ROWS] {
+    fn press(&self) -> [Press; ROWS] {
         let Scan { p, lengths, pressure, .. } = self.scan;
-        let weight = pressure.saturation / p.d as f32;
-        std::array::from_fn(|r| if lengths.has(r, self.t) { weight } else { 0.0 })
+        let per_unit = |weight: f32| weight / p.d as f32;
+        let press = Press {
+            saturation: per_unit(pressure.saturation),
+            writing: per_unit(pressure.writing),
+        };
+        std::array::from_fn(|r| if lengths.has(r, self.t) { press } else { Press::default() })
     }
 
+    /// What the terms that act on gates weigh, where they do.
     #[inline(always)]
-    fn measure_saturation<S: Simd, C: Kind>(
-        &self,
-        simd: S,
-        space: &Space,
-        measured: &mut Measured,
-    ) {
+    fn measure<S: Simd, C: Kind>(&self, simd: S, space: &Space, measured: &mut Measured) {
         let Scan { p, lengths, pressure, .. } = self.scan;
-        if pressure.saturation == 0.0 {
+        if pressure.saturation == 0.0 && pressure.writing == 0.0 {
             return;
         }
         let width = p.dp * C::GATES;
         for r in (0..ROWS).filter(|&r| lengths.has(r, self.t)) {
             let gates = &space.gates[(self.i * ROWS + r) * width..][..width];
-            measured.saturation += unsaturated::<S, C>(simd, p.d, gates) as f64;
+            let (unsaturated, written) = measure_gates::<S, C>(simd, p.d, gates);
+            measured.saturation += unsaturated as f64;
+            measured.writing += written as f64;
         }
     }
 

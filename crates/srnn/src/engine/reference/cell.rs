@@ -61,7 +61,23 @@ pub fn unsaturated(layer: &Layer, a: &Applied) -> f64 {
 /// The candidate's block, in GRU and LSTM alike.
 const CANDIDATE: usize = 2;
 
-/// The adjoint of [`forward`] and of `press · `[`unsaturated`]: from du `[D]` and dc `[D]`;
+/// How much is let in, summed over units: i of an LSTM, 1 − z of a GRU.
+pub fn written(layer: &Layer, a: &Applied) -> f64 {
+    let d = layer.units;
+    match layer.cell {
+        Cell::Gru { .. } => a.gates[d..2 * d].iter().map(|z| 1.0 - z).sum(),
+        Cell::Lstm { .. } => a.gates[..d].iter().sum(),
+    }
+}
+
+/// The weights of [`unsaturated`] and [`written`] in the loss.
+#[derive(Clone, Copy)]
+pub struct Press {
+    pub saturation: f64,
+    pub writing: f64,
+}
+
+/// The adjoint of [`forward`] and of what `press` weighs: from du `[D]` and dc `[D]`;
 /// parameter gradients accumulate in `grads`.
 #[allow(clippy::too_many_arguments)]
 pub fn backward(
@@ -72,7 +88,7 @@ pub fn backward(
     a: &Applied,
     du: &[f64],
     dc: &[f64],
-    press: f64,
+    press: Press,
 ) -> Read {
     let step = Backward { layer, slots, params, a, du, dc, press };
     match layer.cell {
@@ -178,18 +194,18 @@ struct Backward<'a> {
     a: &'a Applied,
     du: &'a [f64],
     dc: &'a [f64],
-    press: f64,
+    press: Press,
 }
 
 impl Backward<'_> {
     /// From the gradient of a gate y to that of its pre-activation.
     fn gate(&self, y: f64, dy: f64) -> f64 {
-        (dy + self.press * (1.0 - 2.0 * y)) * gate_slope(self.layer.gate, y)
+        (dy + self.press.saturation * (1.0 - 2.0 * y)) * gate_slope(self.layer.gate, y)
     }
 
     /// From the gradient of a candidate y to that of its pre-activation.
     fn candidate(&self, y: f64, dy: f64) -> f64 {
-        (dy - self.press * y / 2.0) * (1.0 - y * y)
+        (dy - self.press.saturation * y / 2.0) * (1.0 - y * y)
     }
 
     /// The adjoint of the input part: from da `[blocks·D]` to dx.
@@ -217,7 +233,7 @@ impl Backward<'_> {
         let (d, a, du) = (self.layer.units, self.a, self.du);
         let (r, z, n) = (&a.gates[..d], &a.gates[d..2 * d], &a.gates[2 * d..]);
         let dn = |j: usize| self.candidate(n[j], du[j] * (1.0 - z[j]));
-        let dz = |j: usize| self.gate(z[j], du[j] * (a.h_prev[j] - n[j]));
+        let dz = |j: usize| self.gate(z[j], du[j] * (a.h_prev[j] - n[j]) - self.press.writing);
         let dr = |j: usize| self.gate(r[j], dn(j) * a.candidate[j]);
         let gates: Vec<f64> = (0..d).map(dr).chain((0..d).map(dz)).collect();
         let da = [gates.clone(), (0..d).map(dn).collect()].concat();
@@ -235,7 +251,7 @@ impl Backward<'_> {
         let rh: Vec<f64> = (0..d).map(|j| r[j] * a.h_prev[j]).collect();
         let drh = self.recurrent_part(grads, 2, &dn, &rh);
         let dr = (0..d).map(|j| self.gate(r[j], drh[j] * a.h_prev[j]));
-        let dz = (0..d).map(|j| self.gate(z[j], du[j] * (a.h_prev[j] - n[j])));
+        let dz = (0..d).map(|j| self.gate(z[j], du[j] * (a.h_prev[j] - n[j]) - self.press.writing));
         let gates: Vec<f64> = dr.chain(dz).collect();
         // The candidate's block is done above: its dq here is zero.
         let dq = [gates.clone(), vec![0.0; d]].concat();
@@ -258,7 +274,8 @@ impl Backward<'_> {
         let dc: Vec<f64> = (0..d)
             .map(|j| self.dc[j] + du[j] * o[j] * (1.0 - tanh_c[j] * tanh_c[j]) + da_o[j] * p_o[j])
             .collect();
-        let da_i: Vec<f64> = (0..d).map(|j| self.gate(i[j], dc[j] * g[j])).collect();
+        let da_i: Vec<f64> =
+            (0..d).map(|j| self.gate(i[j], dc[j] * g[j] + self.press.writing)).collect();
         let da_f: Vec<f64> = (0..d).map(|j| self.gate(f[j], dc[j] * a.c_prev[j])).collect();
         let da_g: Vec<f64> = (0..d).map(|j| self.candidate(g[j], dc[j] * i[j])).collect();
         let c_prev = (0..d).map(|j| dc[j] * f[j] + da_i[j] * p_i[j] + da_f[j] * p_f[j]).collect();

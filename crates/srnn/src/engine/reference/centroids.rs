@@ -1,5 +1,6 @@
 //! The stochastic component: g (Eqs. 2–4) and h (Eqs. 5, 6), forward beside backward.
 
+use super::cell::Press;
 use super::linear::{add_product, add_product_dw, add_product_dx, add_scaled, dot};
 use crate::engine::Transition;
 use crate::key::Stream;
@@ -34,9 +35,18 @@ pub struct Pressure {
     pub share: f64,
     pub commitment: f64,
     pub entropy: f64,
-    /// The same over all steps; already in the next.
+    /// The same over all steps; already in the next two.
     pub share_of_all: f64,
     pub saturation: f64,
+    pub writing: f64,
+}
+
+impl Pressure {
+    /// What acts on each unit's gates, of `d` units.
+    pub fn on_gates(&self, d: usize) -> Press {
+        let (saturation, writing) = (self.saturation / d as f64, self.writing / d as f64);
+        Press { saturation, writing }
+    }
 }
 
 /// The adjoint of [`forward`], of the commitment loss `commitment · mean_D (u − αS)²` and of

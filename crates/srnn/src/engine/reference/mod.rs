@@ -76,7 +76,8 @@ impl Engine<f64> for Reference {
         loss.total = loss.task
             + regime.commitment * loss.commitment
             + regime.entropy * loss.entropy
-            + regime.saturation * loss.saturation;
+            + regime.saturation * loss.saturation
+            + regime.writing * loss.writing;
         Gradients { loss, values }
     }
 

@@ -249,6 +249,7 @@ impl<'a> Network<'a> {
             commitment: share * regime.commitment,
             entropy: share * regime.entropy,
             saturation: share_of_all * regime.saturation,
+            writing: share_of_all * regime.writing,
         }
     }
 
@@ -351,9 +352,13 @@ impl<'a> Network<'a> {
                 _ => add(&mut du, &dh),
             }
             let dc: Vec<f64> = (0..d).map(|j| out.c[t][j] + dc_next[j]).collect();
-            let (a, press) = (&step.applied, pressure.saturation / d as f64);
-            if press != 0.0 {
-                loss.saturation += pressure.share_of_all * cell::unsaturated(layer, a) / d as f64;
+            let (a, press) = (&step.applied, pressure.on_gates(d));
+            let share = pressure.share_of_all / d as f64;
+            if press.saturation != 0.0 {
+                loss.saturation += share * cell::unsaturated(layer, a);
+            }
+            if press.writing != 0.0 {
+                loss.writing += share * cell::written(layer, a);
             }
             let read = cell::backward(layer, slots, self.params, grads, a, &du, &dc, press);
             dx[t] = read.x;

@@ -23,6 +23,7 @@ fn checkpoint(update: u64) -> Checkpoint<f64> {
         commitment: 5e-324,
         entropy: f64::MAX,
         saturation: 0.25,
+        writing: 0.5,
         gradient_norm: 1e-17,
         train: score,
         valid: score,

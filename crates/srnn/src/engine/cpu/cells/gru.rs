@@ -1,6 +1,6 @@
 //! GRU, with the reset gate after the matrix or before it.
 
-use super::{Backward, Forward, Kind, Segment};
+use super::{Backward, Forward, Kind, Segment, Writes};
 use super::{
     add_bias, gate, gate_tanh, input_blocks, pressed_candidate, pressed_gate, state_blocks,
     through_gate, through_tanh,
@@ -59,6 +59,7 @@ impl<const NS: usize> Kind for Gru<NS> {
     const GATES: usize = 5;
     const INPUTS: usize = 3;
     const STATES: usize = NS;
+    const WRITES: Writes = Writes::NotUpdate;
 
     #[inline(always)]
     fn forward<S: Simd>(simd: S, p: &Prepared, mut io: Forward<'_>) {
@@ -81,11 +82,13 @@ impl<const NS: usize> Kind for Gru<NS> {
         for at in 0..ROWS * q_count {
             let gates = &gates[at * Self::GATES..][..Self::GATES];
             let (r, z, n, candidate, h) = (gates[0], gates[1], gates[2], gates[3], gates[4]);
-            let (du, w) = (du[at], simd.splat_f32s(io.press[at / q_count]));
+            let (du, press) = (du[at], io.press[at / q_count]);
+            let (w, writing) = (simd.splat_f32s(press.saturation), simd.splat_f32s(press.writing));
             let gate = |y, dy| through_gate(simd, p.gate, y, pressed_gate(simd, w, y, dy));
             let dn = pressed_candidate(simd, w, n, simd.mul_f32s(du, simd.sub_f32s(one, z)));
             let dn = through_tanh(simd, n, dn);
-            let dz = gate(z, simd.mul_f32s(du, simd.sub_f32s(h, n)));
+            let dz = simd.mul_f32s(du, simd.sub_f32s(h, n));
+            let dz = gate(z, simd.sub_f32s(dz, writing));
             let dr = gate(r, simd.mul_f32s(dn, candidate));
             da_in[at * 3..][..3].copy_from_slice(&[dr, dz, dn]);
             let state = &mut da_state[at * NS..][..NS];
@@ -148,6 +151,7 @@ impl Kind for GruResetBefore {
     const GATES: usize = 3;
     const INPUTS: usize = 3;
     const STATES: usize = 2;
+    const WRITES: Writes = Writes::NotUpdate;
 
     #[inline(always)]
     fn forward<S: Simd>(simd: S, p: &Prepared, io: Forward<'_>) {
@@ -191,7 +195,7 @@ impl Kind for GruResetBefore {
         let one = simd.splat_f32s(1.0);
         for at in 0..ROWS * q_count {
             let (z, n) = (gates[at * 3 + 1], gates[at * 3 + 2]);
-            let w = simd.splat_f32s(io.press[at / q_count]);
+            let w = simd.splat_f32s(io.press[at / q_count].saturation);
             let dn = pressed_candidate(simd, w, n, simd.mul_f32s(du[at], simd.sub_f32s(one, z)));
             let dn = through_tanh(simd, n, dn);
             da_in[at * 3 + 2] = dn;
@@ -209,10 +213,12 @@ impl Kind for GruResetBefore {
         let dh = vectors_mut::<S>(io.dh);
         for at in 0..ROWS * q_count {
             let (r, z, n) = (gates[at * 3], gates[at * 3 + 1], gates[at * 3 + 2]);
-            let (d_reset_h, w) = (dh[at], simd.splat_f32s(io.press[at / q_count]));
+            let (d_reset_h, press) = (dh[at], io.press[at / q_count]);
+            let (w, writing) = (simd.splat_f32s(press.saturation), simd.splat_f32s(press.writing));
             let gate = |y, dy| through_gate(simd, p.gate, y, pressed_gate(simd, w, y, dy));
             let dr = gate(r, simd.mul_f32s(d_reset_h, h[at]));
-            let dz = gate(z, simd.mul_f32s(du[at], simd.sub_f32s(h[at], n)));
+            let dz = simd.mul_f32s(du[at], simd.sub_f32s(h[at], n));
+            let dz = gate(z, simd.sub_f32s(dz, writing));
             da_in[at * 3..][..2].copy_from_slice(&[dr, dz]);
             da_state[at * 2..][..2].copy_from_slice(&[dr, dz]);
             dh[at] = simd.mul_add_e_f32s(d_reset_h, r, simd.mul_f32s(du[at], z));

@@ -41,6 +41,14 @@ pub struct Forward<'a> {
     pub scratch: &'a mut [f32],
 }
 
+/// What acts on the gates of a row, besides the loss of what they lead to: the weights of one
+/// unit's terms.
+#[derive(Clone, Copy, Default)]
+pub struct Press {
+    pub saturation: f32,
+    pub writing: f32,
+}
+
 /// One step backward: `[ROWS, ·]` each.
 pub struct Backward<'a> {
     pub carry: &'a [f32],
@@ -51,8 +59,8 @@ pub struct Backward<'a> {
     pub du: &'a [f32],
     /// ∂/∂c of this step, replaced by the one of the step before `[ROWS, dp]`.
     pub dc: &'a mut [f32],
-    /// How hard the gates of each row are drawn to saturation `[ROWS]`.
-    pub press: [f32; ROWS],
+    /// What acts on the gates of each row `[ROWS]`.
+    pub press: [Press; ROWS],
     /// ∂/∂ the blocks the input feeds `[ROWS, Q·INPUTS]` vectors.
     pub da_in: &'a mut [f32],
     /// ∂/∂ the blocks the carried vector feeds; empty where they are the same.
@@ -77,6 +85,17 @@ pub struct Segment<'a> {
     pub scratch: &'a mut Vec<f32>,
 }
 
+/// The block of the candidate, whose nonlinearity is a tanh, in GRU and LSTM alike.
+const CANDIDATE: usize = 2;
+
+/// What lets the candidate in.
+pub enum Writes {
+    /// The first block: i of an LSTM.
+    Input,
+    /// One minus the second: 1 − z of a GRU.
+    NotUpdate,
+}
+
 /// A kind of cell.
 pub trait Kind {
     /// Vectors per stretch of units that backward needs of forward.
@@ -84,8 +103,8 @@ pub trait Kind {
     /// Blocks the input feeds: the first of the vectors above are these, after their
     /// nonlinearity.
     const INPUTS: usize;
-    /// Which of the blocks is the candidate, whose nonlinearity is a tanh.
-    const CANDIDATE: usize = 2;
+    /// What lets the candidate in.
+    const WRITES: Writes;
     /// Blocks the carried vector feeds, where they are not the same; else 0.
     const STATES: usize;
 
@@ -178,22 +197,32 @@ fn pressed_candidate<S: Simd>(simd: S, w: S::f32s, y: S::f32s, dy: S::f32s) -> S
     simd.negate_mul_add_e_f32s(simd.mul_f32s(w, simd.splat_f32s(0.5)), y, dy)
 }
 
-/// How far the gates of one row `[Q·GATES]` are from saturation, summed over its `d` units.
+/// How far the gates of one row `[Q·GATES]` are from saturation, and how much it writes, summed
+/// over its `d` units.
 #[inline(always)]
-pub fn unsaturated<S: Simd, C: Kind>(simd: S, d: usize, gates: &[f32]) -> f32 {
+pub fn measure_gates<S: Simd, C: Kind>(simd: S, d: usize, gates: &[f32]) -> (f32, f32) {
     let (one, half) = (simd.splat_f32s(1.0), simd.splat_f32s(0.5));
-    let mut sum = simd.splat_f32s(0.0);
+    let (mut unsaturated, mut written) = (simd.splat_f32s(0.0), simd.splat_f32s(0.0));
     let stretches = vectors::<S>(gates).chunks_exact(C::GATES);
-    let lanes = stretches.len() * S::F32_LANES;
+    // Lanes without a unit have a pre-activation of 0: y = 1/2 in every block.
+    let idle = (stretches.len() * S::F32_LANES - d) as f32;
     for gates in stretches {
         for (block, &y) in gates[..C::INPUTS].iter().enumerate() {
             // (1 − g²)/4 is y(1 − y) of y = (1 + g)/2.
-            let y = if block == C::CANDIDATE { simd.mul_add_e_f32s(half, y, half) } else { y };
-            sum = simd.mul_add_e_f32s(y, simd.sub_f32s(one, y), sum);
+            let y = if block == CANDIDATE { simd.mul_add_e_f32s(half, y, half) } else { y };
+            unsaturated = simd.mul_add_e_f32s(y, simd.sub_f32s(one, y), unsaturated);
         }
+        let written_here = match C::WRITES {
+            Writes::Input => gates[0],
+            Writes::NotUpdate => simd.sub_f32s(one, gates[1]),
+        };
+        written = simd.add_f32s(written, written_here);
     }
-    // Lanes without a unit have a pre-activation of 0: y = 1/2 in every block.
-    simd.reduce_sum_f32s(sum) - 0.25 * (C::INPUTS * (lanes - d)) as f32
+    let blocks = C::INPUTS as f32;
+    (
+        simd.reduce_sum_f32s(unsaturated) - 0.25 * blocks * idle,
+        simd.reduce_sum_f32s(written) - 0.5 * idle,
+    )
 }
 
 /// Where the vectors of row r lie in a `[ROWS, Q·nb]` buffer, stretch q.

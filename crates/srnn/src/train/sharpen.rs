@@ -1,0 +1,50 @@
+//! Gates that are nearly open or shut, made so entirely.
+
+use super::optimiser::Real;
+use crate::engine::{Engine, Snapshot};
+use crate::model::{LayerSlots, Layout};
+
+/// Multiplies weights, biases and peepholes of all cells by `factor`. Embedding, centroids and
+/// classifier stay as they are.
+pub fn sharpen<F: Real, E: Engine<F>>(engine: &mut E, factor: f64) {
+    if factor == 1.0 {
+        return;
+    }
+    let mut snapshot = engine.snapshot();
+    for slots in &Layout::of(&engine.model().arch).layers {
+        scale(&mut snapshot, slots, factor);
+    }
+    engine.restore(&snapshot);
+}
+
+fn scale<F: Real>(snapshot: &mut Snapshot<F>, slots: &LayerSlots, factor: f64) {
+    let LayerSlots { w_ih, w_hh, b_ih, b_hh, peephole, .. } = slots;
+    for slot in [w_ih, w_hh, b_ih, b_hh, peephole] {
+        for value in &mut snapshot.params[slot.clone()] {
+            *value = F::of(value.to() * factor);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::engine;
+    use super::*;
+
+    #[test]
+    fn the_cells_weights_are_multiplied_and_nothing_else() {
+        let mut engine = engine(4, 2, 1);
+        let before = engine.snapshot();
+        sharpen(&mut engine, 3.0);
+        let after = engine.snapshot();
+        let layout = Layout::of(&engine.model().arch);
+        let slots = &layout.layers[0];
+        for (i, (a, b)) in after.params.iter().zip(&before.params).enumerate() {
+            let kept =
+                [&layout.embedding, &slots.centroids, &layout.head_weight, &layout.head_bias];
+            let factor = if kept.iter().any(|slot| slot.contains(&i)) { 1.0 } else { 3.0 };
+            assert_eq!(*a, b * factor, "parameter {i}");
+        }
+        assert!(after.params != before.params && after.moments == before.moments);
+    }
+}
