@@ -12,6 +12,7 @@ mod confusion;
 pub mod files;
 mod identical;
 mod labels;
+pub mod palindrome;
 pub mod parentheses;
 mod split;
 mod summary;
