@@ -48,13 +48,13 @@ pub struct Sequence {
 
 /// A training set with what is held out. All share one alphabet and one list of classes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Split {
+pub struct Split<D = Dataset> {
     /// What the network learns from.
-    pub train: Dataset,
+    pub train: D,
     /// What selects among epochs and seeds.
-    pub valid: Dataset,
+    pub valid: D,
     /// What nothing is selected by.
-    pub test: Option<Dataset>,
+    pub test: Option<D>,
 }
 
 impl Dataset {

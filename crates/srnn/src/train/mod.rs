@@ -9,6 +9,7 @@ mod checkpoint;
 mod config;
 mod estimate;
 mod evaluate;
+mod examples;
 mod job;
 mod observer;
 mod optimiser;
@@ -26,6 +27,7 @@ pub use checkpoint::{Checkpoint, CheckpointError, Folder, Identity, Keeper, Late
 pub use config::{ConfigError, Keep, LearningRate, Sampling, Stopping, TrainConfig, Trained};
 pub use estimate::{Estimate, estimate};
 pub use evaluate::{Evaluation, evaluate, evaluate_at};
+pub use examples::Examples;
 pub use job::{Job, JobError};
 pub use observer::{Control, Event, Observer, Silent};
 pub use optimiser::{Optimiser, Real, Rule};
