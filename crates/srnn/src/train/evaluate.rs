@@ -85,7 +85,8 @@ fn parts<'a>(
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{engine, words};
+    use super::super::schedule::Schedule;
+    use super::super::testing::{copying_engine, engine, small_copying, words};
     use super::*;
 
     #[test]
@@ -103,5 +104,20 @@ mod tests {
         let single: f64 =
             (0..5).map(|i| evaluate_at(&mut engine, &set, &[i], Mode::default()).loss).sum();
         assert!((whole.loss - single / 5.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn where_every_step_has_a_target_the_mean_is_over_all_steps() {
+        let set = small_copying().train;
+        let mut engine = copying_engine(1);
+        let found = evaluate(&mut engine, &set, Mode::default());
+        assert_eq!(found.confusion.iter().flatten().sum::<u64>(), 20 * 23);
+        assert_eq!(found.confusion[0].iter().sum::<u64>(), 20 * 13, "blanks");
+        // The engine's own account of the same sequences.
+        let all: Vec<usize> = (0..20).collect();
+        let batch = set.batch(&all, &engine.model().arch);
+        let loss = engine.gradients(&batch, &Schedule::plain(1).regime(0, 1e-3)).loss;
+        assert!((found.loss - loss.task).abs() < 1e-12, "{} {}", found.loss, loss.task);
+        assert_eq!(found.accuracy, loss.correct as f64 / loss.counted as f64);
     }
 }

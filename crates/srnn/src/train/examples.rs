@@ -3,8 +3,9 @@
 
 use super::batch::batch;
 use super::job::JobError;
-use crate::engine::Batch;
+use crate::engine::{Batch, Inputs, Targets};
 use crate::model::{Arch, Input, When};
+use crate::task::copying::{self, Copying};
 use crate::task::{Dataset, Sequence};
 
 /// Sequences with what a network should say about them.
@@ -70,6 +71,65 @@ impl Examples for Dataset {
     }
 }
 
+/// Every step has a target, and a step is a symbol: there is no start and no end token.
+impl Examples for Copying {
+    fn count(&self) -> usize {
+        self.remembered.len()
+    }
+
+    fn length(&self, _: usize) -> usize {
+        self.steps()
+    }
+
+    fn batch(&self, indices: &[usize], _: &Arch) -> Batch {
+        let tokens = indices.iter().flat_map(|&index| self.tokens(index)).collect();
+        let targets = indices.iter().flat_map(|&index| self.targets(index)).collect();
+        Batch {
+            offsets: (0..=indices.len()).map(|row| row * self.steps()).collect(),
+            input: Inputs::Tokens(tokens),
+            targets: Targets::Steps(targets),
+            class_weights: vec![],
+        }
+    }
+
+    fn check(&self, set: &'static str, arch: &Arch) -> Result<(), JobError> {
+        check_every_step(arch)?;
+        check_sizes(set, [self.count(), copying::SYMBOLS, copying::CLASSES], arch)?;
+        let symbols = 1..copying::CLASSES as u8;
+        for (index, remembered) in self.remembered.iter().enumerate() {
+            if let Some(&found) = remembered.iter().find(|&symbol| !symbols.contains(symbol)) {
+                return Err(JobError::NoSymbol { set, index, found });
+            }
+        }
+        Ok(())
+    }
+
+    fn digest(&self) -> String {
+        self.digest()
+    }
+
+    fn bytes(&self) -> u64 {
+        size_of_val(&self.remembered[..]) as u64
+    }
+}
+
+/// Refuses what cannot be trained by a target for each symbol.
+fn check_every_step(arch: &Arch) -> Result<(), JobError> {
+    let data = "sequences with a target at every step";
+    symbols(data, arch)?;
+    let refuse = |what, remedy| Err(JobError::Unsupported { data, what, remedy });
+    if arch.readout.when == When::Last {
+        return refuse("a read-out after the last step", "read out at every step");
+    }
+    if arch.input.start().is_some() {
+        return refuse("a start token", "leave it out, it has no target");
+    }
+    if arch.input.end().is_some() {
+        return refuse("an end token", "leave it out, it has no target");
+    }
+    Ok(())
+}
+
 /// The symbols that the network knows; `data` cannot be read by one that reads no tokens.
 fn symbols(data: &'static str, arch: &Arch) -> Result<usize, JobError> {
     match arch.input {
@@ -115,4 +175,58 @@ fn check_ranges(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::config::TrainConfig;
+    use super::super::job::Job;
+    use super::super::recipe::Recipe;
+    use super::super::testing::{copying_recipe, small_copying};
+    use super::*;
+    use crate::key::Key;
+    use crate::task::Split;
+
+    #[test]
+    fn a_batch_of_copying_has_a_target_at_every_step() {
+        let set = small_copying().train;
+        let batch = set.batch(&[4, 1], &copying_recipe().arch);
+        assert_eq!(batch.offsets, [0, 23, 46]);
+        let Inputs::Tokens(tokens) = &batch.input else { panic!("no tokens") };
+        let Targets::Steps(targets) = &batch.targets else { panic!("no targets") };
+        for (row, index) in [(0, 4), (1, 1)] {
+            let steps = batch.row(row);
+            assert!(tokens[steps.clone()].iter().copied().eq(set.tokens(index)));
+            assert!(targets[steps].iter().copied().eq(set.targets(index)));
+        }
+    }
+
+    #[test]
+    fn what_does_not_go_with_a_target_at_every_step_is_refused_in_words() {
+        type Change = fn(&mut Split<Copying>, &mut TrainConfig, &mut Arch);
+        fn input(symbols: usize, start: bool, end: bool) -> Input {
+            Input::Tokens { symbols, embedding: 4, start, end }
+        }
+        let cases: [(&str, Change); 9] = [
+            ("read out at every step", |_, _, a| a.readout.when = When::Last),
+            ("a start token: leave it out", |_, _, a| a.input = input(10, true, false)),
+            ("an end token: leave it out", |_, _, a| a.input = input(10, false, true)),
+            ("real-valued inputs", |_, _, a| a.input = Input::Real { width: 4 }),
+            ("10 symbols, the network 11", |_, _, a| a.input = input(11, false, false)),
+            ("9 classes, the network 10", |_, _, a| a.classes = 10),
+            ("validation set has no sequences", |s, _, _| s.valid.remembered.clear()),
+            ("sequence 5 of the training set remembers 9", |s, _, _| s.train.remembered[5][2] = 9),
+            ("2 class weights for 9 classes", |_, c, _| c.class_weights = vec![1.0; 2]),
+        ];
+        let Recipe { arch, train: config, .. } = copying_recipe();
+        let job = Job { split: &small_copying(), config: &config, key: Key::new(1) };
+        job.validate(&arch).unwrap();
+        for (words, change) in cases {
+            let (mut split, mut config, mut arch) = (small_copying(), config.clone(), arch.clone());
+            change(&mut split, &mut config, &mut arch);
+            let job = Job { split: &split, config: &config, key: Key::new(1) };
+            let error = job.validate(&arch).unwrap_err().to_string();
+            assert!(error.contains(words), "{words}: {error}");
+        }
+    }
 }

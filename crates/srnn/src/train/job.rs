@@ -58,6 +58,19 @@ pub enum JobError {
         /// How many there are.
         limit: usize,
     },
+    /// A copying sequence that remembers what is no symbol.
+    #[error(
+        "sequence {index} of the {set} set remembers {found}: the symbols are 1 to 8, draw the \
+         set with task::copying"
+    )]
+    NoSymbol {
+        /// Which set.
+        set: &'static str,
+        /// Which sequence, counted from 0.
+        index: usize,
+        /// What it has.
+        found: u8,
+    },
     /// Class weights for other classes.
     #[error("{found} class weights for {classes} classes: give one for each, or none")]
     ClassWeights {
