@@ -1,7 +1,8 @@
 //! Where labelled sequences come from: built-in grammars and files.
 //!
 //! Everything here ends in a [`Dataset`] or a [`Split`]: plain data, tokens as numbers. Nothing
-//! here knows of batches, start tokens or networks.
+//! here knows of batches, start tokens or networks. [`copying`] has a target at every step and a
+//! type of its own.
 //!
 //! **Vocabulary.** The vocabulary is the training set's. With a `min_count`, training tokens
 //! seen less often become [`UNKNOWN`], which is thereby trained, and a token that only occurs
@@ -9,6 +10,7 @@
 //! be read by the model: it is listed as [`files::Unreadable`] and counts as an error.
 
 mod confusion;
+pub mod copying;
 pub mod files;
 mod identical;
 mod labels;
@@ -50,13 +52,13 @@ pub struct Sequence {
 
 /// A training set with what is held out. All share one alphabet and one list of classes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Split {
+pub struct Split<D = Dataset> {
     /// What the network learns from.
-    pub train: Dataset,
+    pub train: D,
     /// What selects among epochs and seeds.
-    pub valid: Dataset,
+    pub valid: D,
     /// What nothing is selected by.
-    pub test: Option<Dataset>,
+    pub test: Option<D>,
 }
 
 impl Dataset {
@@ -79,7 +81,7 @@ impl Dataset {
                 hash.update(token.to_le_bytes());
             }
         }
-        hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+        hex(hash)
     }
 
     /// How many sequences each class has.
@@ -112,6 +114,10 @@ fn hash_names(hash: &mut Sha256, names: &[String]) {
 
 fn hash_count(hash: &mut Sha256, count: usize) {
     hash.update((count as u64).to_le_bytes());
+}
+
+fn hex(hash: Sha256) -> String {
+    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Which sequences an update learns from, and how they become a batch.
 
 use super::config::{Sampling, TrainConfig};
+use super::examples::Examples;
 use super::schedule::Schedule;
 use crate::engine::{Batch, Inputs, Targets};
 use crate::key::Key;
@@ -62,18 +63,18 @@ pub struct Place {
 }
 
 impl Sampler {
-    /// The sampler of a run over `dataset`.
+    /// The sampler of a run over `examples`.
     ///
     /// # Panics
     /// If there are no sequences.
-    pub fn new(dataset: &Dataset, config: &TrainConfig, key: Key) -> Self {
-        assert!(!dataset.sequences.is_empty(), "training on no sequences");
+    pub fn new(examples: &impl Examples, config: &TrainConfig, key: Key) -> Self {
+        assert!(examples.count() > 0, "training on no sequences");
         Sampler {
             sampling: config.sampling,
             batch_size: config.batch_size,
             schedule: config.schedule.clone(),
             key: key.child("sampler", 0),
-            curriculum: Curriculum::of(dataset),
+            curriculum: Curriculum::of(examples),
             pass: None,
         }
     }
@@ -131,9 +132,9 @@ impl Sampler {
 }
 
 impl Curriculum {
-    fn of(dataset: &Dataset) -> Self {
-        let length = |&index: &usize| dataset.sequences[index].tokens.len();
-        let mut by_length: Vec<usize> = (0..dataset.sequences.len()).collect();
+    fn of(examples: &impl Examples) -> Self {
+        let length = |&index: &usize| examples.length(index);
+        let mut by_length: Vec<usize> = (0..examples.count()).collect();
         by_length.sort_by_key(length);
         let mut up_to: Vec<usize> =
             by_length.chunk_by(|a, b| length(a) == length(b)).map(<[usize]>::len).collect();

@@ -2,9 +2,9 @@
 
 use super::batch::Sampler;
 use super::config::TrainConfig;
+use super::examples::Examples;
 use crate::key::Key;
 use crate::model::{Arch, Layout};
-use crate::task::Dataset;
 
 /// What a run will take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,14 +33,19 @@ const NUMBER: u64 = 4;
 
 /// What `seeds` runs on `train` will take if all are held in memory at the same time. Saturates
 /// where the numbers leave 64 bits.
-pub fn estimate(arch: &Arch, config: &TrainConfig, train: &Dataset, seeds: usize) -> Estimate {
+pub fn estimate(
+    arch: &Arch,
+    config: &TrainConfig,
+    train: &impl Examples,
+    seeds: usize,
+) -> Estimate {
     let schedule = config.schedule.suited_to(arch);
     let updates = schedule.updates();
     let seeds = seeds as u64;
     let config = TrainConfig { schedule, ..config.clone() };
     let per_seed = parameters(arch, &config).saturating_add(activations(arch, &config, train));
     Estimate {
-        bytes: per_seed.saturating_mul(seeds).saturating_add(data(train)).saturating_add(BASE),
+        bytes: per_seed.saturating_mul(seeds).saturating_add(train.bytes()).saturating_add(BASE),
         updates: updates.saturating_mul(seeds),
         tokens: tokens(arch, &config, train).saturating_mul(seeds),
     }
@@ -53,8 +58,8 @@ fn parameters(arch: &Arch, config: &TrainConfig) -> u64 {
 }
 
 /// What forward keeps for backward, for a batch of the longest sequences.
-fn activations(arch: &Arch, config: &TrainConfig, train: &Dataset) -> u64 {
-    let longest = train.sequences.iter().map(|s| s.tokens.len()).max().unwrap_or(0);
+fn activations(arch: &Arch, config: &TrainConfig, train: &impl Examples) -> u64 {
+    let longest = (0..train.count()).map(|index| train.length(index)).max().unwrap_or(0);
     let steps = (longest as u64 + framing(arch)).saturating_mul(config.batch_size as u64);
     let layers = arch.layers.iter().map(|layer| {
         let k = layer.centroids.map_or(0, |s| s.k) as u64;
@@ -70,24 +75,19 @@ fn activations(arch: &Arch, config: &TrainConfig, train: &Dataset) -> u64 {
     steps.saturating_mul(per_step).saturating_add(tables).saturating_mul(NUMBER)
 }
 
-fn data(train: &Dataset) -> u64 {
-    let tokens: u64 = train.sequences.iter().map(|s| s.tokens.len() as u64).sum();
-    let sequence = size_of::<crate::task::Sequence>() as u64;
-    tokens * size_of::<u32>() as u64 + train.sequences.len() as u64 * sequence
-}
-
 /// Start and end token.
 fn framing(arch: &Arch) -> u64 {
     arch.input.start().is_some() as u64 + arch.input.end().is_some() as u64
 }
 
 /// Expected tokens of one run: exact sums while the curriculum opens, a product after it.
-fn tokens(arch: &Arch, config: &TrainConfig, train: &Dataset) -> u64 {
-    if train.sequences.is_empty() {
+fn tokens(arch: &Arch, config: &TrainConfig, train: &impl Examples) -> u64 {
+    if train.count() == 0 {
         return 0;
     }
     let sampler = Sampler::new(train, config, Key::new(0));
-    let mut lengths: Vec<u64> = train.sequences.iter().map(|s| s.tokens.len() as u64).collect();
+    let mut lengths: Vec<u64> =
+        (0..train.count()).map(|index| train.length(index) as u64).collect();
     lengths.sort_unstable();
     let mut sums = vec![0u64];
     lengths.iter().for_each(|length| sums.push(sums[sums.len() - 1] + length));

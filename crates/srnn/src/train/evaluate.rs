@@ -1,10 +1,9 @@
 //! How well a network does on a set.
 
-use super::batch::batch;
+use super::examples::Examples;
 use super::optimiser::Real;
 use crate::engine::reference::{argmax, log_softmax};
-use crate::engine::{Engine, Fields, Mode};
-use crate::task::Dataset;
+use crate::engine::{Engine, Fields, IGNORE, Mode};
 use serde::{Deserialize, Serialize};
 
 /// How well a network does on a set.
@@ -12,9 +11,9 @@ use serde::{Deserialize, Serialize};
 pub struct Evaluation {
     /// The part that is right.
     pub accuracy: f64,
-    /// Mean cross-entropy, every sequence weighing the same.
+    /// Mean cross-entropy, every target weighing the same.
     pub loss: f64,
-    /// `[truth][predicted]`: how many sequences.
+    /// `[truth][predicted]`: how many targets, of which a sequence has one or one per step.
     pub confusion: Vec<Vec<u64>>,
 }
 
@@ -22,17 +21,17 @@ pub struct Evaluation {
 /// fill the memory.
 const STEPS: usize = 1 << 14;
 
-/// How well the network does on all of `dataset`. The deployed network is the default mode.
+/// How well the network does on all of `examples`. The deployed network is the default mode.
 ///
 /// # Panics
 /// If there are no sequences.
 pub fn evaluate<F: Real, E: Engine<F>>(
     engine: &mut E,
-    dataset: &Dataset,
+    examples: &impl Examples,
     mode: Mode,
 ) -> Evaluation {
-    let all: Vec<usize> = (0..dataset.sequences.len()).collect();
-    evaluate_at(engine, dataset, &all, mode)
+    let all: Vec<usize> = (0..examples.count()).collect();
+    evaluate_at(engine, examples, &all, mode)
 }
 
 /// The same for the sequences at `indices`.
@@ -41,7 +40,7 @@ pub fn evaluate<F: Real, E: Engine<F>>(
 /// If there are none.
 pub fn evaluate_at<F: Real, E: Engine<F>>(
     engine: &mut E,
-    dataset: &Dataset,
+    examples: &impl Examples,
     indices: &[usize],
     mode: Mode,
 ) -> Evaluation {
@@ -50,28 +49,32 @@ pub fn evaluate_at<F: Real, E: Engine<F>>(
     let classes = arch.classes;
     let mut confusion = vec![vec![0; classes]; classes];
     let mut loss = 0.0;
-    for part in parts(dataset, indices) {
-        let trace = engine.trace(&batch(dataset, part, &arch), mode, Fields::default());
-        for (&index, logits) in part.iter().zip(trace.logits.chunks_exact(classes)) {
+    for part in parts(examples, indices) {
+        let batch = examples.batch(part, &arch);
+        let trace = engine.trace(&batch, mode, Fields::default());
+        let said = batch.target_ids().iter().zip(trace.logits.chunks_exact(classes));
+        for (&truth, logits) in said.filter(|&(&truth, _)| truth != IGNORE) {
             let logits: Vec<f64> = logits.iter().map(|x| x.to()).collect();
-            let truth = dataset.sequences[index].label as usize;
-            loss -= log_softmax(&logits)[truth];
-            confusion[truth][argmax(&logits)] += 1;
+            loss -= log_softmax(&logits)[truth as usize];
+            confusion[truth as usize][argmax(&logits)] += 1;
         }
     }
     let right: u64 = (0..classes).map(|class| confusion[class][class]).sum();
-    let total = indices.len() as f64;
+    let total = confusion.iter().flatten().sum::<u64>() as f64;
     Evaluation { accuracy: right as f64 / total, loss: loss / total, confusion }
 }
 
 /// The indices, cut where a batch gets long.
-fn parts<'a>(dataset: &'a Dataset, indices: &'a [usize]) -> impl Iterator<Item = &'a [usize]> {
+fn parts<'a>(
+    examples: &'a impl Examples,
+    indices: &'a [usize],
+) -> impl Iterator<Item = &'a [usize]> {
     let mut rest = indices;
     std::iter::from_fn(move || {
         let mut steps = 0;
         let fits = rest.iter().take_while(|&&index| {
             let before = steps;
-            steps += dataset.sequences[index].tokens.len() + 2;
+            steps += examples.length(index) + 2;
             before == 0 || steps <= STEPS
         });
         let (part, after) = rest.split_at(fits.count());
@@ -82,7 +85,8 @@ fn parts<'a>(dataset: &'a Dataset, indices: &'a [usize]) -> impl Iterator<Item =
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{engine, words};
+    use super::super::schedule::Schedule;
+    use super::super::testing::{copying_engine, engine, small_copying, words};
     use super::*;
 
     #[test]
@@ -100,5 +104,20 @@ mod tests {
         let single: f64 =
             (0..5).map(|i| evaluate_at(&mut engine, &set, &[i], Mode::default()).loss).sum();
         assert!((whole.loss - single / 5.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn where_every_step_has_a_target_the_mean_is_over_all_steps() {
+        let set = small_copying().train;
+        let mut engine = copying_engine(1);
+        let found = evaluate(&mut engine, &set, Mode::default());
+        assert_eq!(found.confusion.iter().flatten().sum::<u64>(), 20 * 23);
+        assert_eq!(found.confusion[0].iter().sum::<u64>(), 20 * 13, "blanks");
+        // The engine's own account of the same sequences.
+        let all: Vec<usize> = (0..20).collect();
+        let batch = set.batch(&all, &engine.model().arch);
+        let loss = engine.gradients(&batch, &Schedule::plain(1).regime(0, 1e-3)).loss;
+        assert!((found.loss - loss.task).abs() < 1e-12, "{} {}", found.loss, loss.task);
+        assert_eq!(found.accuracy, loss.correct as f64 / loss.counted as f64);
     }
 }

@@ -1,15 +1,16 @@
 //! What a run is about, and whether its parts go together.
 
 use super::config::{ConfigError, TrainConfig};
+use super::examples::Examples;
 use crate::key::Key;
-use crate::model::{Arch, Input, When};
+use crate::model::Arch;
 use crate::task::{Dataset, Split};
 
 /// What a run is about.
-#[derive(Clone, Copy, Debug)]
-pub struct Job<'a> {
+#[derive(Debug)]
+pub struct Job<'a, D = Dataset> {
     /// The data.
-    pub split: &'a Split,
+    pub split: &'a Split<D>,
     /// How to train.
     pub config: &'a TrainConfig,
     /// The run's randomness, beyond the network's beginning.
@@ -57,6 +58,19 @@ pub enum JobError {
         /// How many there are.
         limit: usize,
     },
+    /// A copying sequence that remembers what is no symbol.
+    #[error(
+        "sequence {index} of the {set} set remembers {found}: the symbols are 1 to 8, draw the \
+         set with task::copying"
+    )]
+    NoSymbol {
+        /// Which set.
+        set: &'static str,
+        /// Which sequence, counted from 0.
+        index: usize,
+        /// What it has.
+        found: u8,
+    },
     /// Class weights for other classes.
     #[error("{found} class weights for {classes} classes: give one for each, or none")]
     ClassWeights {
@@ -65,9 +79,11 @@ pub enum JobError {
         /// How many there should be.
         classes: usize,
     },
-    /// A network that labelled sequences cannot train.
-    #[error("labelled sequences cannot train a network with {what}: {remedy}")]
+    /// A network that such data cannot train.
+    #[error("{data} cannot train a network with {what}: {remedy}")]
     Unsupported {
+        /// What there is to train it.
+        data: &'static str,
         /// What it has.
         what: &'static str,
         /// What to do.
@@ -75,24 +91,16 @@ pub enum JobError {
     },
 }
 
-impl Job<'_> {
+impl<D: Examples> Job<'_, D> {
     /// Refuses configuration, architecture and data that do not go together.
     pub fn validate(&self, arch: &Arch) -> Result<(), JobError> {
         self.config.validate()?;
-        if arch.readout.when == When::EveryStep {
-            let remedy = "read out after the last step";
-            return Err(JobError::Unsupported { what: "a read-out at every step", remedy });
-        }
-        let Input::Tokens { symbols, .. } = arch.input else {
-            let remedy = "give it tokens";
-            return Err(JobError::Unsupported { what: "real-valued inputs", remedy });
-        };
         let weights = self.config.class_weights.len();
         if weights != 0 && weights != arch.classes {
             return Err(JobError::ClassWeights { found: weights, classes: arch.classes });
         }
-        check_set("training", &self.split.train, symbols, arch.classes)?;
-        check_set("validation", &self.split.valid, symbols, arch.classes)
+        self.split.train.check("training", arch)?;
+        self.split.valid.check("validation", arch)
     }
 
     /// The configuration with the schedule suited to the architecture.
@@ -102,39 +110,11 @@ impl Job<'_> {
     }
 }
 
-fn check_set(
-    set: &'static str,
-    data: &Dataset,
-    symbols: usize,
-    classes: usize,
-) -> Result<(), JobError> {
-    if data.sequences.is_empty() {
-        return Err(JobError::Empty { set });
-    }
-    for (what, found, expected) in
-        [("symbols", data.alphabet.len(), symbols), ("classes", data.classes.len(), classes)]
-    {
-        if found != expected {
-            return Err(JobError::Sizes { set, what, found, expected });
-        }
-    }
-    for (index, sequence) in data.sequences.iter().enumerate() {
-        let wrong = sequence.tokens.iter().find(|&&token| token as usize >= symbols);
-        if let Some(&found) = wrong {
-            return Err(JobError::OutOfRange { set, index, what: "token", found, limit: symbols });
-        }
-        let found = sequence.label;
-        if found as usize >= classes {
-            return Err(JobError::OutOfRange { set, index, what: "label", found, limit: classes });
-        }
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::testing::{arch, small_split};
     use super::*;
+    use crate::model::When;
 
     #[test]
     fn parts_that_do_not_go_together_are_refused_in_words() {

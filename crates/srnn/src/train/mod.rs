@@ -9,6 +9,7 @@ mod checkpoint;
 mod config;
 mod estimate;
 mod evaluate;
+mod examples;
 mod job;
 mod observer;
 mod optimiser;
@@ -27,11 +28,14 @@ pub use checkpoint::{Checkpoint, CheckpointError, Folder, Identity, Keeper, Late
 pub use config::{ConfigError, Keep, LearningRate, Sampling, Stopping, TrainConfig, Trained};
 pub use estimate::{Estimate, estimate};
 pub use evaluate::{Evaluation, evaluate, evaluate_at};
+pub use examples::Examples;
 pub use job::{Job, JobError};
 pub use observer::{Control, Event, Observer, Silent};
 pub use optimiser::{Optimiser, Real, Rule};
 pub use progress::{Progress, Record, Score, Window};
-pub use recipe::{ArchName, Recipe, Sizes, UnknownArch, recipe_default, recipe_paper};
+pub use recipe::{
+    ArchName, Recipe, Sizes, UnknownArch, recipe_copying, recipe_default, recipe_paper,
+};
 pub use reseed::reseed;
 pub use run::{End, Found, Run, Stop, TrainError, resume, train, train_or_resume};
 pub use schedule::{Phase, Reseed, Schedule};

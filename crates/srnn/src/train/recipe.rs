@@ -7,8 +7,10 @@ use crate::model::{
     Arch, Cell, Centroids, Gate, Init, Input, Layer, ReadFrom, Readout, Reset, Score, Temperature,
     When,
 };
+use crate::task::copying;
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::num::NonZeroUsize;
 use std::str::FromStr;
 
 /// The architectures of the paper by name.
@@ -108,6 +110,13 @@ impl Sizes {
         let (arch, tau) = (ArchName::SrGru, Temperature::ONE);
         Sizes { arch, symbols, classes, units: 100, k: 50, tau }
     }
+
+    /// Those of the copying memory task with delay T: 128 units up to T = 100, 256 beyond; k = 5.
+    pub fn copying(arch: ArchName, delay: NonZeroUsize) -> Sizes {
+        // PAPER: it has T = 100 and T = 500 alone, and k = 5, 10 and 20.
+        let units = if delay.get() <= 100 { 128 } else { 256 };
+        Sizes { arch, units, k: 5, ..Sizes::of(copying::SYMBOLS, copying::CLASSES) }
+    }
 }
 
 /// Everything a run needs but data and seed.
@@ -171,6 +180,32 @@ pub fn recipe_paper(sizes: &Sizes) -> Recipe {
     Recipe { arch, init: Init::default(), train }
 }
 
+/// Updates of the copying recipe, where nothing else is said.
+const COPYING_UPDATES: u64 = 10_000;
+
+/// The copying memory task with delay T: no start and no end token; the classifier reads u at
+/// every step; batches of 128; Adam; the same beginning for every architecture.
+///
+/// Chrono initialisation makes the beginning remember for about as long as a sequence is.
+// PAPER: RMSprop with learning rate 0.001 and decay 0.9, and nothing on how it begins.
+pub fn recipe_copying(sizes: &Sizes, delay: NonZeroUsize) -> Recipe {
+    let Sizes { symbols, classes, units, .. } = *sizes;
+    let arch = Arch {
+        input: Input::Tokens { symbols, embedding: units, start: false, end: false },
+        layers: vec![layer(sizes, Reset::AfterMatrix, Gate::Sigmoid, Biases::With)],
+        readout: Readout { from: ReadFrom::U, when: When::EveryStep },
+        classes,
+    };
+    let steps = delay.get() + 2 * copying::REMEMBERED;
+    let train = TrainConfig {
+        learning_rate: LearningRate::Constant { rate: 3e-3 },
+        batch_size: 128,
+        schedule: Schedule::plain(COPYING_UPDATES),
+        ..TrainConfig::default()
+    };
+    Recipe { arch, init: Init { chrono: Some(steps), ..Init::default() }, train }
+}
+
 enum End {
     With,
     Without,
@@ -210,7 +245,8 @@ mod tests {
         for arch in ArchName::ALL {
             assert_eq!(arch.name().parse(), Ok(arch));
             let sizes = Sizes { arch, ..Sizes::of(2, 2) };
-            for recipe in [recipe_default(&sizes), recipe_paper(&sizes)] {
+            let copying = recipe_copying(&sizes, NonZeroUsize::MIN);
+            for recipe in [recipe_default(&sizes), recipe_paper(&sizes), copying] {
                 recipe.arch.validate().unwrap();
                 recipe.train.validate().unwrap();
                 assert_eq!(recipe.arch.is_state_regularized(), arch.is_state_regularized());

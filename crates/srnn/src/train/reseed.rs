@@ -1,21 +1,20 @@
 //! Centroids moved to where the hidden states are: the seeding of k-means++, before the ramp.
 
-use super::batch::batch;
+use super::examples::Examples;
 use super::optimiser::Real;
 use crate::engine::{Batch, Engine, Fields, Mode, Transition};
 use crate::key::{Key, Stream};
-use crate::task::Dataset;
 
 /// Moves the centroids of every layer to hidden states u of `sequences` drawn sequences, as the
 /// network visits them at λ = 0. The optimiser's moments are left alone.
 pub fn reseed<F: Real, E: Engine<F>>(
     engine: &mut E,
-    dataset: &Dataset,
+    examples: &impl Examples,
     sequences: usize,
     key: Key,
 ) {
     let key = key.child("reseed", 0);
-    let batch = sample(engine, dataset, sequences, key);
+    let batch = sample(engine, examples, sequences, key);
     let model = engine.model();
     let layout = model.layout();
     let mode = Mode { transition: Transition::Mixture, lambda: 0.0, tau: 1.0 };
@@ -33,11 +32,16 @@ pub fn reseed<F: Real, E: Engine<F>>(
     engine.restore(&snapshot);
 }
 
-fn sample<F: Real, E: Engine<F>>(engine: &E, set: &Dataset, sequences: usize, key: Key) -> Batch {
-    let mut indices: Vec<usize> = (0..set.sequences.len()).collect();
+fn sample<F: Real, E: Engine<F>>(
+    engine: &E,
+    examples: &impl Examples,
+    sequences: usize,
+    key: Key,
+) -> Batch {
+    let mut indices: Vec<usize> = (0..examples.count()).collect();
     key.child("sample", 0).stream().shuffle(&mut indices);
     indices.truncate(sequences);
-    batch(set, &indices, &engine.model().arch)
+    examples.batch(&indices, &engine.model().arch)
 }
 
 /// The steps after which the state is a mixture: all but a closing end token per row.

@@ -1,9 +1,10 @@
 //! The training loop.
 
-use super::batch::{Sampler, batch};
+use super::batch::Sampler;
 use super::checkpoint::{Checkpoint, CheckpointError, Identity, Keeper};
 use super::config::{Keep, TrainConfig};
 use super::evaluate::{Evaluation, evaluate, evaluate_at};
+use super::examples::Examples;
 use super::job::{Job, JobError};
 use super::observer::{Control, Event, Observer};
 use super::optimiser::Real;
@@ -13,7 +14,6 @@ use super::schedule::Reseed;
 use super::sharpen::sharpen;
 use crate::engine::{Engine, Mode, Snapshot, Transition};
 use crate::model::{Arch, ArchError};
-use crate::task::Dataset;
 use serde::{Deserialize, Serialize};
 
 /// What came of a run. The network itself is in the engine.
@@ -117,9 +117,9 @@ pub enum TrainError {
 }
 
 /// Trains a new network: the engine's, which has made no updates yet.
-pub fn train<F: Real, E: Engine<F>>(
+pub fn train<F: Real, E: Engine<F>, D: Examples>(
     engine: &mut E,
-    job: &Job<'_>,
+    job: &Job<'_, D>,
     keeper: &mut dyn Keeper<F>,
     observer: &mut dyn Observer,
 ) -> Result<Run, TrainError> {
@@ -129,10 +129,10 @@ pub fn train<F: Real, E: Engine<F>>(
 }
 
 /// Goes on where a checkpoint of the same job was taken, to the same bits as without the break.
-pub fn resume<F: Real, E: Engine<F>>(
+pub fn resume<F: Real, E: Engine<F>, D: Examples>(
     engine: &mut E,
     checkpoint: Checkpoint<F>,
-    job: &Job<'_>,
+    job: &Job<'_, D>,
     keeper: &mut dyn Keeper<F>,
     observer: &mut dyn Observer,
 ) -> Result<Run, TrainError> {
@@ -142,9 +142,9 @@ pub fn resume<F: Real, E: Engine<F>>(
 }
 
 /// Goes on from the keeper's newest good checkpoint, or begins where there is none.
-pub fn train_or_resume<F: Real, E: Engine<F>>(
+pub fn train_or_resume<F: Real, E: Engine<F>, D: Examples>(
     engine: &mut E,
-    job: &Job<'_>,
+    job: &Job<'_, D>,
     keeper: &mut dyn Keeper<F>,
     observer: &mut dyn Observer,
 ) -> Result<Run, TrainError> {
@@ -166,11 +166,11 @@ enum Halt {
     Failed(TrainError),
 }
 
-struct Training<'a, F, E> {
+struct Training<'a, F, E, D> {
     engine: &'a mut E,
     arch: Arch,
     identity: Identity,
-    job: &'a Job<'a>,
+    job: &'a Job<'a, D>,
     /// The job's, with the schedule suited to the architecture.
     config: TrainConfig,
     keeper: &'a mut dyn Keeper<F>,
@@ -185,10 +185,10 @@ struct Training<'a, F, E> {
     control: Control,
 }
 
-impl<'a, F: Real, E: Engine<F>> Training<'a, F, E> {
+impl<'a, F: Real, E: Engine<F>, D: Examples> Training<'a, F, E, D> {
     fn new(
         engine: &'a mut E,
-        job: &'a Job<'a>,
+        job: &'a Job<'a, D>,
         keeper: &'a mut dyn Keeper<F>,
         observer: &'a mut dyn Observer,
         progress: Progress,
@@ -203,7 +203,7 @@ impl<'a, F: Real, E: Engine<F>> Training<'a, F, E> {
             engine,
             identity: Identity::of(job, &arch),
             sampler: Sampler::new(&job.split.train, &config, job.key),
-            train_sample: train_sample(&job.split.train, &config, job),
+            train_sample: train_sample(job),
             arch,
             job,
             config,
@@ -306,7 +306,7 @@ impl<'a, F: Real, E: Engine<F>> Training<'a, F, E> {
         let update = self.progress.update;
         let sequences = self.sampler.indices(update);
         let regime = self.config.regime(update);
-        let mut batch = batch(&self.job.split.train, &sequences, &self.arch);
+        let mut batch = self.job.split.train.batch(&sequences, &self.arch);
         batch.class_weights = self.config.class_weights.clone();
         let step = self.engine.step(&batch, &regime);
         if !step.loss.is_finite() {
@@ -387,10 +387,10 @@ impl<'a, F: Real, E: Engine<F>> Training<'a, F, E> {
 }
 
 /// A fixed draw of training sequences, ascending: evaluations along a run are comparable.
-fn train_sample(train: &Dataset, config: &TrainConfig, job: &Job<'_>) -> Vec<usize> {
-    let mut indices: Vec<usize> = (0..train.sequences.len()).collect();
+fn train_sample<D: Examples>(job: &Job<'_, D>) -> Vec<usize> {
+    let mut indices: Vec<usize> = (0..job.split.train.count()).collect();
     job.key.child("train sample", 0).stream().shuffle(&mut indices);
-    indices.truncate(config.train_sample);
+    indices.truncate(job.config.train_sample);
     indices.sort_unstable();
     indices
 }

@@ -2,7 +2,9 @@ use super::super::checkpoint::{Folder, Latest, Nowhere};
 use super::super::config::{LearningRate, Sampling, Stopping};
 use super::super::observer::Silent;
 use super::super::schedule::Schedule;
-use super::super::testing::{arch, engine, short_words, small_split, words};
+use super::super::testing::{
+    arch, copying_engine, copying_recipe, engine, short_words, small_copying, small_split, words,
+};
 use super::*;
 use crate::engine::cpu::Cpu;
 use crate::engine::reference::Reference;
@@ -118,6 +120,29 @@ fn break_and_resume(
     let run = train_or_resume(&mut second, job, keeper, &mut Silent).unwrap();
     assert_eq!(&run, expected, "{context}");
     assert_eq!(second.snapshot(), whole.snapshot(), "{context}");
+}
+
+#[test]
+fn a_run_with_a_target_at_every_step_learns_and_goes_on_to_the_same_bits() {
+    let config = TrainConfig {
+        schedule: Schedule { warmup: 4, ramp: 4, ..Schedule::plain(16) },
+        batch_size: 5,
+        validate_every: 6,
+        ..copying_recipe().train
+    };
+    let job = Job { split: &small_copying(), config: &config, key: Key::new(3) };
+    let mut whole = copying_engine(3);
+    let expected = train(&mut whole, &job, &mut Nowhere, &mut Silent).unwrap();
+    let losses: Vec<f64> = expected.history.iter().map(|record| record.valid.loss).collect();
+    assert!(losses.len() == 4 && losses.is_sorted_by(|a, b| a > b), "{losses:?}");
+    let mut shelf = Shelf::default();
+    let mut observer = interrupt_at(10);
+    let mut broken = copying_engine(3);
+    train(&mut broken, &job, &mut shelf, &mut observer).unwrap();
+    let mut last = copying_engine(99);
+    let run = train_or_resume(&mut last, &job, &mut shelf, &mut Silent).unwrap();
+    assert_eq!(run, expected);
+    assert_eq!(last.snapshot(), whole.snapshot());
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Several seeds side by side, and which of them to keep.
 
 use super::checkpoint::Keeper;
+use super::examples::Examples;
 use super::job::Job;
 use super::observer::Observer;
 use super::optimiser::{Optimiser, Real};
@@ -10,19 +11,19 @@ use crate::certify::Arithmetic;
 use crate::engine::Engine;
 use crate::key::Key;
 use crate::model::Model;
-use crate::task::Split;
+use crate::task::{Dataset, Split};
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering as Order};
 
 /// Which seeds to train, on what.
-#[derive(Clone, Copy, Debug)]
-pub struct Plan<'a> {
+#[derive(Debug)]
+pub struct Plan<'a, D = Dataset> {
     /// Architecture, beginning, training.
     pub recipe: &'a Recipe,
     /// The data.
-    pub split: &'a Split,
+    pub split: &'a Split<D>,
     /// One run each.
     pub seeds: &'a [u64],
     /// Runs at the same time. It changes how long they take and nothing else.
@@ -120,10 +121,14 @@ impl Reason {
 
 /// Trains every seed, or goes on with it, several at a time. The outcomes are in the order of
 /// the seeds and do not depend on the number of workers.
-pub fn train_seeds<F, W>(plan: &Plan<'_>, workshop: &W) -> Vec<Result<SeedOutcome<F>, TrainError>>
+pub fn train_seeds<F, W, D>(
+    plan: &Plan<'_, D>,
+    workshop: &W,
+) -> Vec<Result<SeedOutcome<F>, TrainError>>
 where
     F: Real,
     W: Workshop<F>,
+    D: Examples + Sync,
 {
     let next = AtomicUsize::new(0);
     let outcomes: Vec<Mutex<Option<_>>> = plan.seeds.iter().map(|_| Mutex::new(None)).collect();
@@ -142,10 +147,15 @@ where
     taken.map(|outcome| outcome.expect("every seed was trained")).collect()
 }
 
-fn train_seed<F, W>(plan: &Plan<'_>, workshop: &W, seed: u64) -> Result<SeedOutcome<F>, TrainError>
+fn train_seed<F, W, D>(
+    plan: &Plan<'_, D>,
+    workshop: &W,
+    seed: u64,
+) -> Result<SeedOutcome<F>, TrainError>
 where
     F: Real,
     W: Workshop<F>,
+    D: Examples,
 {
     let Recipe { arch, init, train: config } = plan.recipe;
     let key = Key::new(seed);

@@ -1,11 +1,13 @@
 //! Small sets and networks for the tests of this module.
 
 use super::optimiser::{Optimiser, Rule};
-use super::recipe::{Sizes, recipe_default};
+use super::recipe::{ArchName, Recipe, Sizes, recipe_copying, recipe_default};
 use crate::engine::reference::Reference;
 use crate::key::Key;
 use crate::model::{Arch, Init, Model};
+use crate::task::copying::{Copying, Counts, sets};
 use crate::task::{Dataset, Sequence, Split};
+use std::num::NonZeroUsize;
 
 /// Words of 0 and 1, labelled by the parity of their 1s.
 pub fn words<S: AsRef<str>>(words: &[S]) -> Dataset {
@@ -47,4 +49,25 @@ pub fn arch(units: usize, k: usize) -> Arch {
 pub fn engine(units: usize, k: usize, seed: u64) -> Reference {
     let model = Model::new(arch(units, k), &Init::default(), Key::new(seed)).unwrap();
     Reference::new(&model.to_f64(), Optimiser { rule: Rule::ADAM, clip: 1.0, l2: 0.0 })
+}
+
+/// T of the small copying task.
+const DELAY: NonZeroUsize = NonZeroUsize::new(3).unwrap();
+
+/// Few copying sequences: a target at every step.
+pub fn small_copying() -> Split<Copying> {
+    sets(DELAY, &Counts { train: 20, valid: 6, test: 0 }, &Key::new(1))
+}
+
+/// A small SR-LSTM-P for them.
+pub fn copying_recipe() -> Recipe {
+    let sizes = Sizes { units: 5, k: 3, ..Sizes::copying(ArchName::SrLstmP, DELAY) };
+    recipe_copying(&sizes, DELAY)
+}
+
+/// It on the reference engine.
+pub fn copying_engine(seed: u64) -> Reference {
+    let Recipe { arch, init, train } = copying_recipe();
+    let model = Model::new(arch, &init, Key::new(seed)).unwrap();
+    Reference::new(&model.to_f64(), train.optimiser)
 }

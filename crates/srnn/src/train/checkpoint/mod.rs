@@ -12,6 +12,7 @@ mod state;
 
 pub use folder::Folder;
 
+use super::examples::Examples;
 use super::job::Job;
 use super::optimiser::Real;
 use super::progress::Progress;
@@ -48,7 +49,7 @@ pub struct Identity {
 
 impl Identity {
     /// The identity of a run of `job` on a network of shape `arch`.
-    pub fn of(job: &Job<'_>, arch: &Arch) -> Identity {
+    pub fn of<D: Examples>(job: &Job<'_, D>, arch: &Arch) -> Identity {
         let mut config = Sha256::new();
         config.update(serde_json::to_vec(arch).expect("an architecture is plain data"));
         config.update(serde_json::to_vec(job.config).expect("a configuration is plain data"));

@@ -1,0 +1,232 @@
+//! What a network can be trained on: the loop knows sequences by number and length, and asks for
+//! batches of them.
+
+use super::batch::batch;
+use super::job::JobError;
+use crate::engine::{Batch, Inputs, Targets};
+use crate::model::{Arch, Input, When};
+use crate::task::copying::{self, Copying};
+use crate::task::{Dataset, Sequence};
+
+/// Sequences with what a network should say about them.
+///
+/// One implementation a kind of data: it alone knows what its inputs and targets are, and which
+/// architectures can read them.
+pub trait Examples {
+    /// How many sequences there are.
+    fn count(&self) -> usize;
+
+    /// The steps of a sequence, without start and end tokens: what the curriculum goes by.
+    fn length(&self, index: usize) -> usize;
+
+    /// The sequences at `indices` as the architecture reads them, with their targets.
+    ///
+    /// # Panics
+    /// If an index is out of range.
+    fn batch(&self, indices: &[usize], arch: &Arch) -> Batch;
+
+    /// Refuses an architecture that cannot be trained on this set, and sequences that are not
+    /// what the set says; `set` names it in errors.
+    fn check(&self, set: &'static str, arch: &Arch) -> Result<(), JobError>;
+
+    /// Equal exactly for equal sets: a checkpoint goes on with no others.
+    fn digest(&self) -> String;
+
+    /// The memory they take, about.
+    fn bytes(&self) -> u64;
+}
+
+impl Examples for Dataset {
+    fn count(&self) -> usize {
+        self.sequences.len()
+    }
+
+    fn length(&self, index: usize) -> usize {
+        self.sequences[index].tokens.len()
+    }
+
+    fn batch(&self, indices: &[usize], arch: &Arch) -> Batch {
+        batch(self, indices, arch)
+    }
+
+    fn check(&self, set: &'static str, arch: &Arch) -> Result<(), JobError> {
+        let data = "labelled sequences";
+        if arch.readout.when == When::EveryStep {
+            let remedy = "read out after the last step";
+            return Err(JobError::Unsupported { data, what: "a read-out at every step", remedy });
+        }
+        let symbols = symbols(data, arch)?;
+        check_sizes(set, [self.count(), self.alphabet.len(), self.classes.len()], arch)?;
+        check_ranges(set, &self.sequences, symbols, arch.classes)
+    }
+
+    fn digest(&self) -> String {
+        self.digest()
+    }
+
+    fn bytes(&self) -> u64 {
+        let tokens: u64 = self.sequences.iter().map(|s| s.tokens.len() as u64).sum();
+        let sequences = self.sequences.len() as u64 * size_of::<Sequence>() as u64;
+        tokens * size_of::<u32>() as u64 + sequences
+    }
+}
+
+/// Every step has a target, and a step is a symbol: there is no start and no end token.
+impl Examples for Copying {
+    fn count(&self) -> usize {
+        self.remembered.len()
+    }
+
+    fn length(&self, _: usize) -> usize {
+        self.steps()
+    }
+
+    fn batch(&self, indices: &[usize], _: &Arch) -> Batch {
+        let tokens = indices.iter().flat_map(|&index| self.tokens(index)).collect();
+        let targets = indices.iter().flat_map(|&index| self.targets(index)).collect();
+        Batch {
+            offsets: (0..=indices.len()).map(|row| row * self.steps()).collect(),
+            input: Inputs::Tokens(tokens),
+            targets: Targets::Steps(targets),
+            class_weights: vec![],
+        }
+    }
+
+    fn check(&self, set: &'static str, arch: &Arch) -> Result<(), JobError> {
+        check_every_step(arch)?;
+        check_sizes(set, [self.count(), copying::SYMBOLS, copying::CLASSES], arch)?;
+        let symbols = 1..copying::CLASSES as u8;
+        for (index, remembered) in self.remembered.iter().enumerate() {
+            if let Some(&found) = remembered.iter().find(|&symbol| !symbols.contains(symbol)) {
+                return Err(JobError::NoSymbol { set, index, found });
+            }
+        }
+        Ok(())
+    }
+
+    fn digest(&self) -> String {
+        self.digest()
+    }
+
+    fn bytes(&self) -> u64 {
+        size_of_val(&self.remembered[..]) as u64
+    }
+}
+
+/// Refuses what cannot be trained by a target for each symbol.
+fn check_every_step(arch: &Arch) -> Result<(), JobError> {
+    let data = "sequences with a target at every step";
+    symbols(data, arch)?;
+    let refuse = |what, remedy| Err(JobError::Unsupported { data, what, remedy });
+    if arch.readout.when == When::Last {
+        return refuse("a read-out after the last step", "read out at every step");
+    }
+    if arch.input.start().is_some() {
+        return refuse("a start token", "leave it out, it has no target");
+    }
+    if arch.input.end().is_some() {
+        return refuse("an end token", "leave it out, it has no target");
+    }
+    Ok(())
+}
+
+/// The symbols that the network knows; `data` cannot be read by one that reads no tokens.
+fn symbols(data: &'static str, arch: &Arch) -> Result<usize, JobError> {
+    match arch.input {
+        Input::Tokens { symbols, .. } => Ok(symbols),
+        Input::Real { .. } => {
+            let remedy = "give it tokens";
+            Err(JobError::Unsupported { data, what: "real-valued inputs", remedy })
+        }
+    }
+}
+
+/// The numbers of sequences, symbols and classes of a set against those of the network.
+fn check_sizes(set: &'static str, sizes: [usize; 3], arch: &Arch) -> Result<(), JobError> {
+    let [sequences, symbols, classes] = sizes;
+    if sequences == 0 {
+        return Err(JobError::Empty { set });
+    }
+    let known =
+        arch.input.vocabulary() - arch.input.start().iter().len() - arch.input.end().iter().len();
+    for (what, found, expected) in [("symbols", symbols, known), ("classes", classes, arch.classes)]
+    {
+        if found != expected {
+            return Err(JobError::Sizes { set, what, found, expected });
+        }
+    }
+    Ok(())
+}
+
+fn check_ranges(
+    set: &'static str,
+    sequences: &[Sequence],
+    symbols: usize,
+    classes: usize,
+) -> Result<(), JobError> {
+    for (index, sequence) in sequences.iter().enumerate() {
+        let wrong = sequence.tokens.iter().find(|&&token| token as usize >= symbols);
+        if let Some(&found) = wrong {
+            return Err(JobError::OutOfRange { set, index, what: "token", found, limit: symbols });
+        }
+        let found = sequence.label;
+        if found as usize >= classes {
+            return Err(JobError::OutOfRange { set, index, what: "label", found, limit: classes });
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::config::TrainConfig;
+    use super::super::job::Job;
+    use super::super::recipe::Recipe;
+    use super::super::testing::{copying_recipe, small_copying};
+    use super::*;
+    use crate::key::Key;
+    use crate::task::Split;
+
+    #[test]
+    fn a_batch_of_copying_has_a_target_at_every_step() {
+        let set = small_copying().train;
+        let batch = set.batch(&[4, 1], &copying_recipe().arch);
+        assert_eq!(batch.offsets, [0, 23, 46]);
+        let Inputs::Tokens(tokens) = &batch.input else { panic!("no tokens") };
+        let Targets::Steps(targets) = &batch.targets else { panic!("no targets") };
+        for (row, index) in [(0, 4), (1, 1)] {
+            let steps = batch.row(row);
+            assert!(tokens[steps.clone()].iter().copied().eq(set.tokens(index)));
+            assert!(targets[steps].iter().copied().eq(set.targets(index)));
+        }
+    }
+
+    #[test]
+    fn what_does_not_go_with_a_target_at_every_step_is_refused_in_words() {
+        type Change = fn(&mut Split<Copying>, &mut TrainConfig, &mut Arch);
+        fn input(symbols: usize, start: bool, end: bool) -> Input {
+            Input::Tokens { symbols, embedding: 4, start, end }
+        }
+        let cases: [(&str, Change); 9] = [
+            ("read out at every step", |_, _, a| a.readout.when = When::Last),
+            ("a start token: leave it out", |_, _, a| a.input = input(10, true, false)),
+            ("an end token: leave it out", |_, _, a| a.input = input(10, false, true)),
+            ("real-valued inputs", |_, _, a| a.input = Input::Real { width: 4 }),
+            ("10 symbols, the network 11", |_, _, a| a.input = input(11, false, false)),
+            ("9 classes, the network 10", |_, _, a| a.classes = 10),
+            ("validation set has no sequences", |s, _, _| s.valid.remembered.clear()),
+            ("sequence 5 of the training set remembers 9", |s, _, _| s.train.remembered[5][2] = 9),
+            ("2 class weights for 9 classes", |_, c, _| c.class_weights = vec![1.0; 2]),
+        ];
+        let Recipe { arch, train: config, .. } = copying_recipe();
+        let job = Job { split: &small_copying(), config: &config, key: Key::new(1) };
+        job.validate(&arch).unwrap();
+        for (words, change) in cases {
+            let (mut split, mut config, mut arch) = (small_copying(), config.clone(), arch.clone());
+            change(&mut split, &mut config, &mut arch);
+            let job = Job { split: &split, config: &config, key: Key::new(1) };
+            let error = job.validate(&arch).unwrap_err().to_string();
+            assert!(error.contains(words), "{words}: {error}");
+        }
+    }
+}
