@@ -38,15 +38,32 @@ pub fn run(arguments: &Check, output: &Output) -> Result<Answer, Failure> {
             report(&file, &checked, seconds, output)?;
             Ok(Answer::Yes)
         }
-        Err(Refused::File { path, cause }) => {
-            let message = format!("{}: {cause}", path.display());
-            Err(Failure::new(message, "srnn certify makes a certificate"))
-        }
         Err(refused) => {
+            unreadable(&model, &file, &refused).map_or(Ok(()), Err)?;
             refuse(&file, &refused, seconds, output)?;
             Ok(Answer::No)
         }
     }
+}
+
+/// A file that cannot be read, where that is what is wrong: nothing was checked, and of the
+/// certificate nothing is said where the model is at fault.
+fn unreadable(model: &Path, certificate: &Path, refused: &Refused) -> Option<Failure> {
+    let again = "copy the model again from where it is whole, or train it again";
+    let (path, cause, remedy) = match refused {
+        Refused::File { path, cause } if path == certificate => {
+            (path.clone(), cause, "srnn certify makes a certificate")
+        }
+        Refused::File { path, cause } => (path.clone(), cause, again),
+        Refused::Weights(cause) => (model.join("model.safetensors"), cause, again),
+        Refused::Config(cause) => (
+            model.join("config.json"),
+            cause,
+            "copy the model again from where it is whole; certificates speak of SR-GRUs only",
+        ),
+        _ => return None,
+    };
+    Some(Failure::new(format!("{}: {cause}", path.display()), remedy))
 }
 
 fn report(file: &Path, checked: &Checked, seconds: f64, output: &Output) -> Result<(), Failure> {

@@ -138,6 +138,30 @@ fn a_certificate_is_checked_and_one_that_was_tampered_with_is_refused() {
 }
 
 #[test]
+fn a_model_that_cannot_be_read_is_named_and_the_certificate_is_not_blamed() {
+    let folder = tempfile::tempdir().unwrap();
+    trained(folder.path());
+    srnn(folder.path(), &["certify", "run"]).yes();
+    for name in ["model.safetensors", "config.json"] {
+        let path = folder.path().join("run/model").join(name);
+        let whole = fs::read(&path).unwrap();
+        for damage in [None, Some(&whole[..whole.len() / 2])] {
+            fs::remove_file(&path).unwrap();
+            damage.into_iter().for_each(|half| fs::write(&path, half).unwrap());
+            let ran = srnn(folder.path(), &["check", "run"]);
+            assert_eq!(ran.code, 2, "{}{}", ran.stdout, ran.stderr);
+            for said in [format!("run/model/{name}: "), "copy the model again".into()] {
+                assert!(ran.stderr.contains(&said), "{}", ran.stderr);
+            }
+            assert!(!ran.stderr.contains("certify"), "{}", ran.stderr);
+            assert_eq!(ran.stdout, "");
+            fs::write(&path, &whole).unwrap();
+        }
+    }
+    srnn(folder.path(), &["check", "run"]).yes();
+}
+
+#[test]
 fn predict_says_whether_its_engine_is_covered() {
     let folder = tempfile::tempdir().unwrap();
     trained(folder.path());
