@@ -1,7 +1,7 @@
 //! Verdicts in words and as JSON, the same for every verb.
 
 use crate::failure::Failure;
-use crate::words::some;
+use crate::words::{quoted, some};
 use serde_json::{Value, json};
 use srnn::certify::{Arithmetic, Attempt, NotProved, Obstacle, Proof, Verdict};
 use srnn_automata::{Alphabet, Symbol, Word};
@@ -61,9 +61,9 @@ const HARDEN: &str = "train so that states are hard: a longer `harden` phase, a 
 fn described(attempt: &Attempt, alphabet: &Alphabet) -> [String; 2] {
     let spelled = |word: &[u32]| {
         let word: Word = word.iter().map(|&symbol| Symbol(symbol)).collect();
-        alphabet.spell(&word)
+        quoted(alphabet, &word)
     };
-    let access = alphabet.spell(&attempt.access);
+    let access = quoted(alphabet, &attempt.access);
     match &attempt.obstacle {
         Obstacle::Outside { what } => [
             format!("the network has {what}: certificates do not speak of that"),

@@ -6,7 +6,7 @@ use crate::automaton::{
 };
 use crate::failure::{Answer, Failure};
 use crate::output::Output;
-use crate::words::some;
+use crate::words::{quoted, some};
 use clap::Args;
 use serde_json::{Value, json};
 use srnn_automata::{Alphabet, Moore};
@@ -110,8 +110,12 @@ fn report(
     let says = says(machines, word);
     let spelled = alphabet.spell(word);
     let text = format!(
-        "different: the shortest word that tells them apart is {spelled}\n  {} says {}\n  {} says {}",
-        sides[0].name, says[0], sides[1].name, says[1]
+        "different: the shortest word that tells them apart is {}\n  {} says {}\n  {} says {}",
+        quoted(alphabet, word),
+        sides[0].name,
+        says[0],
+        sides[1].name,
+        says[1]
     );
     output.result(text, &value(sides, sizes, Some((&names, &spelled, &says))))
 }

@@ -171,7 +171,7 @@ fn extraction_says_where_the_counted_automaton_is_wrong_though_the_network_is_ri
     let model = model.to_str().unwrap();
     let arguments = ["extract", model, "--method", "all", "--out", "out", "--words", "5000"];
     let ran = srnn(folder.path(), &arguments).yes();
-    let wrong = "agrees with the network on 2,030 of 4,095 (49.57 %), not on 000";
+    let wrong = "agrees with the network on 2,030 of 4,095 (49.57 %), not on \"000\"";
     assert!(ran.stdout.contains(wrong), "{}", ran.stdout);
     // The network is right: its cover is the language, and it rejects the word.
     srnn(folder.path(), &["compare", "out/automaton.json", "tomita:4"]).yes();

@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::output::Output;
 use crate::proof;
 use crate::runs::Saved;
-use crate::words::{grouped, some};
+use crate::words::{grouped, quoted, some};
 use serde_json::{Value, json};
 use srnn::certify::{Pac, statement};
 use srnn_automata::Alphabet;
@@ -86,7 +86,7 @@ fn differences(pac: &Pac, alphabet: &Alphabet) -> String {
     match &pac.first {
         None => "no difference".into(),
         Some(word) => {
-            let (count, word) = (some(pac.differences, "difference"), alphabet.spell(word));
+            let (count, word) = (some(pac.differences, "difference"), quoted(alphabet, word));
             format!("{count}, the first on {word}")
         }
     }
@@ -104,7 +104,7 @@ fn against(spec: &Compared, outcome: &Outcome, alphabet: &Alphabet) -> String {
             ),
         };
     };
-    let (word, spec_says) = (alphabet.spell(word), spec.spec_says.clone().unwrap_or_default());
+    let (word, spec_says) = (quoted(alphabet, word), spec.spec_says.clone().unwrap_or_default());
     let [class, _] = spec.network_says.clone().unwrap_or_default();
     match spec.is_replayed() {
         true => format!(

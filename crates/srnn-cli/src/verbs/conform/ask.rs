@@ -4,7 +4,7 @@ use super::Exam;
 use super::program::{Next, Program};
 use crate::failure::Failure;
 use crate::output::Output;
-use crate::words::{grouped, some};
+use crate::words::{grouped, quoted, some};
 use indicatif::{ProgressBar, ProgressStyle};
 use srnn_automata::{Symbol, Word};
 use std::cmp::Ordering;
@@ -159,7 +159,7 @@ impl Session<'_> {
     /// A word in a message.
     fn at(&self, place: usize) -> String {
         let alphabet = self.exam.specification.minimal.automaton().alphabet();
-        let word = alphabet.spell(&self.words[place]);
+        let word = quoted(alphabet, &self.words[place]);
         format!("word {} of {} ({word})", grouped(place as u64 + 1), grouped(self.len()))
     }
 
