@@ -1,9 +1,12 @@
 //! `srnn check`: a certificate, checked by code that shares nothing with what made it.
 
+mod beside;
+
 use crate::failure::{Answer, Failure};
 use crate::output::Output;
 use crate::runs;
 use crate::words::some;
+use beside::Beside;
 use clap::Args;
 use serde_json::json;
 use srnn_check::{Arithmetic, Checked, Refused, check_files};
@@ -13,7 +16,9 @@ use std::time::Instant;
 /// Check a certificate against the model it is about.
 ///
 /// Every inequality is derived again from the weights and the file, by a crate that shares no code
-/// with the one that made the proof. Exit code 0: what it states is proved; 1: it is not.
+/// with the one that made the proof. An automaton file beside the certificate, as a run has one,
+/// must be the automaton that is proved. Exit code 0: what it states is proved; 1: it is not, or
+/// the automaton file is another.
 #[derive(Args)]
 #[command(before_help = "Examples:
   srnn check runs/tomita-3/model runs/tomita-3/certificate.json
@@ -35,8 +40,12 @@ pub fn run(arguments: &Check, output: &Output) -> Result<Answer, Failure> {
     let seconds = begin.elapsed().as_secs_f64();
     match checked {
         Ok(checked) => {
-            report(&file, &checked, seconds, output)?;
-            Ok(Answer::Yes)
+            let beside = beside::automaton(&file)?;
+            report(&file, &checked, beside.as_ref(), seconds, output)?;
+            Ok(match beside.is_none_or(|beside| beside.difference.is_none()) {
+                true => Answer::Yes,
+                false => Answer::No,
+            })
         }
         Err(refused) => {
             unreadable(&model, &file, &refused).map_or(Ok(()), Err)?;
@@ -66,14 +75,21 @@ fn unreadable(model: &Path, certificate: &Path, refused: &Refused) -> Option<Fai
     Some(Failure::new(format!("{}: {cause}", path.display()), remedy))
 }
 
-fn report(file: &Path, checked: &Checked, seconds: f64, output: &Output) -> Result<(), Failure> {
+fn report(
+    file: &Path,
+    checked: &Checked,
+    beside: Option<&Beside>,
+    seconds: f64,
+    output: &Output,
+) -> Result<(), Failure> {
     let Checked { statement, digest, smallest_margin, .. } = checked;
-    let text = format!(
+    let mut text = format!(
         "proved: {statement}\n  network {digest}\n  {}, {}; the decision leads by \
          {smallest_margin:.2} logits or more; {seconds:.2} s",
         some(checked.cells, "cell"),
         some(checked.edges, "step"),
     );
+    text.extend(beside.map(|beside| format!("\n  {}", beside.words())));
     let value = json!({
         "certificate": file.display().to_string(),
         "proved": true,
@@ -88,6 +104,7 @@ fn report(file: &Path, checked: &Checked, seconds: f64, output: &Output) -> Resu
         "cells": checked.cells,
         "steps": checked.edges,
         "margin": smallest_margin,
+        "automaton": beside.map(Beside::value),
         "seconds": seconds,
     });
     output.result(text, &value)

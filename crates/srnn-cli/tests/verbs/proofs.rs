@@ -162,6 +162,34 @@ fn a_model_that_cannot_be_read_is_named_and_the_certificate_is_not_blamed() {
 }
 
 #[test]
+fn an_automaton_file_beside_a_proof_must_be_the_automaton_that_is_proved() {
+    let folder = tempfile::tempdir().unwrap();
+    trained(folder.path());
+    srnn(folder.path(), &["certify", "run"]).yes();
+    let check = || srnn(folder.path(), &["check", "run", "--json"]);
+    assert_eq!(check().yes().json()["automaton"], json!(null));
+    srnn(folder.path(), &["extract", "run"]).yes();
+    assert_eq!(check().yes().json()["automaton"]["is_proved"], json!(true));
+    let path = folder.path().join("run/automaton/automaton.json");
+    let other = |source: &str| {
+        let file = "run/automaton/automaton.json";
+        srnn(folder.path(), &["convert", source, file, "--force"]).yes();
+        check().no().json()
+    };
+    let value = other("tomita:7");
+    assert_eq!((&value["proved"], &value["automaton"]["is_proved"]), (&json!(true), &json!(false)));
+    let people = srnn(folder.path(), &["check", "run/model", "run/certificate.json"]).no().stdout;
+    for said in ["proved: For every", "is not the automaton that is proved: they differ on \"000\""]
+    {
+        assert!(people.contains(said), "{people}");
+    }
+    fs::write(folder.path().join("abc.re"), "[abc]*").unwrap();
+    assert_eq!(other("abc.re")["automaton"]["difference"], json!("it has other symbols"));
+    fs::write(&path, "{").unwrap();
+    assert_eq!(check().no().json()["automaton"]["is_proved"], json!(false));
+}
+
+#[test]
 fn predict_says_whether_its_engine_is_covered() {
     let folder = tempfile::tempdir().unwrap();
     trained(folder.path());
