@@ -221,6 +221,31 @@ fn inspection_tells_what_is_there() {
 }
 
 #[test]
+fn inspection_of_a_run_tells_what_is_proved_and_which_labels_it_doubts() {
+    let folder = tempfile::tempdir().unwrap();
+    super::proofs::trained(folder.path());
+    let inspect = || srnn(folder.path(), &["inspect", "run"]).yes().stdout;
+    assert!(inspect().contains("certificate: none, so nothing is proved"), "{}", inspect());
+    assert!(!inspect().contains("believed"), "{}", inspect());
+    srnn(folder.path(), &["certify", "run"]).yes();
+    fs::write(folder.path().join("run/wrong_labels.jsonl"), "{}\n{}\n").unwrap();
+    let result = json!({ "kept": { "seed": 1 }, "seeds": [
+        { "seed": 1, "updates": 9, "train_accuracy": 1.0, "valid_accuracy": 1.0,
+          "by_given_labels": { "valid_accuracy": 0.75 } }] });
+    fs::write(folder.path().join("run/result.json"), result.to_string()).unwrap();
+    for said in [
+        "in the engines reference, cpu.",
+        "2 labels believed wrong, listed in run/wrong_labels.jsonl",
+        "validation 100.00 % as believed, 75.00 % as given, kept",
+    ] {
+        assert!(inspect().contains(said), "{said}: {}", inspect());
+    }
+    let value = srnn(folder.path(), &["inspect", "run", "--json"]).yes().json();
+    assert_eq!(value["wrong_labels"]["count"], json!(2));
+    assert_eq!(value["certificate"]["engines"], json!(["reference", "cpu"]));
+}
+
+#[test]
 fn inspection_reads_checkpoints() {
     use srnn::engine::Snapshot;
     use srnn::train::{Checkpoint, Folder, Identity, Keeper, Progress};

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 /// A folder with a run: a small network that has learned Tomita 4, no word with 000.
-fn trained(folder: &Path) {
+pub fn trained(folder: &Path) {
     let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/certified/tomita-4");
     fs::create_dir_all(folder.join("run/model")).unwrap();
     for name in ["config.json", "model.safetensors"] {
