@@ -25,7 +25,7 @@ pub struct Compare {
     /// The other one.
     #[arg(required_unless_present = "regex", conflicts_with = "regex")]
     b: Option<String>,
-    /// The other one as a regular expression: `ab|c*`, `[01]`, `.`, `<name>`.
+    /// The other one as a regular expression: `ab|c*`, `a{3}`, `[01]`, `.`, `<name>`.
     #[arg(long, value_name = "EXPRESSION")]
     regex: Option<String>,
     /// The symbols of expressions: characters, or names between commas; by default those of the

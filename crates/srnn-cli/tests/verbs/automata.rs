@@ -26,6 +26,18 @@ fn the_shortest_difference_comes_with_what_each_says() {
 }
 
 #[test]
+fn a_number_of_repetitions_stands_in_braces() {
+    let folder = tempfile::tempdir().unwrap();
+    srnn(folder.path(), &["compare", "re:<open>{2,3}", "re:<open><open><open>?"]).yes();
+    srnn(folder.path(), &["compare", "re:\\{3\\}", "re:[{]3[}]"]).yes();
+    let ran = srnn(folder.path(), &["compare", "re:ab{x}", "re:abbb"]);
+    assert_eq!(ran.code, 2, "{}", ran.stdout);
+    for said in ["column 3: this is no number of repetitions", "`{3,5}`"] {
+        assert!(ran.stderr.contains(said), "{}", ran.stderr);
+    }
+}
+
+#[test]
 fn words_in_answers_are_quoted_so_that_blanks_and_the_empty_word_are_seen() {
     let folder = tempfile::tempdir().unwrap();
     for (right, shown) in [

@@ -50,7 +50,8 @@ fn a_specification_is_met_on_every_word_or_the_shortest_word_is_replayed() {
     let folder = tempfile::tempdir().unwrap();
     trained(folder.path());
     fs::write(folder.path().join("spec.regex"), "(1|01|001)*(0|00)?\n").unwrap();
-    for spec in ["tomita:4", "re:(1|01|001)*(0|00)?", "(1|01|001)*(|0|00)", "spec.regex"] {
+    let brief = "(0{0,2}1)*0{0,2}";
+    for spec in ["tomita:4", "re:(1|01|001)*(0|00)?", "(1|01|001)*(|0|00)", "spec.regex", brief] {
         let (code, value) = certify(folder.path(), &["--spec", spec]);
         assert_eq!((code, &value["spec"]["equal"]), (0, &json!(true)), "{spec}: {value}");
         assert_eq!(value["spec"]["proved"], json!(true));
@@ -226,7 +227,7 @@ fn what_cannot_be_certified_is_refused_with_a_remedy() {
     let folder = tempfile::tempdir().unwrap();
     trained(folder.path());
     sr_lstm(&["0", "1"], &["no", "yes"]).save(&folder.path().join("lstm")).unwrap();
-    let cases: [(&[&str], &str); 7] = [
+    let cases: [(&[&str], &str); 10] = [
         (&["certify", "lstm"], "SR-GRU"),
         (&["certify", "nowhere"], "no such run"),
         (&["certify", "run", "--depth", "0"], "--depth 1 or more"),
@@ -234,6 +235,9 @@ fn what_cannot_be_certified_is_refused_with_a_remedy() {
         (&["certify", "run", "--spec", "(0"], "("),
         (&["certify", "run", "--spec", "a*"], "a"),
         (&["certify", "run", "--spec", "missing.dot"], "missing.dot"),
+        (&["certify", "run", "--spec", "t3.nofile"], "t3.nofile: no such file or run"),
+        (&["certify", "run", "--spec", "specs/t3"], "expression begins with re:"),
+        (&["certify", "run", "--spec", "(0|1){x}"], "no number of repetitions"),
     ];
     for (arguments, said) in cases {
         let ran = srnn(folder.path(), arguments);

@@ -2,8 +2,7 @@
 
 use super::Certify;
 use crate::automaton::{
-    ACCEPT, Notation, Operand, REJECT, Side, comparable, complete, difference, is_acceptor,
-    positive, says,
+    ACCEPT, Operand, REJECT, Side, comparable, complete, difference, is_acceptor, positive, says,
 };
 use crate::failure::Failure;
 use crate::runs::Saved;
@@ -49,8 +48,7 @@ impl Specification {
         arguments: &Certify,
     ) -> Result<Specification, Failure> {
         let named = text.starts_with("re:") || text.starts_with("tomita:");
-        let like_a_file = Path::new(text).exists() || Notation::of_name(Path::new(text)).is_some();
-        let operand = match named || like_a_file {
+        let operand = match named || is_like_a_file(text) {
             true => Operand::open(text, None)?,
             false => Operand::Expression(text.into()),
         };
@@ -84,6 +82,16 @@ impl Specification {
         let [_, Side { name, .. }] = sides;
         Ok(Compared { name, word, spec_says, network_says })
     }
+}
+
+/// Whether a text names something that is there, or looks like it: it has a slash or an extension,
+/// and nothing that only an expression has.
+fn is_like_a_file(text: &str) -> bool {
+    let path = Path::new(text);
+    let extension = path.extension().unwrap_or_default().to_string_lossy();
+    let long = extension.len() > 1 && extension.contains(|c: char| c.is_ascii_alphabetic());
+    let expression = text.contains(|c: char| c.is_whitespace() || "*+?{}()[]<>|\\ε∅".contains(c));
+    path.exists() || (text.contains('/') || long) && !expression
 }
 
 fn accepted(classes: &[String], accept: Option<&str>) -> Option<u32> {
