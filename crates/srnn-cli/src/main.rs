@@ -46,6 +46,7 @@ fn main() -> ExitCode {
     match answer {
         Ok(Answer::Yes) => ExitCode::SUCCESS,
         Ok(Answer::No) => ExitCode::from(1),
+        Ok(Answer::Unsaved) => ExitCode::from(2),
         Err(failure) => {
             arguments.output.failure(&failure);
             ExitCode::from(failure.code)

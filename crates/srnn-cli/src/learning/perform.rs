@@ -120,8 +120,9 @@ fn write(order: &Order, learned: &Learned) -> Result<(), Failure> {
         write_automata(&folder.automaton(), extraction, &train.classes, &order.resolved.source)?;
     }
     if let Some(proof) = learned.verdict.as_ref().and_then(Verdict::proof) {
-        put(&folder.certificate(), &Certificate::new(&model, proof).to_json())?;
-        confirmed(&folder.model(), &folder.certificate())?;
+        let certificate = Certificate::new(&model, proof).to_json();
+        confirmed(&folder.model(), &certificate)?;
+        put(&folder.certificate(), &certificate)?;
         // Where the cover fell short of it, the automaton that is proved takes its place.
         let kept = learned.extraction.as_ref().ok().and_then(|found| found.cover.kept.as_ref());
         if kept.is_none_or(|kept| kept.minimal != proof.automaton) {

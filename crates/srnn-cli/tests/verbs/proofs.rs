@@ -46,6 +46,26 @@ fn a_trained_network_is_certified_and_its_program_too() {
 }
 
 #[test]
+fn a_proof_that_cannot_be_written_is_told_before_the_error() {
+    let folder = tempfile::tempdir().unwrap();
+    trained(folder.path());
+    // A folder in the place of the file: nothing can be written there, not even by root.
+    fs::create_dir(folder.path().join("run/certificate.json")).unwrap();
+    let people = srnn(folder.path(), &["certify", "run", "--spec", "tomita:4"]);
+    assert_eq!(people.code, 2, "{}", people.stderr);
+    for said in ["certified: For every word", "f32, engine cpu): proved", "network = tomita:4"] {
+        assert!(people.stdout.contains(said), "{}", people.stdout);
+    }
+    for said in ["run/certificate.json: the certificate cannot be written", "--out FILE"] {
+        assert!(people.stderr.contains(said), "{}", people.stderr);
+    }
+    let (code, value) = certify(folder.path(), &[]);
+    assert_eq!((code, &value["certified"], &value["code"]), (2, &json!(true), &json!(2)));
+    assert_eq!(value["certificate"], json!(null));
+    assert_eq!(certify(folder.path(), &["--out", "proof.json"]).0, 0);
+}
+
+#[test]
 fn a_specification_is_met_on_every_word_or_the_shortest_word_is_replayed() {
     let folder = tempfile::tempdir().unwrap();
     trained(folder.path());
