@@ -25,12 +25,14 @@ use std::time::Instant;
 /// Two verdicts: the network in real arithmetic and double precision, and the single-precision
 /// program that runs. The proof is written as certificate.json, which `srnn check` checks
 /// independently. Where none is found: what stands in the way, what to try, and how often automaton
-/// and network can differ on random words, probably. Exit code 0 where at least the network is
-/// proved; 1: it is not, or it is not equal to --spec.
+/// and network can differ on random words, probably.
 #[derive(Args)]
-#[command(before_help = "Examples:
+#[command(
+    before_help = "Examples:
   srnn certify runs/tomita-2
-  srnn certify runs/tomita-2 --spec '(10)*'")]
+  srnn certify runs/tomita-2 --spec '(10)*'",
+    after_help = "Exit codes: 0 proved, at least of the network, and equal to --spec; 1 not proved, or not equal; 2 an error"
+)]
 pub struct Certify {
     /// A run folder, or a model's folder.
     run: PathBuf,

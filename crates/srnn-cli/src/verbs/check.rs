@@ -17,12 +17,14 @@ use std::time::Instant;
 ///
 /// Every inequality is derived again from the weights and the file, by a crate that shares no code
 /// with the one that made the proof. An automaton file beside the certificate, as a run has one,
-/// must be the automaton that is proved. Exit code 0: what it states is proved; 1: it is not, or
-/// the automaton file is another.
+/// must be the automaton that is proved.
 #[derive(Args)]
-#[command(before_help = "Examples:
+#[command(
+    before_help = "Examples:
   srnn check runs/tomita-3/model runs/tomita-3/certificate.json
-  srnn check runs/tomita-3")]
+  srnn check runs/tomita-3",
+    after_help = "Exit codes: 0 proved; 1 not proved, or the automaton file is another; 2 an error"
+)]
 pub struct Check {
     /// A model's folder, or a run folder.
     model: PathBuf,

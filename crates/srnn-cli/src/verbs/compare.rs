@@ -13,12 +13,14 @@ use srnn_automata::{Alphabet, Moore};
 
 /// Whether two automata say the same of every word.
 ///
-/// If not, the shortest word on which they differ, and what each says of it. Exit code 0: equal;
-/// 1: different.
+/// If not, the shortest word on which they differ, and what each says of it.
 #[derive(Args)]
-#[command(before_help = "Examples:
+#[command(
+    before_help = "Examples:
   srnn compare 're:(10)*' tomita:2
-  srnn compare automaton.dot --regex '(0|10*1)*'")]
+  srnn compare automaton.dot --regex '(0|10*1)*'",
+    after_help = "Exit codes: 0 equal, 1 different, 2 an error"
+)]
 pub struct Compare {
     /// An automaton file (JSON, DOT, AT&T text), a run folder, `re:EXPRESSION` or `tomita:1`…`7`.
     a: String,

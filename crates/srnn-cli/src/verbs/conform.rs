@@ -27,7 +27,7 @@ use wire::Wire;
 ///
 /// If the program is a deterministic machine with at most as many states as the minimal automaton
 /// and --extra more, and answers every word asked as the automaton does, the two are equal; of
-/// other programs nothing is claimed. Exit code 0: passed; 1: they differ, with the word.
+/// other programs nothing is claimed.
 ///
 /// The program is started once for all words, each of which it answers by itself, and once more
 /// where it differs, to ask for shorter words. It reads one word a line on its stdin (an empty line is the empty
@@ -37,9 +37,12 @@ use wire::Wire;
 /// words are sent without waiting for answers, then stdin is closed: a program may answer each
 /// line (and flush it) or all of them at the end.
 #[derive(Args)]
-#[command(before_help = "Examples:
+#[command(
+    before_help = "Examples:
   srnn conform tomita:1 -- sed 's/^1*$/accept/; t; s/.*/reject/'
-  srnn conform 're:(0|10*1)*' --extra 2 -- awk '{ print (gsub(1, 0) % 2 == 0) }'")]
+  srnn conform 're:(0|10*1)*' --extra 2 -- awk '{ print (gsub(1, 0) % 2 == 0) }'",
+    after_help = "Exit codes: 0 passed, 1 different, 2 an error, 130 interrupted"
+)]
 pub struct Conform {
     /// An automaton file (JSON, DOT, AT&T text), a run folder, `re:EXPRESSION` or `tomita:1`…`7`.
     automaton: String,
