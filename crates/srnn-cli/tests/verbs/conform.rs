@@ -130,6 +130,7 @@ fn several_classes_are_answered_by_name() {
     ask_in(folder.path(), &["m.json", "--accept", "very high"], &yes_or_no).yes();
     let ran = ask_in(folder.path(), &["m.json"], &yes_or_no);
     assert!(ran.code == 2 && ran.stderr.contains("\"very high\""), "{}", ran.stderr);
+    assert!(ran.stderr.contains("try: --accept CLASS"), "{}", ran.stderr);
 }
 
 #[test]

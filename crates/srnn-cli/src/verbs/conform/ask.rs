@@ -117,9 +117,13 @@ impl Session<'_> {
     fn answer(&self, program: &mut Program, place: usize) -> Result<u32, Failure> {
         let answers = &self.exam.specification.answers;
         match program.next(self.stop) {
-            Next::Line(line) => {
-                answers.class(&line).ok_or_else(|| self.garbage(place, &format!("{line:?}")))
-            }
+            Next::Line(line) => answers.class(&line).ok_or_else(|| {
+                let garbage = self.garbage(place, &format!("{line:?}"));
+                match answers.hint(&line) {
+                    Some(remedy) => Failure { remedy, ..garbage },
+                    None => garbage,
+                }
+            }),
             Next::NoLine(what) => Err(self.garbage(place, &what)),
             Next::Interrupted => Err(self.interrupted(place)),
             Next::End(status) => Err(self.ended(place, status)),
