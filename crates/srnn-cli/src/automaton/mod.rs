@@ -77,15 +77,24 @@ pub fn accepting(
     name: &str,
     accept: Option<&str>,
 ) -> Result<Dfa, Failure> {
-    let class = match accept {
-        Some(class) => class_named(automaton, name, class)?,
+    let class = yes_class(automaton, name, accept)?;
+    Ok(moore.map_outputs(|&output| output == class))
+}
+
+/// The class that means yes: the one asked for, or the one whose name tells.
+pub fn yes_class(
+    automaton: &NamedAutomaton,
+    name: &str,
+    accept: Option<&str>,
+) -> Result<u32, Failure> {
+    match accept {
+        Some(class) => class_named(automaton, name, class),
         None => positive(automaton.classes()).ok_or_else(|| {
             let classes = listed(automaton.classes());
             let message = format!("{name}: which of its classes means yes? It has {classes}");
             Failure::new(message, "--accept CLASS")
-        })?,
-    };
-    Ok(moore.map_outputs(|&output| output == class))
+        }),
+    }
 }
 
 /// Names in a message: quoted, and not endless.

@@ -2,7 +2,7 @@
 
 use super::Certify;
 use crate::automaton::{
-    ACCEPT, Operand, REJECT, Side, comparable, complete, difference, is_acceptor, positive, says,
+    ACCEPT, Operand, REJECT, Side, comparable, complete, difference, is_acceptor, says, yes_class,
 };
 use crate::failure::Failure;
 use crate::runs::Saved;
@@ -69,13 +69,16 @@ impl Specification {
         let word = difference(&sides, &machines)?;
         let spec_says = word.as_ref().map(|word| says(&machines, word)[1].clone());
         let by_word = is_acceptor(&sides[0].automaton) != is_acceptor(&sides[1].automaton);
+        let accept = self.accept.as_deref();
+        let yes = match by_word || accept.is_some() {
+            true => Some(yes_class(&sides[0].automaton, &sides[0].name, accept)?),
+            false => None,
+        };
         let network_says = word.as_ref().and_then(|word| replay(saved, word)).map(|class| {
-            let accept = accepted(&saved.file.classes, self.accept.as_deref());
             let named = saved.file.classes[class as usize].clone();
-            let said = match by_word || self.accept.is_some() {
-                true if accept == Some(class) => ACCEPT.to_string(),
-                true => REJECT.to_string(),
-                false => named.clone(),
+            let said = match yes {
+                Some(yes) => if yes == class { ACCEPT } else { REJECT }.to_string(),
+                None => named.clone(),
             };
             [named, said]
         });
@@ -92,13 +95,6 @@ fn is_like_a_file(text: &str) -> bool {
     let long = extension.len() > 1 && extension.contains(|c: char| c.is_ascii_alphabetic());
     let expression = text.contains(|c: char| c.is_whitespace() || "*+?{}()[]<>|\\ε∅".contains(c));
     path.exists() || (text.contains('/') || long) && !expression
-}
-
-fn accepted(classes: &[String], accept: Option<&str>) -> Option<u32> {
-    match accept {
-        Some(class) => classes.iter().position(|known| known == class).map(|at| at as u32),
-        None => positive(classes),
-    }
 }
 
 /// What the deployed network says of a word.
