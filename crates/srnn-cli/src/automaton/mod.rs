@@ -2,6 +2,7 @@
 //!
 //! An acceptor is an automaton whose classes are `reject` and `accept`.
 
+mod flags;
 mod notation;
 mod operand;
 mod pair;
@@ -9,6 +10,7 @@ mod read;
 mod save;
 mod write;
 
+pub use flags::Flags;
 pub use notation::Notation;
 pub use operand::{Operand, alphabet_of_flag, symbols_of_expression};
 pub use pair::{Side, comparable, difference, says};

@@ -1,7 +1,7 @@
 //! `srnn compare`: do two automata say the same of every word?
 
 use crate::automaton::{
-    Operand, Side, alphabet_of_flag, comparable, complete, difference, is_acceptor, says,
+    Flags, Operand, Side, alphabet_of_flag, comparable, complete, difference, is_acceptor, says,
     symbols_of_expression,
 };
 use crate::failure::{Answer, Failure};
@@ -30,16 +30,8 @@ pub struct Compare {
     /// The other one as a regular expression: `ab|c*`, `a{3}`, `[01]`, `.`, `<name>`.
     #[arg(long, value_name = "EXPRESSION")]
     regex: Option<String>,
-    /// The symbols of expressions: characters, or names between commas; by default those of the
-    /// other automaton.
-    #[arg(long, value_name = "SYMBOLS")]
-    alphabet: Option<String>,
-    /// The class that means yes, where one of the two only says yes or no.
-    #[arg(long, value_name = "CLASS")]
-    accept: Option<String>,
-    /// The class of words whose transitions are not known.
-    #[arg(long, value_name = "CLASS")]
-    missing: Option<String>,
+    #[command(flatten)]
+    flags: Flags,
 }
 
 /// Does it.
@@ -65,7 +57,7 @@ fn common_alphabet(
     left: &Operand,
     right: &Operand,
 ) -> Result<Alphabet, Failure> {
-    if let Some(text) = &arguments.alphabet {
+    if let Some(text) = &arguments.flags.alphabet {
         return alphabet_of_flag(text);
     }
     let named = || match (left, right) {
@@ -79,14 +71,14 @@ fn common_alphabet(
 
 fn side(arguments: &Compare, operand: &Operand, alphabet: &Alphabet) -> Result<Side, Failure> {
     let (name, automaton) = (operand.name(), operand.resolve(alphabet)?);
-    let moore = complete(&automaton, &name, arguments.missing.as_deref())?;
+    let moore = complete(&automaton, &name, arguments.flags.missing.as_deref())?;
     // Who only says accept and reject has said which of them means yes.
-    let yes = arguments.accept.clone().filter(|_| !is_acceptor(&automaton));
+    let yes = arguments.flags.accept.clone().filter(|_| !is_acceptor(&automaton));
     Ok(Side { name, automaton, moore, yes })
 }
 
 fn check_accept(arguments: &Compare, sides: &[Side; 2]) -> Result<(), Failure> {
-    match &arguments.accept {
+    match &arguments.flags.accept {
         Some(class) if sides.iter().all(|side| side.yes.is_none()) => {
             let message = format!("--accept {class}: both already say what they accept");
             Err(Failure::new(message, "leave --accept out"))

@@ -7,7 +7,7 @@ mod report;
 mod wire;
 
 use crate::automaton::{
-    ACCEPT, Operand, REJECT, accepting, alphabet_of_flag, complete, is_acceptor,
+    ACCEPT, Flags, Operand, REJECT, accepting, alphabet_of_flag, complete, is_acceptor,
     symbols_of_expression,
 };
 use crate::failure::{Answer, Failure};
@@ -66,15 +66,8 @@ pub struct Conform {
     /// names tell.
     #[arg(long, value_name = "RULE")]
     tokens: Option<String>,
-    /// The symbols of an expression: characters, or names between commas; by default those in it.
-    #[arg(long, value_name = "SYMBOLS")]
-    alphabet: Option<String>,
-    /// The class that means yes, where the program only says yes or no.
-    #[arg(long, value_name = "CLASS")]
-    accept: Option<String>,
-    /// The class of words whose transitions are not known.
-    #[arg(long, value_name = "CLASS")]
-    missing: Option<String>,
+    #[command(flatten)]
+    flags: Flags,
 }
 
 /// A way to choose words.
@@ -129,14 +122,14 @@ pub fn run(arguments: &Conform, output: &Output) -> Result<Answer, Failure> {
 /// The minimal automaton, and how its classes are named in answers.
 fn specification(arguments: &Conform) -> Result<Specification, Failure> {
     let operand = Operand::open(&arguments.automaton, None)?;
-    let alphabet = match (&arguments.alphabet, &operand) {
+    let alphabet = match (&arguments.flags.alphabet, &operand) {
         (Some(text), _) => alphabet_of_flag(text)?,
         (None, Operand::Expression(text)) => symbols_of_expression(text),
         (None, Operand::Known { automaton, .. }) => automaton.automaton().alphabet().clone(),
     };
     let (name, automaton) = (operand.name(), operand.resolve(&alphabet)?);
-    let moore = complete(&automaton, &name, arguments.missing.as_deref())?;
-    let accept = arguments.accept.as_deref();
+    let moore = complete(&automaton, &name, arguments.flags.missing.as_deref())?;
+    let accept = arguments.flags.accept.as_deref();
     if accept.is_none() && !is_acceptor(&automaton) {
         let answers = Answers::new(automaton.classes().to_vec());
         return Ok(Specification { name, minimal: Minimal::of(&moore), answers });
