@@ -1,5 +1,7 @@
 //! How a verb ends.
 
+use serde_json::{Value, json};
+
 /// A verb that ran to its end: was the answer yes?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
@@ -7,6 +9,8 @@ pub enum Answer {
     Yes,
     /// Exit code 1: not equal, below `--fail-under`, not certified.
     No,
+    /// Exit code 2: the answer was given, but a file that it should leave could not be written.
+    Unsaved,
 }
 
 /// A verb that could not run to its end.
@@ -24,6 +28,12 @@ impl Failure {
     /// An error with its remedy.
     pub fn new(message: impl ToString, remedy: impl ToString) -> Failure {
         Failure { message: message.to_string(), remedy: remedy.to_string(), code: 2 }
+    }
+
+    /// As an object.
+    pub fn value(&self) -> Value {
+        let Failure { message, remedy, code } = self;
+        json!({ "error": message, "remedy": remedy, "code": code })
     }
 
     /// Ctrl-C: what was saved, and how to go on.

@@ -26,10 +26,13 @@ const EXAMPLES: &str = "Examples:
   srnn learn tomita:3
   srnn learn traces.csv --label-column outcome";
 
+const EXIT_CODES: &str = "Exit codes: 0 done or yes, 1 the answer is no, 2 an error, \
+                          130 interrupted with a checkpoint written";
+
 /// Train a recurrent network that moves between finitely many states, and read the automaton it
 /// learned.
 #[derive(Parser)]
-#[command(name = "srnn", version, before_help = EXAMPLES)]
+#[command(name = "srnn", version, before_help = EXAMPLES, after_help = EXIT_CODES)]
 struct Arguments {
     #[command(subcommand)]
     verb: Option<verbs::Verb>,
@@ -46,6 +49,7 @@ fn main() -> ExitCode {
     match answer {
         Ok(Answer::Yes) => ExitCode::SUCCESS,
         Ok(Answer::No) => ExitCode::from(1),
+        Ok(Answer::Unsaved) => ExitCode::from(2),
         Err(failure) => {
             arguments.output.failure(&failure);
             ExitCode::from(failure.code)

@@ -4,7 +4,7 @@
 use crate::failure::Failure;
 use crate::files;
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::io::{IsTerminal as _, Write as _};
 
 /// How much to say, and how.
@@ -44,16 +44,20 @@ impl Output {
 
     /// What went wrong: on stderr, and as an object with `--json`.
     pub fn failure(&self, failure: &Failure) {
+        self.trouble(failure);
+        if self.json {
+            // Where stdout is what failed, stderr has said so.
+            let _ = writeln!(std::io::stdout(), "{}", failure.value());
+        }
+    }
+
+    /// What went wrong, on stderr alone: the object on stdout has it already.
+    pub fn trouble(&self, failure: &Failure) {
         let Failure { message, remedy, code } = failure;
         let what = if *code == 130 { "interrupted" } else { "error" };
         eprintln!("{what}: {}", visible(message));
         if !remedy.is_empty() {
             eprintln!("  try: {}", visible(remedy));
-        }
-        if self.json {
-            let value = json!({ "error": message, "remedy": remedy, "code": code });
-            // Where stdout is what failed, stderr has said so.
-            let _ = writeln!(std::io::stdout(), "{value}");
         }
     }
 

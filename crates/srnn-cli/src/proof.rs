@@ -1,18 +1,25 @@
 //! Verdicts in words and as JSON, the same for every verb.
 
 use crate::failure::Failure;
-use crate::words::some;
+use crate::words::{quoted, some};
 use serde_json::{Value, json};
 use srnn::certify::{Arithmetic, Attempt, NotProved, Obstacle, Proof, Verdict};
 use srnn_automata::{Alphabet, Symbol, Word};
-use srnn_check::check_files;
+use srnn_check::check;
+use std::fs;
 use std::path::Path;
 
 /// A certificate counts as a proof only when the checker agrees, which shares no code with the
-/// prover; a file that it refuses does not stay.
-pub fn confirmed(model: &Path, certificate: &Path) -> Result<(), Failure> {
-    check_files(model, certificate).map(drop).map_err(|refused| {
-        let _ = std::fs::remove_file(certificate);
+/// prover: what it refuses is never written.
+pub fn confirmed(model: &Path, certificate: &str) -> Result<(), Failure> {
+    let read = |name: &str| {
+        let path = model.join(name);
+        fs::read(&path).map_err(|error| {
+            Failure::new(format!("{}: {error}", path.display()), "check that it may be read")
+        })
+    };
+    let (config, weights) = (read("config.json")?, read("model.safetensors")?);
+    check(&config, &weights, certificate.as_bytes()).map(drop).map_err(|refused| {
         let message = format!("the checker refuses the proof that was found: {refused}");
         Failure::new(message, "this is a mistake of srnn: please report it with the model")
     })
@@ -61,9 +68,9 @@ const HARDEN: &str = "train so that states are hard: a longer `harden` phase, a 
 fn described(attempt: &Attempt, alphabet: &Alphabet) -> [String; 2] {
     let spelled = |word: &[u32]| {
         let word: Word = word.iter().map(|&symbol| Symbol(symbol)).collect();
-        alphabet.spell(&word)
+        quoted(alphabet, &word)
     };
-    let access = alphabet.spell(&attempt.access);
+    let access = quoted(alphabet, &attempt.access);
     match &attempt.obstacle {
         Obstacle::Outside { what } => [
             format!("the network has {what}: certificates do not speak of that"),

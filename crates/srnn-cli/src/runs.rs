@@ -20,6 +20,8 @@ pub struct Saved {
 
 const CONFIG: &str = "config.json";
 const MODEL: &str = "model";
+/// The labels that a run believes to be wrong, in its folder.
+pub const WRONG_LABELS: &str = "wrong_labels.jsonl";
 /// The proof of a run, in its folder.
 pub const CERTIFICATE: &str = "certificate.json";
 

@@ -1,4 +1,6 @@
-//! Numbers as people read them: one style for every verb.
+//! Numbers and words of a language as people read them: one style for every verb.
+
+use srnn_automata::{Alphabet, Symbol};
 
 /// A number as people read it: 131,071.
 pub fn grouped(number: u64) -> String {
@@ -28,9 +30,39 @@ pub fn some(count: usize, thing: &str) -> String {
     format!("{} {thing}{ending}", grouped(count as u64))
 }
 
+/// A word within a sentence: quoted, so that its ends and its blanks are seen, and no name reads as
+/// a part of the sentence. Symbols stand side by side where all names are one character, with
+/// blanks between them otherwise, each in quotes of its own where a name has blanks itself.
+pub fn quoted(alphabet: &Alphabet, word: &[Symbol]) -> String {
+    let blank = |name: &String| name.contains(char::is_whitespace);
+    let single = alphabet.names().iter().all(|name| name.chars().count() == 1);
+    match word {
+        [] => "the empty word".into(),
+        word if !single && alphabet.names().iter().any(blank) => {
+            let names = word.iter().map(|&symbol| format!("{:?}", alphabet.name(symbol)));
+            names.collect::<Vec<_>>().join(" ")
+        }
+        word => format!("{:?}", alphabet.spell(word)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_are_quoted_so_that_ends_and_blanks_are_seen() {
+        let of = |names: &[&str], word: &[u32]| {
+            let alphabet = Alphabet::new(names.iter().map(|n| n.to_string()).collect()).unwrap();
+            quoted(&alphabet, &word.iter().map(|&symbol| Symbol(symbol)).collect::<Vec<_>>())
+        };
+        assert_eq!(of(&["0", "1"], &[0, 1]), "\"01\"");
+        assert_eq!(of(&["0", "1"], &[]), "the empty word");
+        assert_eq!(of(&["a", " "], &[0, 1, 1]), "\"a  \"");
+        assert_eq!(of(&["open", "x"], &[0, 1]), "\"open x\"");
+        assert_eq!(of(&["open it", "x"], &[0, 1]), "\"open it\" \"x\"");
+        assert_eq!(of(&["\u{1b}", "\""], &[0, 1]), "\"\\u{1b}\\\"\"");
+    }
 
     #[test]
     fn numbers_are_grouped_by_thousands() {

@@ -230,6 +230,11 @@ fn labels_believed_wrong_are_listed_by_line_and_trusted_ones_are_left_alone() {
     assert_eq!(result["labels"]["verdict"], "corrected");
     assert_eq!(result["labels"]["states"], 4);
     assert_eq!(result["labels"]["believed_wrong"].as_array(), Some(&listed));
+    let seeds = result["seeds"].as_array().unwrap();
+    let kept = seeds.iter().find(|seed| seed["seed"] == result["kept"]["seed"]).unwrap();
+    let given = &kept["by_given_labels"]["valid_accuracy"];
+    assert_eq!(given, &result["network"]["valid_accuracy"], "the kept network");
+    assert!(given.as_f64() < kept["valid_accuracy"].as_f64(), "{kept}");
     assert!(place.path("run/automaton/believed.svg").is_file());
     let again = place.run(&["learn", "--json", "--config", "run/config.toml", "--out", "two"]);
     assert_eq!(timeless(again.good()), timeless(result.clone()));

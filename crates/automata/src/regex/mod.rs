@@ -9,6 +9,7 @@
 //! | `[^01]` | any symbol but these |
 //! | `.` | any symbol |
 //! | `r*`, `r+`, `r?` | any number, at least one, at most one |
+//! | `r{3}`, `r{3,}`, `r{3,5}` | three, at least three, three to five |
 //! | `rs`, `r\|s`, `(r)` | one after the other, either, group |
 //! | `ε` or nothing, `∅` | the empty word, no word at all |
 //!
@@ -149,6 +150,16 @@ impl Regex {
             Regex::Plus(body) => Regex::Star(body),
             body if body.accepts_empty() => body,
             body => Regex::Maybe(Box::new(body)),
+        }
+    }
+
+    /// Symbols and operators, without parentheses.
+    fn size(&self) -> usize {
+        match self {
+            Regex::Nothing | Regex::Empty => 1,
+            Regex::OneOf(symbols) => symbols.len(),
+            Regex::Concat(parts) | Regex::Union(parts) => parts.iter().map(Regex::size).sum(),
+            Regex::Star(body) | Regex::Plus(body) | Regex::Maybe(body) => 1 + body.size(),
         }
     }
 

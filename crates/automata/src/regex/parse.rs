@@ -13,6 +13,7 @@ pub fn parse(text: &str, alphabet: &Alphabet, limits: &Limits) -> Result<Regex, 
         at: 0,
         depth: 0,
         max_depth: limits.depth,
+        room: limits.expression,
         symbols: alphabet.symbols().map(|s| (alphabet.name(s), s)).collect(),
     };
     if parser.chars.len() > limits.expression {
@@ -32,6 +33,8 @@ struct Parser<'a> {
     at: usize,
     depth: usize,
     max_depth: usize,
+    /// What repetitions with a number may still take when they are written out.
+    room: usize,
     symbols: HashMap<&'a str, Symbol>,
 }
 
@@ -61,14 +64,56 @@ impl Parser<'_> {
     fn repeated(&mut self) -> Result<Regex, RegexError> {
         let mut regex = self.atom()?;
         loop {
-            regex = match self.peek() {
+            let sign = self.peek();
+            self.at += usize::from(sign.is_some_and(|c| "*+?{".contains(c)));
+            regex = match sign {
                 Some('*') => regex.star(),
                 Some('+') => regex.plus(),
                 Some('?') => regex.maybe(),
+                Some('{') => self.times(regex)?,
                 _ => return Ok(regex),
             };
-            self.at += 1;
         }
+    }
+
+    /// `{3}`, `{3,}` or `{3,5}`, from behind the brace, written out.
+    fn times(&mut self, body: Regex) -> Result<Regex, RegexError> {
+        let open = self.at - 1;
+        let (least, most) = self.bounds(open)?;
+        let size = body.size().saturating_mul(most.unwrap_or(least.saturating_add(1)));
+        self.room = self.room.checked_sub(size).ok_or_else(|| {
+            let cause = "written out, what is repeated is too long";
+            self.error_at(open, cause, "repeat it less often or raise the limit")
+        })?;
+        let mut parts = vec![body.clone(); least];
+        match most {
+            None => parts.push(body.star()),
+            Some(most) => parts.extend(vec![body.maybe(); most - least]),
+        }
+        Ok(Regex::concat(parts))
+    }
+
+    /// The numbers between braces; the second is nothing where there is no most.
+    fn bounds(&mut self, open: usize) -> Result<(usize, Option<usize>), RegexError> {
+        let least = self.number();
+        let most = if self.take(',') { self.number() } else { least };
+        match least.filter(|&least| most.is_none_or(|most| least <= most)) {
+            Some(least) if self.take('}') => Ok((least, most)),
+            _ => {
+                let remedy = "write `{3}`, `{3,}` or `{3,5}`, or `\\{` for the symbol";
+                Err(self.error_at(open, "this is no number of repetitions", remedy))
+            }
+        }
+    }
+
+    fn number(&mut self) -> Option<usize> {
+        let mut number: Option<usize> = None;
+        while let Some(digit) = self.peek().and_then(|c| c.to_digit(10)) {
+            self.at += 1;
+            let tens = number.unwrap_or(0).saturating_mul(10);
+            number = Some(tens.saturating_add(digit as usize));
+        }
+        number
     }
 
     fn atom(&mut self) -> Result<Regex, RegexError> {
@@ -78,11 +123,11 @@ impl Parser<'_> {
             '(' => self.group(),
             '[' => self.class(),
             '<' => Ok(Regex::one_of(vec![self.named()?])),
-            '*' | '+' | '?' => {
+            '*' | '+' | '?' | '{' => {
                 let cause = format!("`{c}` repeats nothing");
                 Err(self.error(&cause, &format!("put something before it, or write `\\{c}`")))
             }
-            ']' | '>' => {
+            ']' | '>' | '}' => {
                 let cause = format!("`{c}` closes nothing");
                 Err(self.error(&cause, &format!("remove it, or write `\\{c}`")))
             }
@@ -340,12 +385,38 @@ mod tests {
         check("[ 1-9]", 3, "no symbol lies between '1' and '9'");
         check("[a-]", 2, "this range has no end");
         check("a]", 2, "`]` closes nothing");
+        check("a}", 2, "`}` closes nothing");
+        check("a|{2}", 3, "`{` repeats nothing");
+        for text in ["ab{", "ab{}", "ab{,2}", "ab{2", "ab{3,2}", "ab{b}", "ab{2,b}"] {
+            check(text, 3, "this is no number of repetitions");
+        }
         assert!(
             read("x")
                 .unwrap_err()
                 .to_string()
                 .ends_with("use one of: a b z 0 <open> <close\\>> *   -")
         );
+    }
+
+    #[test]
+    fn a_number_of_repetitions_is_the_same_written_out() {
+        let dfa = |text: &str| compile(text, &events(), &Limits::default()).unwrap();
+        for (short, long) in [
+            ("a{3}", "aaa"),
+            ("(ab){2}z", "ababz"),
+            ("<open>{ 2 }", "<open><open>"),
+            ("[ab]{1,3}", "[ab]|[ab][ab]|[ab][ab][ab]"),
+            ("a{2,}", "aaa*"),
+            ("a{0,}", "a*"),
+            ("(a|b){0}", "ε"),
+            ("∅{0}", "ε"),
+            ("∅{1,2}", "∅"),
+            ("(a?b*){2}{2}", "a?b*a?b*a?b*a?b*"),
+            ("a{2}*", "(aa)*"),
+        ] {
+            assert_eq!(dfa(short), dfa(long), "{short}");
+        }
+        assert_ne!(dfa("a{3}"), dfa("aa"));
     }
 
     #[test]
@@ -356,6 +427,10 @@ mod tests {
         assert_eq!(read(&deep(251)).unwrap_err().column, 251);
         let long = "a".repeat(100_001);
         assert!(read(&long).unwrap_err().cause.contains("100000"));
+        let many = format!("a{{{}}}", u128::MAX);
+        for long in [&many, "a{99999}b{2}", "((a{100}){100}){100}", &"(.{5000}|)".repeat(9)] {
+            assert!(read(long).unwrap_err().cause.contains("too long"), "{long}");
+        }
         let limits = Limits { states: 100, ..Limits::default() };
         let bits = Alphabet::of_chars("01").unwrap();
         let exponential = format!(".*1{}", ".".repeat(12));
@@ -367,7 +442,7 @@ mod tests {
     fn no_text_makes_the_parser_panic() {
         let pieces = [
             "a", "b", "(", ")", "[", "]", "^", "-", "*", "+", "?", "|", "\\", "<", ">", ".", "ε",
-            "∅", " ", "é", "<open>", "[a-z]",
+            "∅", " ", "é", "<open>", "[a-z]", "{", "}", "{2}", "{1,3}",
         ];
         let mut bits = stream(11);
         let mut good = 0;

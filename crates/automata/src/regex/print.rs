@@ -70,7 +70,7 @@ fn set(symbols: &[Symbol], alphabet: &Alphabet) -> String {
     }
 }
 
-const OUTSIDE: &str = "|*+?()[]<>.\\ε∅";
+const OUTSIDE: &str = "|*+?{}()[]<>.\\ε∅";
 const INSIDE: &str = "^-[]<>\\";
 
 /// Runs of four and more consecutive characters become ranges.
@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn every_symbol_survives_printing_alone_and_in_sets() {
         let mut names: Vec<String> =
-            "|*+?()[]<>.\\ε∅^-_ \n\t\r\u{3000}aé\u{1}".chars().map(String::from).collect();
+            "|*+?{}()[]<>.\\ε∅^-_ \n\t\r\u{3000}aé\u{1}".chars().map(String::from).collect();
         names.extend(
             ["two words", "a>b", "back\\slash", "line\nfeed", "\\", "<", "[x]"].map(String::from),
         );

@@ -2,6 +2,7 @@
 //!
 //! An acceptor is an automaton whose classes are `reject` and `accept`.
 
+mod flags;
 mod notation;
 mod operand;
 mod pair;
@@ -9,6 +10,7 @@ mod read;
 mod save;
 mod write;
 
+pub use flags::Flags;
 pub use notation::Notation;
 pub use operand::{Operand, alphabet_of_flag, symbols_of_expression};
 pub use pair::{Side, comparable, difference, says};
@@ -77,15 +79,24 @@ pub fn accepting(
     name: &str,
     accept: Option<&str>,
 ) -> Result<Dfa, Failure> {
-    let class = match accept {
-        Some(class) => class_named(automaton, name, class)?,
+    let class = yes_class(automaton, name, accept)?;
+    Ok(moore.map_outputs(|&output| output == class))
+}
+
+/// The class that means yes: the one asked for, or the one whose name tells.
+pub fn yes_class(
+    automaton: &NamedAutomaton,
+    name: &str,
+    accept: Option<&str>,
+) -> Result<u32, Failure> {
+    match accept {
+        Some(class) => class_named(automaton, name, class),
         None => positive(automaton.classes()).ok_or_else(|| {
             let classes = listed(automaton.classes());
             let message = format!("{name}: which of its classes means yes? It has {classes}");
             Failure::new(message, "--accept CLASS")
-        })?,
-    };
-    Ok(moore.map_outputs(|&output| output == class))
+        }),
+    }
 }
 
 /// Names in a message: quoted, and not endless.

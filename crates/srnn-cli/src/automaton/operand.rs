@@ -80,7 +80,7 @@ fn named_file(path: &Path) -> Result<PathBuf, Failure> {
     }
     if path.as_os_str() != files::STREAM && std::fs::symlink_metadata(path).is_err() {
         let message = format!("{}: no such file or run", path.display());
-        let remedy = "a regular expression is written 're:(10)*', a grammar tomita:3";
+        let remedy = "a regular expression begins with re: as in 're:(10)*', a grammar is tomita:3";
         return Err(Failure::new(message, format!("{}; {remedy}", runs::meant(path))));
     }
     Ok(path.to_path_buf())
@@ -118,12 +118,15 @@ pub fn alphabet_of_flag(text: &str) -> Result<Alphabet, Failure> {
 /// is wrong with the expression, its own reader says.
 pub fn symbols_of_expression(text: &str) -> Alphabet {
     let mut names = std::collections::BTreeSet::new();
-    let mut rest = text.chars();
+    let (mut rest, mut in_class) = (text.chars(), false);
     while let Some(c) = rest.next() {
         match c {
+            '[' | ']' => in_class = c == '[',
+            // A number of repetitions.
+            '{' if !in_class => drop(rest.find(|&c| c == '}')),
             '\\' => names.extend(escaped(rest.next())),
             '<' => names.extend([bracketed(&mut rest)]),
-            c if c.is_whitespace() || "|*+?()[]>.^-ε∅".contains(c) => {}
+            c if c.is_whitespace() || "|*+?()>.^-ε∅".contains(c) => {}
             c => names.extend([c.to_string()]),
         }
     }
@@ -163,6 +166,8 @@ mod tests {
             ("[^a-c] ε∅", vec!["a", "c"]),
             ("<a\\>b>\\n", vec!["\n", "a>b"]),
             ("<", vec![]),
+            ("a{10,12}b[{}]", vec!["a", "b", "{", "}"]),
+            ("a\\{3{2", vec!["3", "a", "{"]),
         ] {
             assert_eq!(symbols_of_expression(text).names(), symbols, "{text:?}");
         }

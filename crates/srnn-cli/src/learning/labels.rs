@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use srnn::learn::{Correction, Labels, Round, Unexplained};
 use srnn::noise::{Belief, CRITERION, Suspect, Way};
 use srnn::task::{Dataset, Part};
+use srnn_automata::Moore;
 
 /// The labels believed wrong, one object each, in the order of their sets. `line` is where the
 /// sequence begins in its file, `index` its place in the set, counted from 0.
@@ -34,6 +35,21 @@ fn wrong_label(material: &Material, suspect: &Suspect) -> Value {
 fn tokens(set: &Dataset, index: usize) -> Vec<&str> {
     set.sequences[index].tokens.iter().map(|&id| set.alphabet[id as usize].as_str()).collect()
 }
+
+/// The automaton that the labels speak for where no network is right on all of them: the name of its
+/// files, and the automaton.
+pub fn spoken_for(labels: &Labels) -> Option<(&'static str, &Moore<u32>)> {
+    match labels {
+        Labels::Corrected(correction) => Some((BELIEVED, &correction.belief.shortened.automaton)),
+        Labels::Unexplained(Unexplained::NoneWrong(belief)) => {
+            Some((ALL_RIGHT, &belief.shortened.automaton))
+        }
+        Labels::Unexplained(_) | Labels::Trusted => None,
+    }
+}
+
+const BELIEVED: &str = "believed";
+const ALL_RIGHT: &str = "right_on_all_labels";
 
 /// What was made of the labels, as an object.
 pub fn labels(account: &Account) -> Value {
@@ -103,8 +119,8 @@ pub fn unexplained(why: &Unexplained) -> Option<String> {
     match why {
         Unexplained::NoAutomaton => None,
         Unexplained::NoneWrong(belief) => Some(format!(
-            "an automaton of {} is right on all labels, though no network is: try more --updates \
-             or --seeds",
+            "an automaton of {} is right on all labels (automaton/{ALL_RIGHT}.json), though no \
+             network is: try more --updates or --seeds",
             states(belief)
         )),
         Unexplained::TooMany(_) => Some(
@@ -138,5 +154,29 @@ fn described(way: &Way) -> String {
         Way::HardTable => super::HARD_TABLE.into(),
         Way::CountedSoft => super::COUNTED_SOFT.into(),
         Way::CountedHard => super::COUNTED_HARD.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use srnn::noise::Shortened;
+    use srnn::task::tomita::{Grammar, truth};
+
+    fn belief() -> Box<Belief> {
+        let automaton = Moore::from(&truth(Grammar::T3));
+        let shortened = Shortened { automaton, errors: 0, bits: 100.0 };
+        let (way, alone) = (Way::HardTable, 900.0);
+        Box::new(Belief { shortened, seed: 1, way, tried: 1, labels: 10, alone })
+    }
+
+    #[test]
+    fn an_automaton_that_is_right_on_all_labels_has_a_file_and_is_told_where() {
+        let why = Unexplained::NoneWrong(belief());
+        assert!(unexplained(&why).unwrap().contains("(automaton/right_on_all_labels.json)"));
+        let labels = Labels::Unexplained(why);
+        let (name, automaton) = spoken_for(&labels).unwrap();
+        assert_eq!((name, automaton.state_count()), ("right_on_all_labels", 5));
+        assert_eq!(spoken_for(&Labels::Unexplained(Unexplained::Weak(belief()))), None);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::automata::write_automata;
 use super::folder::{RunFolder, put};
-use super::labels::wrong_labels;
+use super::labels::{spoken_for, wrong_labels};
 use super::material::Material;
 use super::metrics::whole;
 use super::report::report;
@@ -120,8 +120,9 @@ fn write(order: &Order, learned: &Learned) -> Result<(), Failure> {
         write_automata(&folder.automaton(), extraction, &train.classes, &order.resolved.source)?;
     }
     if let Some(proof) = learned.verdict.as_ref().and_then(Verdict::proof) {
-        put(&folder.certificate(), &Certificate::new(&model, proof).to_json())?;
-        confirmed(&folder.model(), &folder.certificate())?;
+        let certificate = Certificate::new(&model, proof).to_json();
+        confirmed(&folder.model(), &certificate)?;
+        put(&folder.certificate(), &certificate)?;
         // Where the cover fell short of it, the automaton that is proved takes its place.
         let kept = learned.extraction.as_ref().ok().and_then(|found| found.cover.kept.as_ref());
         if kept.is_none_or(|kept| kept.minimal != proof.automaton) {
@@ -130,16 +131,24 @@ fn write(order: &Order, learned: &Learned) -> Result<(), Failure> {
             save_automaton(&stem, Partial::from(&proof.automaton), &train.classes, &title)?;
         }
     }
+    write_labels(order, learned)?;
+    put(&folder.metrics(), &whole(learned))
+}
+
+/// What was made of labels that no network is right on.
+fn write_labels(order: &Order, learned: &Learned) -> Result<(), Failure> {
     if let Labels::Corrected(correction) = &learned.labels {
         let lines = wrong_labels(&order.material, correction);
         let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-        put(&folder.wrong_labels(), &text)?;
-        let believed = Partial::from(&correction.belief.shortened.automaton);
-        let title = format!("{}: believed", order.resolved.source.title());
-        let stem = folder.automaton().join("believed");
-        save_automaton(&stem, believed, &train.classes, &title)?;
+        put(&order.folder.wrong_labels(), &text)?;
     }
-    put(&folder.metrics(), &whole(learned))
+    if let Some((name, automaton)) = spoken_for(&learned.labels) {
+        let title = format!("{}: {}", order.resolved.source.title(), name.replace('_', " "));
+        let classes = &order.material.split.train.classes;
+        let stem = order.folder.automaton().join(name);
+        save_automaton(&stem, Partial::from(automaton), classes, &title)?;
+    }
+    Ok(())
 }
 
 fn answer(account: &Account, output: &Output) -> Answer {

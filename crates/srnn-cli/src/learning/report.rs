@@ -8,7 +8,7 @@ use super::{grouped, percent};
 use crate::automaton::table;
 use crate::failure::Failure;
 use crate::proof;
-use crate::words::some;
+use crate::words::{quoted, some};
 use srnn::extract::json::NamedAutomaton;
 use srnn::extract::{Agreement, Extraction, Judged, Words};
 use srnn::learn::Labels;
@@ -184,7 +184,7 @@ fn verdict(judged: &Judged, alphabet: &Alphabet) -> String {
 /// A word within a table: harmless, and not endless.
 fn spelled(alphabet: &Alphabet, word: &Word) -> String {
     const LONGEST: usize = 24;
-    let text = visible(&alphabet.spell(word));
+    let text = visible(&quoted(alphabet, word));
     match text.chars().count() > LONGEST {
         true => text.chars().take(LONGEST).chain(['…']).collect(),
         false => text,

@@ -8,12 +8,14 @@ use crate::proof;
 use crate::runs::CERTIFICATE;
 use serde_json::{Map, Value, json};
 use srnn::certify::Verdict;
+use srnn::engine::Mode;
+use srnn::engine::cpu::Cpu;
 use srnn::extract::{Agreement, Judged, Words};
-use srnn::learn::Learned;
+use srnn::learn::{Labels, Learned};
 use srnn::model::digest;
 use srnn::task::Confusion;
 use srnn::task::files::Aside;
-use srnn::train::{Evaluation, Quality, SeedOutcome};
+use srnn::train::{Evaluation, Quality, SeedOutcome, evaluate};
 use srnn_automata::{Alphabet, Word, distinguish};
 
 /// Everything there is to tell.
@@ -39,10 +41,21 @@ impl Account<'_> {
         Some(self.confusion(test, &self.order.material.test))
     }
 
-    /// The share of a seed's validation sequences that are right; unreadable ones are not.
+    /// The share of a seed's validation sequences that are right, by the labels it was trained with
+    /// (those believed, where some are not); unreadable ones are not.
     pub fn valid_accuracy(&self, outcome: &SeedOutcome<f32>) -> Option<f64> {
         let end = outcome.run.end.as_ref()?;
         self.confusion(&end.valid, &self.order.material.valid).accuracy()
+    }
+
+    /// The same by the labels given, where they are not those believed.
+    fn valid_accuracy_as_given(&self, outcome: &SeedOutcome<f32>) -> Option<f64> {
+        let Labels::Corrected(_) = self.learned.labels else { return None };
+        outcome.run.end.as_ref()?;
+        let Order { resolved, material, threads, .. } = self.order;
+        let mut engine = Cpu::new(&outcome.model, resolved.recipe.train.optimiser, *threads);
+        let evaluation = evaluate(&mut engine, &material.split.valid, Mode::default());
+        self.confusion(&evaluation, &material.valid).accuracy()
     }
 
     /// The names of the symbols.
@@ -115,14 +128,18 @@ fn certificate(account: &Account) -> Value {
     value
 }
 
+/// Accuracies and losses are by the labels that the seed was trained with: those believed, where
+/// some are not; `by_given_labels` is null otherwise.
 fn seed(account: &Account, outcome: &SeedOutcome<f32>) -> Value {
     let end = outcome.run.end.as_ref();
+    let given = account.valid_accuracy_as_given(outcome);
     json!({
         "seed": outcome.seed,
         "train_accuracy": end.map(|end| end.train.accuracy),
         "train_loss": end.map(|end| end.train.loss),
         "valid_accuracy": account.valid_accuracy(outcome),
         "valid_loss": end.map(|end| end.valid.loss),
+        "by_given_labels": given.map(|accuracy| json!({ "valid_accuracy": accuracy })),
         "stop": outcome.run.stop,
         "updates": outcome.run.updates,
         "kept_update": outcome.run.kept,

@@ -10,7 +10,7 @@ use crate::reading::whole;
 use crate::runs::{self, Saved};
 use clap::Args;
 use srnn::atomic;
-use srnn::certify::{Certificate, Distribution, Pac, Search, Verdict, certify, pac};
+use srnn::certify::{Certificate, Distribution, Pac, Proof, Search, Verdict, certify, pac};
 use srnn::engine::cpu::Cpu;
 use srnn::extract::{Config, Memoryless, Question, Words, extract};
 use srnn::key::Key;
@@ -25,12 +25,14 @@ use std::time::Instant;
 /// Two verdicts: the network in real arithmetic and double precision, and the single-precision
 /// program that runs. The proof is written as certificate.json, which `srnn check` checks
 /// independently. Where none is found: what stands in the way, what to try, and how often automaton
-/// and network can differ on random words, probably. Exit code 0 where at least the network is
-/// proved; 1: it is not, or it is not equal to --spec.
+/// and network can differ on random words, probably.
 #[derive(Args)]
-#[command(before_help = "Examples:
+#[command(
+    before_help = "Examples:
   srnn certify runs/tomita-2
-  srnn certify runs/tomita-2 --spec '(10)*'")]
+  srnn certify runs/tomita-2 --spec '(10)*'",
+    after_help = "Exit codes: 0 proved, at least of the network, and equal to --spec; 1 not proved, or not equal; 2 an error"
+)]
 pub struct Certify {
     /// A run folder, or a model's folder.
     run: PathBuf,
@@ -67,8 +69,8 @@ pub struct Certify {
 /// What came of it.
 struct Outcome {
     verdict: Verdict,
-    /// The file of the proof.
-    file: Option<PathBuf>,
+    /// The file of the proof, or why it could not be written.
+    file: Option<Result<PathBuf, Failure>>,
     /// Where there is no proof: the automaton read off the network, and what is probable.
     fallback: Option<Fallback>,
     spec: Option<spec::Compared>,
@@ -97,10 +99,7 @@ pub fn run(arguments: &Certify, output: &Output) -> Result<Answer, Failure> {
     output.note("looking for a proof …");
     let verdict = certify(&machine, &search(arguments));
     let seconds = begin.elapsed().as_secs_f64();
-    let file = match verdict.proof() {
-        Some(proof) => Some(write(arguments, &saved, &Certificate::new(&saved.file, proof))?),
-        None => None,
-    };
+    let file = verdict.proof().map(|proof| keep(arguments, &saved, proof)).transpose()?;
     let fallback = match verdict.proof() {
         Some(_) => None,
         None => fallback(arguments, &saved, &alphabet, output)?,
@@ -113,6 +112,10 @@ pub fn run(arguments: &Certify, output: &Output) -> Result<Answer, Failure> {
     };
     let outcome = Outcome { verdict, file, fallback, spec, seconds };
     report::report(&saved, &alphabet, &outcome, output)?;
+    if let Some(Err(failure)) = &outcome.file {
+        output.trouble(failure);
+        return Ok(Answer::Unsaved);
+    }
     let equal = outcome.spec.as_ref().is_none_or(|spec| spec.word.is_none());
     Ok(if outcome.verdict.proof().is_some() && equal { Answer::Yes } else { Answer::No })
 }
@@ -139,19 +142,22 @@ fn search(arguments: &Certify) -> Search {
     Search { tolerance, depth, steps, ..Search::default() }
 }
 
-fn write(
+/// Has a proof checked and writes it. Where only the file is in the way, what was found is still
+/// worth telling: it may have taken long.
+fn keep(
     arguments: &Certify,
     saved: &Saved,
-    certificate: &Certificate,
-) -> Result<PathBuf, Failure> {
+    proof: &Proof,
+) -> Result<Result<PathBuf, Failure>, Failure> {
+    let certificate = Certificate::new(&saved.file, proof).to_json();
+    confirmed(&saved.folder, &certificate)?;
     let home = saved.run.as_ref().unwrap_or(&saved.folder);
     let path = arguments.out.clone().unwrap_or_else(|| home.join(runs::CERTIFICATE));
-    atomic::write(&path, certificate.to_json().as_bytes()).map_err(|error| {
-        let message = format!("{}: cannot be written: {error}", path.display());
+    let written = atomic::write(&path, certificate.as_bytes()).map_err(|error| {
+        let message = format!("{}: the certificate cannot be written: {error}", path.display());
         Failure::new(message, "give another file with --out FILE")
-    })?;
-    confirmed(&saved.folder, &path)?;
-    Ok(path)
+    });
+    Ok(written.map(|()| path))
 }
 
 /// δ of what is said without a proof.

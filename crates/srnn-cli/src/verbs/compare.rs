@@ -1,43 +1,37 @@
 //! `srnn compare`: do two automata say the same of every word?
 
 use crate::automaton::{
-    Operand, Side, alphabet_of_flag, comparable, complete, difference, is_acceptor, says,
+    Flags, Operand, Side, alphabet_of_flag, comparable, complete, difference, is_acceptor, says,
     symbols_of_expression,
 };
 use crate::failure::{Answer, Failure};
 use crate::output::Output;
-use crate::words::some;
+use crate::words::{quoted, some};
 use clap::Args;
 use serde_json::{Value, json};
 use srnn_automata::{Alphabet, Moore};
 
 /// Whether two automata say the same of every word.
 ///
-/// If not, the shortest word on which they differ, and what each says of it. Exit code 0: equal;
-/// 1: different.
+/// If not, the shortest word on which they differ, and what each says of it.
 #[derive(Args)]
-#[command(before_help = "Examples:
+#[command(
+    before_help = "Examples:
   srnn compare 're:(10)*' tomita:2
-  srnn compare automaton.dot --regex '(0|10*1)*'")]
+  srnn compare automaton.dot --regex '(0|10*1)*'",
+    after_help = "Exit codes: 0 equal, 1 different, 2 an error"
+)]
 pub struct Compare {
     /// An automaton file (JSON, DOT, AT&T text), a run folder, `re:EXPRESSION` or `tomita:1`…`7`.
     a: String,
     /// The other one.
     #[arg(required_unless_present = "regex", conflicts_with = "regex")]
     b: Option<String>,
-    /// The other one as a regular expression: `ab|c*`, `[01]`, `.`, `<name>`.
+    /// The other one as a regular expression: `ab|c*`, `a{3}`, `[01]`, `.`, `<name>`.
     #[arg(long, value_name = "EXPRESSION")]
     regex: Option<String>,
-    /// The symbols of expressions: characters, or names between commas; by default those of the
-    /// other automaton.
-    #[arg(long, value_name = "SYMBOLS")]
-    alphabet: Option<String>,
-    /// The class that means yes, where one of the two only says yes or no.
-    #[arg(long, value_name = "CLASS")]
-    accept: Option<String>,
-    /// The class of words whose transitions are not known.
-    #[arg(long, value_name = "CLASS")]
-    missing: Option<String>,
+    #[command(flatten)]
+    flags: Flags,
 }
 
 /// Does it.
@@ -63,7 +57,7 @@ fn common_alphabet(
     left: &Operand,
     right: &Operand,
 ) -> Result<Alphabet, Failure> {
-    if let Some(text) = &arguments.alphabet {
+    if let Some(text) = &arguments.flags.alphabet {
         return alphabet_of_flag(text);
     }
     let named = || match (left, right) {
@@ -77,14 +71,14 @@ fn common_alphabet(
 
 fn side(arguments: &Compare, operand: &Operand, alphabet: &Alphabet) -> Result<Side, Failure> {
     let (name, automaton) = (operand.name(), operand.resolve(alphabet)?);
-    let moore = complete(&automaton, &name, arguments.missing.as_deref())?;
+    let moore = complete(&automaton, &name, arguments.flags.missing.as_deref())?;
     // Who only says accept and reject has said which of them means yes.
-    let yes = arguments.accept.clone().filter(|_| !is_acceptor(&automaton));
+    let yes = arguments.flags.accept.clone().filter(|_| !is_acceptor(&automaton));
     Ok(Side { name, automaton, moore, yes })
 }
 
 fn check_accept(arguments: &Compare, sides: &[Side; 2]) -> Result<(), Failure> {
-    match &arguments.accept {
+    match &arguments.flags.accept {
         Some(class) if sides.iter().all(|side| side.yes.is_none()) => {
             let message = format!("--accept {class}: both already say what they accept");
             Err(Failure::new(message, "leave --accept out"))
@@ -110,8 +104,12 @@ fn report(
     let says = says(machines, word);
     let spelled = alphabet.spell(word);
     let text = format!(
-        "different: the shortest word that tells them apart is {spelled}\n  {} says {}\n  {} says {}",
-        sides[0].name, says[0], sides[1].name, says[1]
+        "different: the shortest word that tells them apart is {}\n  {} says {}\n  {} says {}",
+        quoted(alphabet, word),
+        sides[0].name,
+        says[0],
+        sides[1].name,
+        says[1]
     );
     output.result(text, &value(sides, sizes, Some((&names, &spelled, &says))))
 }

@@ -7,7 +7,7 @@ mod report;
 mod wire;
 
 use crate::automaton::{
-    ACCEPT, Operand, REJECT, accepting, alphabet_of_flag, complete, is_acceptor,
+    ACCEPT, Flags, Operand, REJECT, accepting, alphabet_of_flag, complete, is_acceptor,
     symbols_of_expression,
 };
 use crate::failure::{Answer, Failure};
@@ -27,7 +27,7 @@ use wire::Wire;
 ///
 /// If the program is a deterministic machine with at most as many states as the minimal automaton
 /// and --extra more, and answers every word asked as the automaton does, the two are equal; of
-/// other programs nothing is claimed. Exit code 0: passed; 1: they differ, with the word.
+/// other programs nothing is claimed.
 ///
 /// The program is started once for all words, each of which it answers by itself, and once more
 /// where it differs, to ask for shorter words. It reads one word a line on its stdin (an empty line is the empty
@@ -37,9 +37,12 @@ use wire::Wire;
 /// words are sent without waiting for answers, then stdin is closed: a program may answer each
 /// line (and flush it) or all of them at the end.
 #[derive(Args)]
-#[command(before_help = "Examples:
+#[command(
+    before_help = "Examples:
   srnn conform tomita:1 -- sed 's/^1*$/accept/; t; s/.*/reject/'
-  srnn conform 're:(0|10*1)*' --extra 2 -- awk '{ print (gsub(1, 0) % 2 == 0) }'")]
+  srnn conform 're:(0|10*1)*' --extra 2 -- awk '{ print (gsub(1, 0) % 2 == 0) }'",
+    after_help = "Exit codes: 0 passed, 1 different, 2 an error, 130 interrupted"
+)]
 pub struct Conform {
     /// An automaton file (JSON, DOT, AT&T text), a run folder, `re:EXPRESSION` or `tomita:1`…`7`.
     automaton: String,
@@ -63,15 +66,8 @@ pub struct Conform {
     /// names tell.
     #[arg(long, value_name = "RULE")]
     tokens: Option<String>,
-    /// The symbols of an expression: characters, or names between commas; by default those in it.
-    #[arg(long, value_name = "SYMBOLS")]
-    alphabet: Option<String>,
-    /// The class that means yes, where the program only says yes or no.
-    #[arg(long, value_name = "CLASS")]
-    accept: Option<String>,
-    /// The class of words whose transitions are not known.
-    #[arg(long, value_name = "CLASS")]
-    missing: Option<String>,
+    #[command(flatten)]
+    flags: Flags,
 }
 
 /// A way to choose words.
@@ -126,14 +122,14 @@ pub fn run(arguments: &Conform, output: &Output) -> Result<Answer, Failure> {
 /// The minimal automaton, and how its classes are named in answers.
 fn specification(arguments: &Conform) -> Result<Specification, Failure> {
     let operand = Operand::open(&arguments.automaton, None)?;
-    let alphabet = match (&arguments.alphabet, &operand) {
+    let alphabet = match (&arguments.flags.alphabet, &operand) {
         (Some(text), _) => alphabet_of_flag(text)?,
         (None, Operand::Expression(text)) => symbols_of_expression(text),
         (None, Operand::Known { automaton, .. }) => automaton.automaton().alphabet().clone(),
     };
     let (name, automaton) = (operand.name(), operand.resolve(&alphabet)?);
-    let moore = complete(&automaton, &name, arguments.missing.as_deref())?;
-    let accept = arguments.accept.as_deref();
+    let moore = complete(&automaton, &name, arguments.flags.missing.as_deref())?;
+    let accept = arguments.flags.accept.as_deref();
     if accept.is_none() && !is_acceptor(&automaton) {
         let answers = Answers::new(automaton.classes().to_vec());
         return Ok(Specification { name, minimal: Minimal::of(&moore), answers });

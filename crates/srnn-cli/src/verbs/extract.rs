@@ -20,13 +20,13 @@ use srnn_automata::{Alphabet, Symbol, Word};
 use std::path::{Path, PathBuf};
 
 /// Read the automaton off a saved model, and write it as JSON, DOT and SVG.
-///
-/// Exit code 1: there is none that closes, or it agrees with the network less often than
-/// --fail-under.
 #[derive(Args)]
-#[command(before_help = "Examples:
+#[command(
+    before_help = "Examples:
   srnn extract runs/tomita-3
-  srnn extract runs/traces --data traces.csv --method all --out automata")]
+  srnn extract runs/traces --data traces.csv --method all --out automata",
+    after_help = "Exit codes: 0 done; 1 no automaton closes, or it agrees less often than --fail-under; 2 an error"
+)]
 pub struct Extract {
     /// A run folder, or a model's folder.
     run: PathBuf,

@@ -17,9 +17,13 @@ const EXAMPLES: &str = "Examples:
   srnn learn tomita:3
   srnn learn traces.csv --label-column outcome --seeds 2 --out runs/traces";
 
+/// Those of `resume`, too: it goes on with what was asked for.
+pub const EXIT_CODES: &str = "Exit codes: 0 done; 1 below --fail-under, or no proof and \
+                              --must-certify; 2 an error; 130 interrupted, with a checkpoint";
+
 /// Train several networks on labelled sequences, keep the best, read the automaton it learned.
 #[derive(Args)]
-#[command(before_help = EXAMPLES)]
+#[command(before_help = EXAMPLES, after_help = EXIT_CODES)]
 pub struct Learn {
     /// tomita:1 to tomita:7, or a file of labelled sequences.
     #[arg(required_unless_present = "config")]

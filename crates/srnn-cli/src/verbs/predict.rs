@@ -20,9 +20,12 @@ use std::path::PathBuf;
 /// Sequences are arguments, a data file, or lines of stdin. A token that training has not seen is
 /// read as the trained `<unk>`; without one, the sequence gets no label.
 #[derive(Args)]
-#[command(before_help = "Examples:
+#[command(
+    before_help = "Examples:
   srnn predict runs/tomita-3 1010 0110
-  srnn predict runs/traces --file new.csv --json")]
+  srnn predict runs/traces --file new.csv --json",
+    after_help = "Exit codes: 0 done, 1 the accuracy is below --fail-under, 2 an error"
+)]
 pub struct Predict {
     /// A run folder, or a model's folder.
     run: PathBuf,

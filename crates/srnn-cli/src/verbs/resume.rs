@@ -1,6 +1,6 @@
 //! `srnn resume`: goes on with an interrupted run, to the same bits.
 
-use super::learn::threads;
+use super::learn::{EXIT_CODES, threads};
 use crate::failure::{Answer, Failure};
 use crate::learning::{Material, Order, RunFolder, Settings, finished, perform};
 use crate::output::Output;
@@ -16,7 +16,7 @@ const EXAMPLES: &str = "Examples:
 
 /// Go on with an interrupted run: the result is bit for bit that of a run without the break.
 #[derive(Args)]
-#[command(before_help = EXAMPLES)]
+#[command(before_help = EXAMPLES, after_help = EXIT_CODES)]
 pub struct Resume {
     /// The run's folder.
     run: PathBuf,

@@ -22,7 +22,33 @@ fn the_shortest_difference_comes_with_what_each_says() {
     assert_eq!(value["left"], json!({ "name": "tomita:1", "minimal_states": 2, "says": "accept" }));
     assert_eq!(value["right"]["says"], json!("reject"));
     let text = srnn(folder.path(), &["compare", "tomita:1", "--regex", "1?"]).no().stdout;
-    assert!(text.contains("tells them apart is 11"), "{text}");
+    assert!(text.contains("tells them apart is \"11\""), "{text}");
+}
+
+#[test]
+fn a_number_of_repetitions_stands_in_braces() {
+    let folder = tempfile::tempdir().unwrap();
+    srnn(folder.path(), &["compare", "re:<open>{2,3}", "re:<open><open><open>?"]).yes();
+    srnn(folder.path(), &["compare", "re:\\{3\\}", "re:[{]3[}]"]).yes();
+    let ran = srnn(folder.path(), &["compare", "re:ab{x}", "re:abbb"]);
+    assert_eq!(ran.code, 2, "{}", ran.stdout);
+    for said in ["column 3: this is no number of repetitions", "`{3,5}`"] {
+        assert!(ran.stderr.contains(said), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn words_in_answers_are_quoted_so_that_blanks_and_the_empty_word_are_seen() {
+    let folder = tempfile::tempdir().unwrap();
+    for (right, shown) in [
+        ("re:<open>+", "is the empty word\n"),
+        ("re:<open>?", "is \"open open\"\n"),
+        ("re:<open>?|<open><open><open>*|< >", "is \" \"\n"),
+        ("re:<open>*|<open><a b>", "is \"open\" \"a b\"\n"),
+    ] {
+        let text = srnn(folder.path(), &["compare", "re:<open>*", right]).no().stdout;
+        assert!(text.contains(shown), "{text}");
+    }
 }
 
 #[test]

@@ -439,6 +439,30 @@ fn usage_errors_are_errors_too() {
 }
 
 #[test]
+fn the_help_of_the_program_and_of_verbs_that_may_say_no_tells_the_exit_codes() {
+    let folder = tempfile::tempdir().unwrap();
+    for verb in [
+        "",
+        "learn",
+        "resume",
+        "predict",
+        "extract",
+        "certify",
+        "check",
+        "compare",
+        "conform",
+        "data check",
+    ] {
+        for flag in ["-h", "--help"] {
+            let arguments: Vec<&str> = verb.split_whitespace().chain([flag]).collect();
+            let text = srnn(folder.path(), &arguments).yes().stdout;
+            let codes = text.lines().find(|line| line.starts_with("Exit codes: 0 "));
+            assert!(codes.is_some_and(|codes| codes.contains("1 ")), "{verb} {flag}: {text}");
+        }
+    }
+}
+
+#[test]
 fn every_help_opens_with_two_examples() {
     let folder = tempfile::tempdir().unwrap();
     for verb in [

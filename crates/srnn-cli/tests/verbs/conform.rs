@@ -65,7 +65,7 @@ fn a_wrong_program_is_shown_a_word_and_both_answers() {
     for template in [AT_ONCE, AT_THE_END] {
         let program = template.replace("ANSWER", "int('0' not in w and len(w) != 2)");
         let text = ask(&["tomita:1"], &program).no().stdout;
-        assert!(text.contains("on the word 11\n"), "{text}");
+        assert!(text.contains("on \"11\"\n"), "{text}");
         assert!(text.contains("tomita:1 says accept\n  the program says reject"), "{text}");
         let value = ask(&["tomita:1", "--json"], &program).no().json();
         assert_eq!((&value["word"], &value["spelled"]), (&json!(["1", "1"]), &json!("11")));
@@ -88,7 +88,7 @@ for line in sys.stdin:
     assert_eq!((&value["spelled"], &value["program_says"]), (&json!("0000"), &json!("reject")));
     assert_eq!(value["found_by"], json!(["1", "0", "0", "0", "0"]));
     let text = ask(&["tomita:7"], right).no().stdout;
-    assert!(text.ends_with("found by asking 10000\n"), "{text}");
+    assert!(text.ends_with("found by asking \"10000\"\n"), "{text}");
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn a_machine_beyond_the_bound_may_pass_and_more_extra_states_find_it_out() {
     let nothing = ["re:∅", "--alphabet", "ab", "--extra"];
     ask(&[&nothing[..], &["3"]].concat(), &program).yes();
     let ran = ask(&[&nothing[..], &["4"]].concat(), &program).no();
-    assert!(ran.stdout.contains("on the word abba"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("on \"abba\""), "{}", ran.stdout);
 }
 
 #[test]
@@ -130,6 +130,7 @@ fn several_classes_are_answered_by_name() {
     ask_in(folder.path(), &["m.json", "--accept", "very high"], &yes_or_no).yes();
     let ran = ask_in(folder.path(), &["m.json"], &yes_or_no);
     assert!(ran.code == 2 && ran.stderr.contains("\"very high\""), "{}", ran.stderr);
+    assert!(ran.stderr.contains("try: --accept CLASS"), "{}", ran.stderr);
 }
 
 #[test]

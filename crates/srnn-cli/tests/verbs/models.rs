@@ -171,7 +171,7 @@ fn extraction_says_where_the_counted_automaton_is_wrong_though_the_network_is_ri
     let model = model.to_str().unwrap();
     let arguments = ["extract", model, "--method", "all", "--out", "out", "--words", "5000"];
     let ran = srnn(folder.path(), &arguments).yes();
-    let wrong = "agrees with the network on 2,030 of 4,095 (49.57 %), not on 000";
+    let wrong = "agrees with the network on 2,030 of 4,095 (49.57 %), not on \"000\"";
     assert!(ran.stdout.contains(wrong), "{}", ran.stdout);
     // The network is right: its cover is the language, and it rejects the word.
     srnn(folder.path(), &["compare", "out/automaton.json", "tomita:4"]).yes();
@@ -218,6 +218,31 @@ fn inspection_tells_what_is_there() {
     assert!(text.contains("embedding.weight") && text.contains("→"), "{text}");
     assert!(text.contains("seed 1: 9 updates, train 50.00 %, validation –\n"), "{text}");
     assert!(text.contains("seed 2: 8 updates, train 100.00 %, validation 75.00 %, kept"), "{text}");
+}
+
+#[test]
+fn inspection_of_a_run_tells_what_is_proved_and_which_labels_it_doubts() {
+    let folder = tempfile::tempdir().unwrap();
+    super::proofs::trained(folder.path());
+    let inspect = || srnn(folder.path(), &["inspect", "run"]).yes().stdout;
+    assert!(inspect().contains("certificate: none, so nothing is proved"), "{}", inspect());
+    assert!(!inspect().contains("believed"), "{}", inspect());
+    srnn(folder.path(), &["certify", "run"]).yes();
+    fs::write(folder.path().join("run/wrong_labels.jsonl"), "{}\n{}\n").unwrap();
+    let result = json!({ "kept": { "seed": 1 }, "seeds": [
+        { "seed": 1, "updates": 9, "train_accuracy": 1.0, "valid_accuracy": 1.0,
+          "by_given_labels": { "valid_accuracy": 0.75 } }] });
+    fs::write(folder.path().join("run/result.json"), result.to_string()).unwrap();
+    for said in [
+        "in the engines reference, cpu.",
+        "2 labels believed wrong, listed in run/wrong_labels.jsonl",
+        "validation 100.00 % as believed, 75.00 % as given, kept",
+    ] {
+        assert!(inspect().contains(said), "{said}: {}", inspect());
+    }
+    let value = srnn(folder.path(), &["inspect", "run", "--json"]).yes().json();
+    assert_eq!(value["wrong_labels"]["count"], json!(2));
+    assert_eq!(value["certificate"]["engines"], json!(["reference", "cpu"]));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 /// A folder with a run: a small network that has learned Tomita 4, no word with 000.
-fn trained(folder: &Path) {
+pub fn trained(folder: &Path) {
     let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/certified/tomita-4");
     fs::create_dir_all(folder.join("run/model")).unwrap();
     for name in ["config.json", "model.safetensors"] {
@@ -46,11 +46,32 @@ fn a_trained_network_is_certified_and_its_program_too() {
 }
 
 #[test]
+fn a_proof_that_cannot_be_written_is_told_before_the_error() {
+    let folder = tempfile::tempdir().unwrap();
+    trained(folder.path());
+    // A folder in the place of the file: nothing can be written there, not even by root.
+    fs::create_dir(folder.path().join("run/certificate.json")).unwrap();
+    let people = srnn(folder.path(), &["certify", "run", "--spec", "tomita:4"]);
+    assert_eq!(people.code, 2, "{}", people.stderr);
+    for said in ["certified: For every word", "f32, engine cpu): proved", "network = tomita:4"] {
+        assert!(people.stdout.contains(said), "{}", people.stdout);
+    }
+    for said in ["run/certificate.json: the certificate cannot be written", "--out FILE"] {
+        assert!(people.stderr.contains(said), "{}", people.stderr);
+    }
+    let (code, value) = certify(folder.path(), &[]);
+    assert_eq!((code, &value["certified"], &value["code"]), (2, &json!(true), &json!(2)));
+    assert_eq!(value["certificate"], json!(null));
+    assert_eq!(certify(folder.path(), &["--out", "proof.json"]).0, 0);
+}
+
+#[test]
 fn a_specification_is_met_on_every_word_or_the_shortest_word_is_replayed() {
     let folder = tempfile::tempdir().unwrap();
     trained(folder.path());
     fs::write(folder.path().join("spec.regex"), "(1|01|001)*(0|00)?\n").unwrap();
-    for spec in ["tomita:4", "re:(1|01|001)*(0|00)?", "(1|01|001)*(|0|00)", "spec.regex"] {
+    let brief = "(0{0,2}1)*0{0,2}";
+    for spec in ["tomita:4", "re:(1|01|001)*(0|00)?", "(1|01|001)*(|0|00)", "spec.regex", brief] {
         let (code, value) = certify(folder.path(), &["--spec", spec]);
         assert_eq!((code, &value["spec"]["equal"]), (0, &json!(true)), "{spec}: {value}");
         assert_eq!(value["spec"]["proved"], json!(true));
@@ -138,6 +159,58 @@ fn a_certificate_is_checked_and_one_that_was_tampered_with_is_refused() {
 }
 
 #[test]
+fn a_model_that_cannot_be_read_is_named_and_the_certificate_is_not_blamed() {
+    let folder = tempfile::tempdir().unwrap();
+    trained(folder.path());
+    srnn(folder.path(), &["certify", "run"]).yes();
+    for name in ["model.safetensors", "config.json"] {
+        let path = folder.path().join("run/model").join(name);
+        let whole = fs::read(&path).unwrap();
+        for damage in [None, Some(&whole[..whole.len() / 2])] {
+            fs::remove_file(&path).unwrap();
+            damage.into_iter().for_each(|half| fs::write(&path, half).unwrap());
+            let ran = srnn(folder.path(), &["check", "run"]);
+            assert_eq!(ran.code, 2, "{}{}", ran.stdout, ran.stderr);
+            for said in [format!("run/model/{name}: "), "copy the model again".into()] {
+                assert!(ran.stderr.contains(&said), "{}", ran.stderr);
+            }
+            assert!(!ran.stderr.contains("certify"), "{}", ran.stderr);
+            assert_eq!(ran.stdout, "");
+            fs::write(&path, &whole).unwrap();
+        }
+    }
+    srnn(folder.path(), &["check", "run"]).yes();
+}
+
+#[test]
+fn an_automaton_file_beside_a_proof_must_be_the_automaton_that_is_proved() {
+    let folder = tempfile::tempdir().unwrap();
+    trained(folder.path());
+    srnn(folder.path(), &["certify", "run"]).yes();
+    let check = || srnn(folder.path(), &["check", "run", "--json"]);
+    assert_eq!(check().yes().json()["automaton"], json!(null));
+    srnn(folder.path(), &["extract", "run"]).yes();
+    assert_eq!(check().yes().json()["automaton"]["is_proved"], json!(true));
+    let path = folder.path().join("run/automaton/automaton.json");
+    let other = |source: &str| {
+        let file = "run/automaton/automaton.json";
+        srnn(folder.path(), &["convert", source, file, "--force"]).yes();
+        check().no().json()
+    };
+    let value = other("tomita:7");
+    assert_eq!((&value["proved"], &value["automaton"]["is_proved"]), (&json!(true), &json!(false)));
+    let people = srnn(folder.path(), &["check", "run/model", "run/certificate.json"]).no().stdout;
+    for said in ["proved: For every", "is not the automaton that is proved: they differ on \"000\""]
+    {
+        assert!(people.contains(said), "{people}");
+    }
+    fs::write(folder.path().join("abc.re"), "[abc]*").unwrap();
+    assert_eq!(other("abc.re")["automaton"]["difference"], json!("it has other symbols"));
+    fs::write(&path, "{").unwrap();
+    assert_eq!(check().no().json()["automaton"]["is_proved"], json!(false));
+}
+
+#[test]
 fn predict_says_whether_its_engine_is_covered() {
     let folder = tempfile::tempdir().unwrap();
     trained(folder.path());
@@ -174,7 +247,7 @@ fn what_cannot_be_certified_is_refused_with_a_remedy() {
     let folder = tempfile::tempdir().unwrap();
     trained(folder.path());
     sr_lstm(&["0", "1"], &["no", "yes"]).save(&folder.path().join("lstm")).unwrap();
-    let cases: [(&[&str], &str); 7] = [
+    let cases: [(&[&str], &str); 10] = [
         (&["certify", "lstm"], "SR-GRU"),
         (&["certify", "nowhere"], "no such run"),
         (&["certify", "run", "--depth", "0"], "--depth 1 or more"),
@@ -182,6 +255,9 @@ fn what_cannot_be_certified_is_refused_with_a_remedy() {
         (&["certify", "run", "--spec", "(0"], "("),
         (&["certify", "run", "--spec", "a*"], "a"),
         (&["certify", "run", "--spec", "missing.dot"], "missing.dot"),
+        (&["certify", "run", "--spec", "t3.nofile"], "t3.nofile: no such file or run"),
+        (&["certify", "run", "--spec", "specs/t3"], "expression begins with re:"),
+        (&["certify", "run", "--spec", "(0|1){x}"], "no number of repetitions"),
     ];
     for (arguments, said) in cases {
         let ran = srnn(folder.path(), arguments);

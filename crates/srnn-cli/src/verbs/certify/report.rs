@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::output::Output;
 use crate::proof;
 use crate::runs::Saved;
-use crate::words::{grouped, some};
+use crate::words::{grouped, quoted, some};
 use serde_json::{Value, json};
 use srnn::certify::{Pac, statement};
 use srnn_automata::Alphabet;
@@ -53,7 +53,7 @@ fn proved(saved: &Saved, outcome: &Outcome) -> String {
     }
     let size = proof::size(&outcome.verdict).unwrap_or_default();
     let _ = writeln!(text, "  {size}; {:.2} s", outcome.seconds);
-    if let Some(file) = &outcome.file {
+    if let Some(Ok(file)) = &outcome.file {
         let (file, model) = (file.display(), saved.folder.display());
         let _ = writeln!(text, "  wrote {file}; srnn check {model} {file} checks it");
     }
@@ -86,7 +86,7 @@ fn differences(pac: &Pac, alphabet: &Alphabet) -> String {
     match &pac.first {
         None => "no difference".into(),
         Some(word) => {
-            let (count, word) = (some(pac.differences, "difference"), alphabet.spell(word));
+            let (count, word) = (some(pac.differences, "difference"), quoted(alphabet, word));
             format!("{count}, the first on {word}")
         }
     }
@@ -104,7 +104,7 @@ fn against(spec: &Compared, outcome: &Outcome, alphabet: &Alphabet) -> String {
             ),
         };
     };
-    let (word, spec_says) = (alphabet.spell(word), spec.spec_says.clone().unwrap_or_default());
+    let (word, spec_says) = (quoted(alphabet, word), spec.spec_says.clone().unwrap_or_default());
     let [class, _] = spec.network_says.clone().unwrap_or_default();
     match spec.is_replayed() {
         true => format!(
@@ -132,7 +132,14 @@ fn value(saved: &Saved, alphabet: &Alphabet, outcome: &Outcome) -> Value {
     value["model"] = json!(saved.folder.display().to_string());
     value["statement"] =
         json!(proof.map(|p| statement(&saved.file.alphabet, &p.automaton, p.arithmetic)));
-    value["certificate"] = json!(outcome.file.as_ref().map(|file| file.display().to_string()));
+    let file = outcome.file.as_ref();
+    value["certificate"] =
+        json!(file.and_then(|file| file.as_ref().ok()).map(|file| file.display().to_string()));
+    if let Some(Err(failure)) = file {
+        for (name, field) in failure.value().as_object().into_iter().flatten() {
+            value[name] = field.clone();
+        }
+    }
     value["seconds"] = json!(outcome.seconds);
     value["pac"] = json!(outcome.fallback.as_ref().map(|fallback| pac(fallback, alphabet)));
     let engines = value["engines"].clone();

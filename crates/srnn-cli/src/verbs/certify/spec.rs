@@ -2,8 +2,7 @@
 
 use super::Certify;
 use crate::automaton::{
-    ACCEPT, Notation, Operand, REJECT, Side, comparable, complete, difference, is_acceptor,
-    positive, says,
+    ACCEPT, Operand, REJECT, Side, comparable, complete, difference, is_acceptor, says, yes_class,
 };
 use crate::failure::Failure;
 use crate::runs::Saved;
@@ -49,8 +48,7 @@ impl Specification {
         arguments: &Certify,
     ) -> Result<Specification, Failure> {
         let named = text.starts_with("re:") || text.starts_with("tomita:");
-        let like_a_file = Path::new(text).exists() || Notation::of_name(Path::new(text)).is_some();
-        let operand = match named || like_a_file {
+        let operand = match named || is_like_a_file(text) {
             true => Operand::open(text, None)?,
             false => Operand::Expression(text.into()),
         };
@@ -71,13 +69,16 @@ impl Specification {
         let word = difference(&sides, &machines)?;
         let spec_says = word.as_ref().map(|word| says(&machines, word)[1].clone());
         let by_word = is_acceptor(&sides[0].automaton) != is_acceptor(&sides[1].automaton);
+        let accept = self.accept.as_deref();
+        let yes = match by_word || accept.is_some() {
+            true => Some(yes_class(&sides[0].automaton, &sides[0].name, accept)?),
+            false => None,
+        };
         let network_says = word.as_ref().and_then(|word| replay(saved, word)).map(|class| {
-            let accept = accepted(&saved.file.classes, self.accept.as_deref());
             let named = saved.file.classes[class as usize].clone();
-            let said = match by_word || self.accept.is_some() {
-                true if accept == Some(class) => ACCEPT.to_string(),
-                true => REJECT.to_string(),
-                false => named.clone(),
+            let said = match yes {
+                Some(yes) => if yes == class { ACCEPT } else { REJECT }.to_string(),
+                None => named.clone(),
             };
             [named, said]
         });
@@ -86,11 +87,14 @@ impl Specification {
     }
 }
 
-fn accepted(classes: &[String], accept: Option<&str>) -> Option<u32> {
-    match accept {
-        Some(class) => classes.iter().position(|known| known == class).map(|at| at as u32),
-        None => positive(classes),
-    }
+/// Whether a text names something that is there, or looks like it: it has a slash or an extension,
+/// and nothing that only an expression has.
+fn is_like_a_file(text: &str) -> bool {
+    let path = Path::new(text);
+    let extension = path.extension().unwrap_or_default().to_string_lossy();
+    let long = extension.len() > 1 && extension.contains(|c: char| c.is_ascii_alphabetic());
+    let expression = text.contains(|c: char| c.is_whitespace() || "*+?{}()[]<>|\\ε∅".contains(c));
+    path.exists() || (text.contains('/') || long) && !expression
 }
 
 /// What the deployed network says of a word.

@@ -37,6 +37,15 @@ impl Answers {
         })
     }
 
+    /// What to do about an answer of yes or no where no class's name tells which of them it means.
+    pub fn hint(&self, line: &str) -> Option<String> {
+        let word = line.trim_ascii();
+        let known = |words: &[&str]| words.iter().any(|known| known.eq_ignore_ascii_case(word));
+        let unclear = self.yes.is_none() && (known(&YES) || known(&NO));
+        let classes = listed(&self.names);
+        unclear.then(|| format!("--accept CLASS says which class means yes: {classes}"))
+    }
+
     /// What may be answered, in words.
     pub fn expected(&self) -> String {
         let names = listed(&self.names);
@@ -64,7 +73,10 @@ mod tests {
         assert_eq!([acceptor.class(""), acceptor.class("10")], [None, None]);
         assert_eq!(answers(&["yes", "no"]).class("0"), Some(1));
         assert_eq!(answers(&["1", "0"]).class("0"), Some(1));
+        assert_eq!(acceptor.hint("1"), None);
         let levels = answers(&["low", "high", "very high"]);
+        assert!(levels.hint(" 1").unwrap().contains("--accept CLASS"));
+        assert_eq!(levels.hint("medium"), None);
         assert_eq!([levels.class("very high"), levels.class("1")], [Some(2), None]);
     }
 }

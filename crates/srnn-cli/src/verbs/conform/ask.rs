@@ -4,7 +4,7 @@ use super::Exam;
 use super::program::{Next, Program};
 use crate::failure::Failure;
 use crate::output::Output;
-use crate::words::{grouped, some};
+use crate::words::{grouped, quoted, some};
 use indicatif::{ProgressBar, ProgressStyle};
 use srnn_automata::{Symbol, Word};
 use std::cmp::Ordering;
@@ -117,9 +117,13 @@ impl Session<'_> {
     fn answer(&self, program: &mut Program, place: usize) -> Result<u32, Failure> {
         let answers = &self.exam.specification.answers;
         match program.next(self.stop) {
-            Next::Line(line) => {
-                answers.class(&line).ok_or_else(|| self.garbage(place, &format!("{line:?}")))
-            }
+            Next::Line(line) => answers.class(&line).ok_or_else(|| {
+                let garbage = self.garbage(place, &format!("{line:?}"));
+                match answers.hint(&line) {
+                    Some(remedy) => Failure { remedy, ..garbage },
+                    None => garbage,
+                }
+            }),
             Next::NoLine(what) => Err(self.garbage(place, &what)),
             Next::Interrupted => Err(self.interrupted(place)),
             Next::End(status) => Err(self.ended(place, status)),
@@ -159,7 +163,7 @@ impl Session<'_> {
     /// A word in a message.
     fn at(&self, place: usize) -> String {
         let alphabet = self.exam.specification.minimal.automaton().alphabet();
-        let word = alphabet.spell(&self.words[place]);
+        let word = quoted(alphabet, &self.words[place]);
         format!("word {} of {} ({word})", grouped(place as u64 + 1), grouped(self.len()))
     }
 

@@ -4,7 +4,7 @@ use super::ask::{Again, Difference};
 use super::{Choice, Conform, Exam};
 use crate::failure::Failure;
 use crate::output::Output;
-use crate::words::some;
+use crate::words::{quoted, some};
 use serde_json::{Value, json};
 use srnn_automata::Symbol;
 
@@ -21,6 +21,11 @@ impl Exam {
 
     fn spelled(&self, word: &[Symbol]) -> String {
         self.specification.minimal.automaton().alphabet().spell(word)
+    }
+
+    /// A word within a sentence.
+    fn quoted(&self, word: &[Symbol]) -> String {
+        quoted(self.specification.minimal.automaton().alphabet(), word)
     }
 
     /// What the automaton says.
@@ -56,14 +61,13 @@ fn passed(exam: &Exam, extra: usize) -> String {
 
 fn different(exam: &Exam, difference: &Difference) -> String {
     let Difference { word, said, found_by, again, .. } = difference;
-    let (name, spelled) = (&exam.specification.name, exam.spelled(word));
+    let (name, shown) = (&exam.specification.name, exam.quoted(word));
     let right = exam.right(word);
     let wrong = exam.specification.answers.name(*said);
-    let mut text = format!(
-        "different: on the word {spelled}\n  {name} says {right}\n  the program says {wrong}"
-    );
+    let mut text =
+        format!("different: on {shown}\n  {name} says {right}\n  the program says {wrong}");
     if word != found_by {
-        text += &format!("\nfound by asking {}", exam.spelled(found_by));
+        text += &format!("\nfound by asking {}", exam.quoted(found_by));
     }
     text += match again {
         Again::Same => "",

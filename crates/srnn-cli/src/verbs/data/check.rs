@@ -18,12 +18,14 @@ use std::path::{Path, PathBuf};
 
 /// Look at a data file before training on it.
 ///
-/// Counts, alphabet, lengths, duplicates and contradictions. Exit code 0: it can be trained on;
-/// 1: it has problems, which are listed; 2: it cannot be read.
+/// Counts, alphabet, lengths, duplicates and contradictions.
 #[derive(Args)]
-#[command(before_help = "Examples:
+#[command(
+    before_help = "Examples:
   srnn data check traces.csv --label-column outcome
-  srnn data check log.csv --format events --json")]
+  srnn data check log.csv --format events --json",
+    after_help = "Exit codes: 0 it can be trained on; 1 it has problems, which are listed; 2 it cannot be read"
+)]
 pub struct Check {
     /// The file, or `-` for stdin with --format.
     file: PathBuf,

@@ -6,7 +6,7 @@ use crate::automaton::table;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::runs::Saved;
-use crate::words::{grouped, percent, some};
+use crate::words::{grouped, percent, quoted, some};
 use serde_json::{Value, json};
 use srnn::extract::json::NamedAutomaton;
 use srnn::extract::{Agreement, Extraction, Judged, Kept, Standing, Words};
@@ -101,7 +101,7 @@ fn agreement(agreement: &Agreement, alphabet: &Alphabet) -> String {
         let _ = write!(text, ", unknown transitions on {}", grouped(agreement.unknown as u64));
     }
     if let Some(word) = &agreement.difference {
-        let _ = write!(text, ", not on {}", alphabet.spell(word));
+        let _ = write!(text, ", not on {}", quoted(alphabet, word));
     }
     text
 }

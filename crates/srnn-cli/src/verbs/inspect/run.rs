@@ -1,11 +1,11 @@
 //! A run: its parts, each as far as it is there.
 
-use super::{About, automaton, checkpoint, model};
+use super::{About, automaton, certificate, checkpoint, model};
 use crate::failure::Failure;
 use crate::files;
 use crate::runs;
-use crate::words::percent;
-use serde_json::{Map, Value};
+use crate::words::{percent, some};
+use serde_json::{Map, Value, json};
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -20,6 +20,10 @@ pub fn about(folder: &Path) -> Result<About, Failure> {
             text.push_str(&seeds(&found));
             value.insert(part.into(), found);
         }
+    }
+    if let Some(doubted) = doubted(folder)? {
+        text.push_str(&doubted.text);
+        value.insert("wrong_labels".into(), doubted.value);
     }
     for (part, about) in parts(folder)? {
         text.push_str(&about.text);
@@ -36,11 +40,40 @@ fn parts(folder: &Path) -> Result<Vec<(&'static str, About)>, Failure> {
     if let Some(file) = runs::automaton_in(folder) {
         parts.push(("automaton", automaton::about(&file)?));
     }
+    parts.push(("certificate", proof(folder)?));
     let checkpoints = folder.join("checkpoints");
     if checkpoint::is_among(&checkpoints) {
         parts.push(("checkpoints", checkpoint::about_all(&checkpoints)?));
     }
     Ok(parts)
+}
+
+/// What the certificate of a run claims, or that there is none.
+fn proof(folder: &Path) -> Result<About, Failure> {
+    match folder.join(runs::CERTIFICATE) {
+        path if path.is_file() => certificate::about(&path),
+        _ => {
+            let run = folder.display();
+            let remedy = format!("srnn certify {run} looks for a proof");
+            let text = format!("certificate: none, so nothing is proved; {remedy}\n");
+            Ok(About { text, value: Value::Null })
+        }
+    }
+}
+
+/// How many labels the run believes to be wrong, where it doubted them.
+fn doubted(folder: &Path) -> Result<Option<About>, Failure> {
+    let path = folder.join(runs::WRONG_LABELS);
+    if !path.is_file() {
+        return Ok(None);
+    }
+    let count = files::read_text(&path)?.lines().filter(|line| !line.trim().is_empty()).count();
+    let (file, labels) = (path.display().to_string(), some(count, "label"));
+    let text = format!(
+        "  {labels} believed wrong, listed in {file};\n  the accuracies of the seeds are by the \
+         labels believed, where nothing else is said\n"
+    );
+    Ok(Some(About { text, value: json!({ "count": count, "file": file }) }))
 }
 
 fn json_file(path: &Path) -> Result<Option<Value>, Failure> {
@@ -76,7 +109,8 @@ fn in_words(field: &Value) -> Option<String> {
     }
 }
 
-/// How each seed was trained, as far as the result says.
+/// How each seed was trained, as far as the result says; by the labels believed where some are
+/// not.
 fn seeds(result: &Value) -> String {
     let mut text = String::new();
     let kept = &result["kept"]["seed"];
@@ -87,13 +121,20 @@ fn seeds(result: &Value) -> String {
         };
         let _ = writeln!(
             text,
-            "    seed {}: {} updates, train {}, validation {}{}",
+            "    seed {}: {} updates, train {}, validation {}{}{}",
             seed["seed"],
             seed["updates"],
             accuracy("train_accuracy"),
             accuracy("valid_accuracy"),
+            as_given(seed),
             if &seed["seed"] == kept { ", kept" } else { "" }
         );
     }
     text
+}
+
+/// A phrase that tells how often a seed is right by the labels given, where some are not believed.
+fn as_given(seed: &Value) -> String {
+    let given = seed["by_given_labels"]["valid_accuracy"].as_f64().map(percent);
+    given.map_or(String::new(), |part| format!(" as believed, {part} as given"))
 }
