@@ -13,8 +13,9 @@ pub(super) fn means(points: &[Point]) -> Means {
     let count = points.len().max(1) as f64;
     let mut x = vec![0.0; points.first().map_or(0, |point| point.0.len())];
     for (seen, _) in points {
-        x.iter_mut().zip(*seen).for_each(|(sum, value)| *sum += value / count);
+        x.iter_mut().zip(*seen).for_each(|(sum, value)| *sum += value);
     }
+    x.iter_mut().for_each(|sum| *sum /= count);
     Means { x, y: points.iter().map(|point| point.1).sum::<f64>() / count }
 }
 

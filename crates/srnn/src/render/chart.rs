@@ -86,11 +86,11 @@ impl Span {
         (0..=count).map(|i| (tick(i), number(tick(i), step))).collect()
     }
 
-    /// 1, 2 or 5 times a power of ten.
+    /// 1, 2 or 5 times a power of ten; rather a few ticks too many than half of them.
     fn step(self, most: usize) -> f64 {
         let rough = (self.high - self.low) / most.max(1) as f64;
         let power = 10f64.powf(rough.log10().floor());
-        let times = [1.0, 2.0, 5.0, 10.0].into_iter().find(|times| times * power >= rough * 0.999);
+        let times = [1.0, 2.0, 5.0, 10.0].into_iter().find(|times| times * power >= rough * 0.7);
         times.unwrap_or(10.0) * power
     }
 }
@@ -241,7 +241,10 @@ mod tests {
         };
         assert_eq!(texts(0.0, 1.0), ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]);
         assert_eq!(texts(-3.0, 7.1), ["−2", "0", "2", "4", "6"]);
-        assert_eq!(texts(0.0, 0.013), ["0.000", "0.005", "0.010"]);
+        assert_eq!(
+            texts(0.0, 0.013),
+            ["0.000", "0.002", "0.004", "0.006", "0.008", "0.010", "0.012"]
+        );
         assert_eq!(texts(1e8, 3e8), ["1.0e8", "1.5e8", "2.0e8", "2.5e8", "3.0e8"]);
         assert_eq!(Span { low: -3.0, high: 7.1 }.rounded(5), Span { low: -4.0, high: 8.0 });
     }
