@@ -35,7 +35,7 @@ pub struct Explain {
     /// A data file, with labels or without.
     #[arg(long, value_name = "FILE", conflicts_with = "input")]
     data: Option<PathBuf>,
-    /// The token that opens a level.
+    /// The token that opens a level. After a --close too many the depth stays −1.
     #[arg(long, value_name = "TOKEN", requires_all = ["close", "data"])]
     open: Option<String>,
     /// The token that closes a level.

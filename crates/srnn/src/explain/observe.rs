@@ -130,6 +130,19 @@ impl Observation {
         };
         self.quantity = (0..self.rows()).flat_map(|b| running(self.row(b))).collect();
     }
+
+    /// From the first step of a row at which the quantity is below 0 it stays there: a string with a
+    /// `)` too many is lost, whatever follows, and has no depth any more.
+    pub fn hold_below_zero(&mut self) {
+        for b in 0..self.rows() {
+            let row = self.row(b);
+            let row = &mut self.quantity[row];
+            if let Some(lost) = row.iter().position(|&quantity| quantity < 0.0) {
+                let held = row[lost];
+                row[lost..].fill(held);
+            }
+        }
+    }
 }
 
 /// The steps that are no end token's.
@@ -225,5 +238,13 @@ mod tests {
         assert_eq!(seen.logits.concat(), whole.logits);
         seen.measure(|id| [1.0, -1.0].get(id as usize).copied().unwrap_or(0.0));
         assert_eq!(seen.quantity, [0.0, 1.0, 0.0, -1.0, 0.0]);
+    }
+
+    #[test]
+    fn a_row_that_is_below_zero_once_stays_there() {
+        let quantity = vec![1.0, -1.0, 0.0, 3.0, 0.0, 2.0];
+        let mut seen = Observation { offsets: vec![0, 4, 6], quantity, ..Observation::default() };
+        seen.hold_below_zero();
+        assert_eq!(seen.quantity, [1.0, -1.0, -1.0, -1.0, 0.0, 2.0]);
     }
 }

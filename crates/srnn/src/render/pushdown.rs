@@ -43,31 +43,30 @@ pub fn unrolled(machine: &Pushdown, window: &Window) -> DfaPicture {
 }
 
 /// The machine with a state for each centroid. An edge `( / +1` reads a `(` and counts up; where the
-/// move depends on the depth, `) at 1 / −1` says at which.
+/// move depends on the depth, `) at 1 / −1` and `) from 2 / −1` say at which. States at which most
+/// words that end there are accepted have two rings.
 pub fn condensed(machine: &Pushdown, window: &Window) -> DfaPicture {
     let moves = drawn(machine, window);
     let places = reached(machine.start, &moves);
     let centroids: BTreeSet<u32> = places.iter().map(|place| place.centroid).collect();
     let centroids: Vec<u32> = centroids.into_iter().collect();
     let number = |centroid: u32| centroids.binary_search(&centroid).expect("a centroid reached");
-    let within = moves.iter().filter(|step| places.contains(&step.from));
-    let mut depths: BTreeMap<(u32, usize), BTreeMap<(u32, i64), Vec<i64>>> = BTreeMap::new();
-    for step in within {
-        let targets = depths.entry((step.from.centroid, step.class)).or_default();
+    let mut sources: BTreeMap<(u32, usize), Targets> = BTreeMap::new();
+    for step in moves.iter().filter(|step| places.contains(&step.from)) {
+        let targets = sources.entry((step.from.centroid, step.class)).or_default();
         targets.entry((step.to, step.change)).or_default().push(step.from.depth);
     }
-    let edges = depths.iter().flat_map(|(&(from, class), targets)| {
-        let sure = targets.len() == 1;
-        targets.iter().map(move |(&(to, change), depths)| {
-            let name = &machine.classes[class];
-            let when = if sure { String::new() } else { format!(" at {}", ranges(depths)) };
-            (number(from), number(to), format!("{name}{when} / {}", signed(change)))
+    let edges = sources.iter().flat_map(|(&(from, class), targets)| {
+        targets.keys().map(move |&(to, change)| {
+            let when = when(targets, (to, change));
+            let label = format!("{}{when} / {}", machine.classes[class], signed(change));
+            (number(from), number(to), label)
         })
     });
-    let states = centroids.iter().map(|centroid| StatePicture {
+    let states = centroids.iter().map(|&centroid| StatePicture {
         label: format!("s{centroid}"),
         note: String::new(),
-        accepting: false,
+        accepting: accepts(machine, window, centroid),
     });
     DfaPicture {
         title: String::new(),
@@ -75,6 +74,29 @@ pub fn condensed(machine: &Pushdown, window: &Window) -> DfaPicture {
         start: number(machine.start.centroid),
         edges: edges.collect(),
     }
+}
+
+/// Where a class of tokens leads from a centroid, centroid and change of depth, and at which depths.
+type Targets = BTreeMap<(u32, i64), Vec<i64>>;
+
+/// At which depths a target is the one, where there are others.
+fn when(targets: &Targets, target: (u32, i64)) -> String {
+    let deepest = targets.values().flatten().max();
+    match (targets.len(), &targets[&target][..]) {
+        (1, _) => String::new(),
+        (_, depths) => match runs(depths)[..] {
+            [(first, last)] if first < last && Some(&last) == deepest => format!(" from {first}"),
+            _ => format!(" at {}", ranges(depths)),
+        },
+    }
+    .replace('-', "−")
+}
+
+fn accepts(machine: &Pushdown, window: &Window, centroid: u32) -> bool {
+    let here = machine.ends.iter().filter(|end| end.at.centroid == centroid);
+    let (yes, no): (Vec<&End>, Vec<&End>) = here.partition(|end| end.answer == window.accepting);
+    let count = |ends: Vec<&End>| ends.iter().map(|end| end.count).sum::<u64>();
+    count(yes) > count(no)
 }
 
 /// The moves within the window that are not rare.
@@ -130,6 +152,15 @@ fn signed(change: i64) -> String {
 
 /// Numbers in order, with runs as `2–5`.
 fn ranges(numbers: &[i64]) -> String {
+    let text = |&(first, last): &(i64, i64)| match first == last {
+        true => first.to_string(),
+        false => format!("{first}–{last}"),
+    };
+    runs(numbers).iter().map(text).collect::<Vec<_>>().join(" ")
+}
+
+/// The first and last of each run.
+fn runs(numbers: &[i64]) -> Vec<(i64, i64)> {
     let mut runs: Vec<(i64, i64)> = Vec::new();
     for &number in numbers {
         match runs.last_mut() {
@@ -137,11 +168,7 @@ fn ranges(numbers: &[i64]) -> String {
             _ => runs.push((number, number)),
         }
     }
-    let text = |(first, last): (i64, i64)| match first == last {
-        true => first.to_string(),
-        false => format!("{first}–{last}"),
-    };
-    runs.into_iter().map(text).collect::<Vec<_>>().join(" ").replace('-', "−")
+    runs
 }
 
 #[cfg(test)]
@@ -166,7 +193,7 @@ mod tests {
     #[test]
     fn a_condensed_machine_has_edges_that_count_and_say_at_which_depth_where_it_matters() {
         let picture = condensed(&parentheses(), &Window::default());
-        assert_eq!(picture.states.len(), 2);
+        assert_eq!(picture.states.iter().map(|s| s.accepting).collect::<Vec<_>>(), [true, false]);
         for edge in [(0, 1, "( / +1"), (1, 1, ") at 2 / −1"), (1, 0, ") at 1 / −1")] {
             assert!(picture.edges.contains(&(edge.0, edge.1, edge.2.into())), "{edge:?}");
         }
@@ -185,6 +212,14 @@ mod tests {
         machine.moves.push(rare);
         let picture = unrolled(&machine, &Window::default());
         assert!(picture.states.iter().all(|state| state.label != format!("s{}", odd.centroid)));
-        assert_eq!(ranges(&[-1, 1, 2, 3, 7]), "−1 1–3 7");
+    }
+
+    #[test]
+    fn depths_are_named_in_runs_and_the_last_run_has_no_end() {
+        assert_eq!(ranges(&[1, 2, 3, 7]), "1–3 7");
+        let targets = Targets::from([((0, -1), vec![-1, 1]), ((1, -1), vec![2, 3, 4])]);
+        assert_eq!(when(&targets, (0, -1)), " at −1 1");
+        assert_eq!(when(&targets, (1, -1)), " from 2");
+        assert_eq!(when(&Targets::from([((0, 1), vec![0])]), (0, 1)), "");
     }
 }

@@ -149,7 +149,10 @@ fn depth(
     let fields = Fields { alpha: true, h: of == Vector::H, c: of == Vector::C, u: false };
     let short = &batches[..short.count()];
     let mut seen: Vec<Observation> = watch(subject, short, fields).collect();
-    seen.iter_mut().for_each(|seen| seen.measure(worth));
+    for seen in &mut seen {
+        seen.measure(worth);
+        seen.hold_below_zero();
+    }
     let config = counter::Config { of, ..counter::Config::default() };
     let found = counter::counter(&seen, &config).ok_or_else(|| {
         let message = "no step has a depth from 0 to 5, or the states are no numbers";
@@ -226,6 +229,8 @@ impl Explained {
         // Where no name tells which class means yes, no state has two rings.
         let accepting = positive(&subject.saved.file.classes).map_or(usize::MAX, |at| at as usize);
         let window = Window { accepting, ..Window::default() };
+        // At depths that were rarely seen, every move has a large part.
+        let whole = Window { deepest: i64::MAX, least: 0.1, ..window.clone() };
         let title = |title: &str, picture| DfaPicture { title: title.into(), ..picture };
         let machines = [
             ("machine.svg", title("Token / change of depth", condensed(machine, &window))),
