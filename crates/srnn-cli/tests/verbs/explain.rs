@@ -93,8 +93,11 @@ fn depth_is_looked_for_where_open_and_close_say_what_it_is() {
     let seen: Vec<i64> = by_depth.iter().map(|at| at["quantity"].as_i64().unwrap()).collect();
     assert_eq!(seen, [-1, 0, 1, 2]);
     assert_eq!(value["machine"]["classes"], json!(["(", ")", "other"]));
-    let opened = value["machine"]["moves"].as_array().unwrap().iter().filter(|m| m["class"] == 0);
-    assert!(opened.clone().count() > 0 && opened.into_iter().all(|m| m["change"] == 1));
+    for step in value["machine"]["moves"].as_array().unwrap() {
+        let lost = step["from"]["depth"] == -1;
+        let change = [1, -1, 0][step["class"].as_u64().unwrap() as usize];
+        assert_eq!(step["change"], json!(if lost { 0 } else { change }), "{step}");
+    }
     for name in ["ranked", "visits", "centroids", "counter", "machine", "unrolled"] {
         let svg = fs::read_to_string(folder.path().join(format!("p/{name}.svg"))).unwrap();
         assert!(

@@ -36,18 +36,17 @@ pub fn svg(chart: &BarChart) -> Result<String, TooLarge> {
     let names: Vec<String> = chart.bars.iter().map(|bar| bar.0.clone()).collect();
     names_below(&mut canvas, frame, &names);
     axis_label(&mut canvas, frame, &chart.x_label);
-    let counts = chart.bars.iter().all(|bar| bar.1.fract() == 0.0);
-    for (number, &(_, value)) in chart.bars.iter().enumerate() {
+    let texts = texts(chart, place);
+    for (number, (&(_, value), text)) in chart.bars.iter().zip(&texts).enumerate() {
         if value.is_finite() {
-            let text = if counts { format!("{value:.0}") } else { format!("{value:.2}") };
-            bar(&mut canvas, frame, span, (number as f64 * place, place), (value, &text));
+            bar(&mut canvas, frame, span, (number as f64 * place, place), (value, text));
         }
     }
     edges(&mut canvas, frame);
     Ok(canvas.finish(&chart.title, "bar chart"))
 }
 
-/// A bar with its value at its end, where there is room.
+/// A bar with its value at its end.
 fn bar(
     canvas: &mut Canvas,
     frame: Frame,
@@ -65,9 +64,23 @@ fn bar(
         bottom - top
     )
     .expect(WRITES);
-    if width(text, FONT - 1.0) <= place {
+    if !text.is_empty() {
         let side = if value < 0.0 { bottom + FONT * 0.8 } else { top - FONT * 0.8 };
         canvas.label((left + place / 2.0, side), FONT - 1.0, Anchor::Middle, text);
+    }
+}
+
+/// The values as texts; all empty where one of them has no room.
+fn texts(chart: &BarChart, place: f64) -> Vec<String> {
+    let counts = chart.bars.iter().all(|bar| bar.1.fract() == 0.0);
+    let text = |bar: &(String, f64)| match counts {
+        true => format!("{:.0}", bar.1),
+        false => format!("{:.2}", bar.1),
+    };
+    let texts: Vec<String> = chart.bars.iter().map(text).collect();
+    match texts.iter().all(|text| width(text, FONT - 1.0) <= place) {
+        true => texts,
+        false => vec![String::new(); texts.len()],
     }
 }
 
@@ -78,7 +91,7 @@ mod tests {
 
     #[test]
     fn every_number_has_a_bar_and_names_are_data() {
-        let bars = [("<script>", 0.83), ("'\"&", 0.16), ("none", f64::NAN), ("below", -0.1)];
+        let bars = [("<script>", 0.83), ("'\"&", 0.16), ("none", f64::NAN), ("below", -0.10)];
         let bars = bars.map(|(name, value)| (name.to_string(), value)).to_vec();
         let text = String::from("<b>");
         let drawn =

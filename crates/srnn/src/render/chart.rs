@@ -68,7 +68,10 @@ impl Span {
     /// Out to the next ticks.
     pub(super) fn rounded(self, most: usize) -> Span {
         let step = self.step(most);
-        Span { low: (self.low / step).floor() * step, high: (self.high / step).ceil() * step }
+        let out =
+            Span { low: (self.low / step).floor() * step, high: (self.high / step).ceil() * step };
+        // A wider span may have ticks that are farther apart: its ends should be ticks of its own.
+        if out.step(most) > step * 1.001 { out.rounded(most) } else { out }
     }
 
     /// Where a number lies: 0 at the low end, 1 at the high one.
@@ -247,6 +250,7 @@ mod tests {
         );
         assert_eq!(texts(1e8, 3e8), ["1.0e8", "1.5e8", "2.0e8", "2.5e8", "3.0e8"]);
         assert_eq!(Span { low: -3.0, high: 7.1 }.rounded(5), Span { low: -4.0, high: 8.0 });
+        assert_eq!(Span { low: -2.2, high: 5.1 }.rounded(6), Span { low: -4.0, high: 6.0 });
     }
 
     #[test]

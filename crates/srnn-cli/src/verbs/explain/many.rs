@@ -136,21 +136,13 @@ fn depth(
     batches: &[Batch],
 ) -> Result<Option<Depth>, Failure> {
     let (Some(open), Some(close)) = (&arguments.open, &arguments.close) else { return Ok(None) };
-    let (open, close) = (symbol(subject, open)?, symbol(subject, close)?);
-    let worth = |id: u32| f64::from(i8::from(id == open) - i8::from(id == close));
-    let mut left = DEPTH_STEPS;
-    let short = batches.iter().take_while(|batch| {
-        let fits = left > 0;
-        left = left.saturating_sub(batch.steps());
-        fits
-    });
-    let of =
-        if subject.arch().layers[subject.layer].cell.has_memory() { Vector::C } else { Vector::H };
-    let fields = Fields { alpha: true, h: of == Vector::H, c: of == Vector::C, u: false };
-    let short = &batches[..short.count()];
-    let mut seen: Vec<Observation> = watch(subject, short, fields).collect();
+    let ids = [symbol(subject, open)?, symbol(subject, close)?];
+    let has_memory = subject.arch().layers[subject.layer].cell.has_memory();
+    let of = if has_memory { Vector::C } else { Vector::H };
+    let fields = Fields { alpha: true, h: !has_memory, c: has_memory, u: false };
+    let mut seen: Vec<Observation> = watch(subject, first(batches), fields).collect();
     for seen in &mut seen {
-        seen.measure(worth);
+        seen.measure(|id| f64::from(i8::from(id == ids[0]) - i8::from(id == ids[1])));
         seen.hold_below_zero();
     }
     let config = counter::Config { of, ..counter::Config::default() };
@@ -158,19 +150,24 @@ fn depth(
         let message = "no step has a depth from 0 to 5, or the states are no numbers";
         Failure::new(message, "check --open and --close, and the model")
     })?;
-    let class_of = |id: u32| match id {
-        id if id == open => 0,
-        id if id == close => 1,
-        _ => 2,
-    };
-    let classes = [&arguments.open, &arguments.close].map(|name| name.as_deref().unwrap_or(""));
     let names = Names {
-        classes: &[classes[0], classes[1], "other"],
-        class_of: &class_of,
+        classes: &[open, close, "other"],
+        class_of: &|id| ids.iter().position(|&one| one == id).unwrap_or(ids.len()),
         answers: &subject.saved.file.classes,
     };
     let machine = subject.centroids().and_then(|_| pushdown::pushdown(&seen, &names));
     Ok(Some(Depth { counter: found, machine }))
+}
+
+/// The first batches, as many as may be kept.
+fn first(batches: &[Batch]) -> &[Batch] {
+    let mut steps = 0;
+    let fits = |batch: &&Batch| {
+        steps += batch.steps();
+        steps <= DEPTH_STEPS
+    };
+    let count = batches.iter().take_while(fits).count();
+    &batches[..count.max(1)]
 }
 
 fn symbol(subject: &Subject, name: &str) -> Result<u32, Failure> {
@@ -233,7 +230,7 @@ impl Explained {
         let whole = Window { deepest: i64::MAX, least: 0.1, ..window.clone() };
         let title = |title: &str, picture| DfaPicture { title: title.into(), ..picture };
         let machines = [
-            ("machine.svg", title("Token / change of depth", condensed(machine, &window))),
+            ("machine.svg", title("Token / change of depth", condensed(machine, &whole))),
             ("unrolled.svg", title("Centroid and depth", unrolled(machine, &window))),
         ];
         for (name, picture) in machines {
