@@ -6,6 +6,7 @@ mod compare;
 mod conform;
 mod convert;
 mod data;
+mod explain;
 mod extract;
 mod inspect;
 mod learn;
@@ -24,6 +25,7 @@ pub enum Verb {
     /// Go on with an interrupted run.
     Resume(resume::Resume),
     Predict(Box<predict::Predict>),
+    Explain(Box<explain::Explain>),
     Extract(Box<extract::Extract>),
     Certify(Box<certify::Certify>),
     Check(check::Check),
@@ -40,6 +42,7 @@ pub fn run(verb: Verb, output: &Output) -> Result<Answer, Failure> {
         Verb::Learn(arguments) => learn::run(*arguments, output),
         Verb::Resume(arguments) => resume::run(arguments, output),
         Verb::Predict(arguments) => predict::run(&arguments, output),
+        Verb::Explain(arguments) => explain::run(&arguments, output),
         Verb::Extract(arguments) => extract::run(&arguments, output),
         Verb::Check(arguments) => check::run(&arguments, output),
         Verb::Certify(arguments) => certify::run(&arguments, output),

@@ -4,6 +4,7 @@ mod automata;
 mod bad_input;
 mod conform;
 mod data;
+mod explain;
 mod hostile_names;
 mod models;
 mod program;

@@ -1,4 +1,117 @@
-//! What every picture needs: escaped text, its width, and the bounds of what was drawn.
+//! What every picture needs: colours and fonts, escaped text, its width, the bounds of what was
+//! drawn, and the document around it.
+
+use std::fmt::Write;
+
+pub(super) const INK: &str = "#1f2933";
+pub(super) const SOFT: &str = "#52606d";
+pub(super) const WRITES: &str = "writing to a string succeeds";
+const FONT: &str = "Helvetica Neue, Helvetica, Arial, DejaVu Sans, sans-serif";
+const TITLE_FONT: f64 = 17.0;
+const MARGIN: f64 = 14.0;
+
+/// Which part of a text is at its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Anchor {
+    Start,
+    Middle,
+    End,
+}
+
+impl Anchor {
+    fn name(self) -> &'static str {
+        match self {
+            Anchor::Start => "start",
+            Anchor::Middle => "middle",
+            Anchor::End => "end",
+        }
+    }
+}
+
+/// What is drawn, and the room it takes.
+pub(super) struct Canvas {
+    pub body: String,
+    pub bounds: Bounds,
+}
+
+impl Canvas {
+    pub(super) fn new() -> Canvas {
+        Canvas { body: String::new(), bounds: Bounds::nothing() }
+    }
+
+    /// A line of text around a centre, for which there is room already.
+    pub(super) fn text(&mut self, x: f64, y: f64, size: f64, colour: &str, text: &str) {
+        self.put((x, y), size, colour, "text-anchor=\"middle\"", text);
+    }
+
+    /// A line of text around a height, and room for it.
+    pub(super) fn label(&mut self, (x, y): (f64, f64), size: f64, anchor: Anchor, text: &str) {
+        let wide = width(text, size);
+        let middle = match anchor {
+            Anchor::Start => x + wide / 2.0,
+            Anchor::Middle => x,
+            Anchor::End => x - wide / 2.0,
+        };
+        self.bounds.include(middle, y, wide, size);
+        self.put((x, y), size, SOFT, &format!("text-anchor=\"{}\"", anchor.name()), text);
+    }
+
+    /// A line of text that reads upwards, and room for it.
+    pub(super) fn upwards(&mut self, (x, y): (f64, f64), size: f64, anchor: Anchor, text: &str) {
+        let wide = width(text, size);
+        let middle = match anchor {
+            Anchor::Start => y - wide / 2.0,
+            Anchor::Middle => y,
+            Anchor::End => y + wide / 2.0,
+        };
+        self.bounds.include(x, middle, size, wide);
+        // The text is turned around its baseline's place.
+        let x = x + 0.35 * size;
+        let style =
+            format!("text-anchor=\"{}\" transform=\"rotate(-90 {x:.1} {y:.1})\"", anchor.name());
+        self.put((x, y - 0.35 * size), size, SOFT, &style, text);
+    }
+
+    /// Renderers disagree on `dominant-baseline`, so the baseline is computed: capitals are about
+    /// 0.7 of the size high.
+    fn put(&mut self, (x, y): (f64, f64), size: f64, colour: &str, style: &str, text: &str) {
+        writeln!(
+            self.body,
+            "<text x=\"{x:.1}\" y=\"{:.1}\" font-size=\"{size}\" fill=\"{colour}\" \
+             {style} xml:space=\"preserve\">{}</text>",
+            y + 0.35 * size,
+            escape(text)
+        )
+        .expect(WRITES);
+    }
+
+    /// The document around what was drawn. Where there is no title, readers of the page are told
+    /// the picture's kind.
+    pub(super) fn finish(mut self, title: &str, kind: &str) -> String {
+        if self.bounds.left > self.bounds.right {
+            self.bounds.include(0.0, 0.0, 0.0, 0.0);
+        }
+        if !title.is_empty() {
+            let middle = (self.bounds.left + self.bounds.right) / 2.0;
+            let y = self.bounds.top - TITLE_FONT;
+            self.text(middle, y, TITLE_FONT, INK, title);
+            self.bounds.include(middle, y, width(title, TITLE_FONT), TITLE_FONT);
+        }
+        let Bounds { left, top, right, bottom } = self.bounds;
+        let (x, y) = (left - MARGIN, top - MARGIN);
+        let (wide, high) = (right - left + 2.0 * MARGIN, bottom - top + 2.0 * MARGIN);
+        let name = if title.is_empty() { kind } else { title };
+        format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" width=\"{wide:.0}\" \
+             height=\"{high:.0}\" viewBox=\"{x:.1} {y:.1} {wide:.1} {high:.1}\" \
+             font-family=\"{FONT}\">\n<title>{}</title>\n\
+             <rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{wide:.1}\" height=\"{high:.1}\" rx=\"6\" \
+             fill=\"#ffffff\"/>\n{}</svg>\n",
+            escape(name),
+            self.body
+        )
+    }
+}
 
 /// Text as XML character data: markup is escaped, and control characters, which XML forbids, are
 /// shown as Rust would write them.

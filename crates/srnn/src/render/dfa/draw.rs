@@ -7,23 +7,17 @@ use super::layout::{
     STATE_FONT, Tag,
 };
 use super::{DfaPicture, StatePicture};
-use crate::render::svg::{Bounds, escape, width};
+use crate::render::svg::{Canvas, INK, SOFT, WRITES, escape};
 
-const INK: &str = "#1f2933";
-const SOFT: &str = "#52606d";
 const FILL: &str = "#f5f7fa";
 const ACCEPTING: &str = "#e3f2e8";
-const FONT: &str = "Helvetica Neue, Helvetica, Arial, DejaVu Sans, sans-serif";
-const TITLE_FONT: f64 = 17.0;
-const MARGIN: f64 = 14.0;
-const WRITES: &str = "writing to a string succeeds";
 /// The steepest slope at the end of a curve.
 const FLAT: f64 = 0.8;
 /// Length of an arrow head.
 const HEAD: f64 = 9.0;
 
 pub(super) fn draw(picture: &DfaPicture, layout: &Layout) -> String {
-    let mut canvas = Canvas { body: String::new(), bounds: Bounds::nothing() };
+    let mut canvas = Canvas::new();
     for (edge, curve) in picture.edges.iter().zip(&layout.curves) {
         match edge.0 == edge.1 {
             true => canvas.draw_loop(curve, &layout.circles[edge.0]),
@@ -41,12 +35,7 @@ pub(super) fn draw(picture: &DfaPicture, layout: &Layout) -> String {
     for (edge, curve) in picture.edges.iter().zip(&layout.curves) {
         canvas.tag(&curve.tag, &edge.2);
     }
-    canvas.finish(&picture.title)
-}
-
-struct Canvas {
-    body: String,
-    bounds: Bounds,
+    canvas.finish(&picture.title, "automaton")
 }
 
 impl Canvas {
@@ -144,44 +133,6 @@ impl Canvas {
         }
         self.body.push_str("</g>\n");
         self.bounds.include(tag.x, tag.y, wide, high);
-    }
-
-    /// A line of text around a centre. Renderers disagree on `dominant-baseline`, so the baseline is
-    /// computed: capitals are about 0.7 of the size high.
-    fn text(&mut self, x: f64, y: f64, size: f64, colour: &str, text: &str) {
-        writeln!(
-            self.body,
-            "<text x=\"{x:.1}\" y=\"{:.1}\" font-size=\"{size}\" fill=\"{colour}\" \
-             text-anchor=\"middle\" xml:space=\"preserve\">{}</text>",
-            y + 0.35 * size,
-            escape(text)
-        )
-        .expect(WRITES);
-    }
-
-    fn finish(mut self, title: &str) -> String {
-        if self.bounds.left > self.bounds.right {
-            self.bounds.include(0.0, 0.0, 0.0, 0.0);
-        }
-        if !title.is_empty() {
-            let middle = (self.bounds.left + self.bounds.right) / 2.0;
-            let y = self.bounds.top - TITLE_FONT;
-            self.text(middle, y, TITLE_FONT, INK, title);
-            self.bounds.include(middle, y, width(title, TITLE_FONT), TITLE_FONT);
-        }
-        let Bounds { left, top, right, bottom } = self.bounds;
-        let (x, y) = (left - MARGIN, top - MARGIN);
-        let (wide, high) = (right - left + 2.0 * MARGIN, bottom - top + 2.0 * MARGIN);
-        let name = if title.is_empty() { "automaton" } else { title };
-        format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" width=\"{wide:.0}\" \
-             height=\"{high:.0}\" viewBox=\"{x:.1} {y:.1} {wide:.1} {high:.1}\" \
-             font-family=\"{FONT}\">\n<title>{}</title>\n\
-             <rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{wide:.1}\" height=\"{high:.1}\" rx=\"6\" \
-             fill=\"#ffffff\"/>\n{}</svg>\n",
-            escape(name),
-            self.body
-        )
     }
 }
 

@@ -1,0 +1,312 @@
+//! All sequences of a file.
+
+use super::saving::Saving;
+use super::{Explain, Subject, aligned, batch, pictures};
+use crate::automaton::{listed, positive};
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::samples::read_any;
+use crate::words::{grouped, percent, some};
+use serde_json::{Value, json};
+use srnn::engine::cpu::Cpu;
+use srnn::engine::{Batch, Fields};
+use srnn::explain::counter::{self, Counter};
+use srnn::explain::drift::{Drift, Slope, drift};
+use srnn::explain::pushdown::{self, Names, Pushdown};
+use srnn::explain::usage::{MOST, Usage, usage};
+use srnn::explain::{Observation, Vector, observe};
+use srnn::render::dfa::{self, DfaPicture};
+use srnn::render::pushdown::{Window, condensed, unrolled};
+use srnn::task::files::ReadOptions;
+use srnn::train::TrainConfig;
+use std::fmt::Write as _;
+use std::path::Path;
+
+/// Steps of a batch, so that long files do not fill the memory.
+const STEPS: usize = 1 << 14;
+/// Steps on which depth is looked at: these are kept all at once.
+const DEPTH_STEPS: usize = 1 << 17;
+
+/// What there is to say.
+struct Explained {
+    sequences: usize,
+    unreadable: usize,
+    usage: Option<Usage>,
+    drift: Drift,
+    depth: Option<Depth>,
+}
+
+/// What is said of the nesting depth.
+struct Depth {
+    counter: Counter,
+    machine: Option<Pushdown>,
+}
+
+/// Shows it, and writes what --out asks for.
+pub fn explain(
+    arguments: &Explain,
+    subject: &Subject,
+    file: &Path,
+    output: &Output,
+) -> Result<(), Failure> {
+    let (words, unreadable) = words(arguments, subject, file)?;
+    let batches = batches(subject, &words);
+    let explained = Explained {
+        sequences: words.len(),
+        unreadable,
+        usage: subject.centroids().map(|_| usage(watch(subject, &batches, ALPHA))),
+        drift: drift(watch(subject, &batches, VECTORS), arguments.shortest),
+        depth: depth(arguments, subject, &batches)?,
+    };
+    let mut value = explained.value(subject);
+    let files = match &arguments.out {
+        Some(folder) => {
+            let saving = Saving::new(folder, arguments.force, output);
+            saving.save("explanation.json", &value, explained.pictures(subject, output))?
+        }
+        None => vec![],
+    };
+    let mut text = explained.text(subject);
+    files.iter().for_each(|file| writeln!(text, "written: {file}").expect("a string"));
+    value["files"] = json!(files);
+    output.result(text, &value)
+}
+
+const ALPHA: Fields = Fields { alpha: true, u: false, h: false, c: false };
+const VECTORS: Fields = Fields { alpha: false, u: false, h: true, c: true };
+
+/// The sequences as the model reads them, and how many it cannot read.
+fn words(
+    arguments: &Explain,
+    subject: &Subject,
+    file: &Path,
+) -> Result<(Vec<Vec<u32>>, usize), Failure> {
+    let options = ReadOptions { tokens: subject.rule.clone(), ..arguments.reading.options()? };
+    let data = read_any(file, &options)?.data;
+    let encode = |tokens: &[u32]| {
+        let names: Vec<String> =
+            tokens.iter().map(|&id| data.alphabet[id as usize].clone()).collect();
+        subject.vocabulary.encode(&names).ok()
+    };
+    let all = data.sequences.len();
+    let words: Vec<Vec<u32>> =
+        data.sequences.iter().filter_map(|sequence| encode(&sequence.tokens)).collect();
+    match words.is_empty() {
+        true => Err(Failure::new(
+            format!(
+                "{}: none of {} can be read by the model",
+                file.display(),
+                some(all, "sequence")
+            ),
+            "check that the tokens are those of the training data, or set --tokens",
+        )),
+        false => Ok((words.clone(), all - words.len())),
+    }
+}
+
+fn batches(subject: &Subject, words: &[Vec<u32>]) -> Vec<Batch> {
+    let (mut batches, mut first, mut steps) = (Vec::new(), 0, 0);
+    for (at, word) in words.iter().enumerate() {
+        steps += word.len() + 2;
+        if steps > STEPS && at > first {
+            batches.push(batch(subject.arch(), &words[first..at]));
+            (first, steps) = (at, word.len() + 2);
+        }
+    }
+    batches.push(batch(subject.arch(), &words[first..]));
+    batches
+}
+
+/// One observation after the other: they are not kept.
+fn watch<'a>(
+    subject: &'a Subject,
+    batches: &'a [Batch],
+    fields: Fields,
+) -> impl Iterator<Item = Observation> + 'a {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let optimiser = TrainConfig::default().optimiser;
+    let mut engine = Cpu::new(&subject.saved.file.model, optimiser, threads);
+    batches.iter().map(move |batch| observe(&mut engine, batch, subject.layer, fields))
+}
+
+/// Where depth is counted, if --open says what it is.
+fn depth(
+    arguments: &Explain,
+    subject: &Subject,
+    batches: &[Batch],
+) -> Result<Option<Depth>, Failure> {
+    let (Some(open), Some(close)) = (&arguments.open, &arguments.close) else { return Ok(None) };
+    let ids = [symbol(subject, open)?, symbol(subject, close)?];
+    let has_memory = subject.arch().layers[subject.layer].cell.has_memory();
+    let of = if has_memory { Vector::C } else { Vector::H };
+    let fields = Fields { alpha: true, h: !has_memory, c: has_memory, u: false };
+    let mut seen: Vec<Observation> = watch(subject, first(batches), fields).collect();
+    for seen in &mut seen {
+        seen.measure(|id| f64::from(i8::from(id == ids[0]) - i8::from(id == ids[1])));
+        seen.hold_below_zero();
+    }
+    let config = counter::Config { of, ..counter::Config::default() };
+    let found = counter::counter(&seen, &config).ok_or_else(|| {
+        let message = "no step has a depth from 0 to 5, or the states are no numbers";
+        Failure::new(message, "check --open and --close, and the model")
+    })?;
+    let names = Names {
+        classes: &[open, close, "other"],
+        class_of: &|id| ids.iter().position(|&one| one == id).unwrap_or(ids.len()),
+        answers: &subject.saved.file.classes,
+    };
+    let machine = subject.centroids().and_then(|_| pushdown::pushdown(&seen, &names));
+    Ok(Some(Depth { counter: found, machine }))
+}
+
+/// The first batches, as many as may be kept.
+fn first(batches: &[Batch]) -> &[Batch] {
+    let mut steps = 0;
+    let fits = |batch: &&Batch| {
+        steps += batch.steps();
+        steps <= DEPTH_STEPS
+    };
+    let count = batches.iter().take_while(fits).count();
+    &batches[..count.max(1)]
+}
+
+fn symbol(subject: &Subject, name: &str) -> Result<u32, Failure> {
+    let place = subject.saved.file.alphabet.iter().position(|symbol| symbol == name);
+    place.map(|id| id as u32).ok_or_else(|| {
+        let message = format!("{name:?} is no token of the model");
+        let known = listed(&subject.saved.file.alphabet);
+        Failure::new(message, format!("one of {known}"))
+    })
+}
+
+impl Subject {
+    /// K.
+    fn centroids(&self) -> Option<usize> {
+        self.arch().layers[self.layer].centroids.map(|centroids| centroids.k)
+    }
+}
+
+impl Explained {
+    fn value(&self, subject: &Subject) -> Value {
+        json!({
+            "model": subject.saved.folder.display().to_string(),
+            "layer": subject.layer,
+            "sequences": self.sequences,
+            "unreadable": self.unreadable,
+            "usage": self.usage,
+            "drift": self.drift,
+            "counter": self.depth.as_ref().map(|depth| &depth.counter),
+            "machine": self.depth.as_ref().map(|depth| &depth.machine),
+        })
+    }
+
+    fn text(&self, subject: &Subject) -> String {
+        let mut text = format!("{} read", some(self.sequences, "sequence"));
+        if self.unreadable > 0 {
+            let _ = write!(text, ", {} with unseen tokens left out", self.unreadable);
+        }
+        let _ = writeln!(text, "; layer {}", subject.layer);
+        text.extend(self.usage.as_ref().map(of_usage));
+        text.push_str(&of_slope("h", self.drift.h));
+        text.push_str(&of_slope("c", self.drift.c));
+        text.extend(self.depth.as_ref().map(|depth| of_counter(&depth.counter)));
+        text
+    }
+
+    fn pictures(&self, subject: &Subject, output: &Output) -> Vec<(&str, pictures::Drawn)> {
+        let mut drawn = Vec::new();
+        if let Some(usage) = &self.usage {
+            drawn.push(("ranked.svg", pictures::ranked(usage)));
+            drawn.push(("visits.svg", pictures::visits(usage)));
+            drawn.push(("centroids.svg", pictures::centroids(centroids(subject))));
+        }
+        let Some(depth) = &self.depth else { return drawn };
+        drawn.push(("counter.svg", pictures::counter(&depth.counter)));
+        let Some(machine) = &depth.machine else { return drawn };
+        // Where no name tells which class means yes, no state has two rings.
+        let accepting = positive(&subject.saved.file.classes).map_or(usize::MAX, |at| at as usize);
+        let window = Window { accepting, ..Window::default() };
+        // At depths that were rarely seen, every move has a large part.
+        let whole = Window { deepest: i64::MAX, least: 0.1, ..window.clone() };
+        let title = |title: &str, picture| DfaPicture { title: title.into(), ..picture };
+        let machines = [
+            ("machine.svg", title("Token / change of depth", condensed(machine, &whole))),
+            ("unrolled.svg", title("Centroid and depth", unrolled(machine, &window))),
+        ];
+        for (name, picture) in machines {
+            match dfa::svg(&picture) {
+                Ok(picture) => drawn.push((name, Ok(picture))),
+                Err(why) => output.note(format!("warning: no {name}: {why}")),
+            }
+        }
+        drawn
+    }
+}
+
+/// The rows of S.
+fn centroids(subject: &Subject) -> Vec<Vec<f64>> {
+    let model = &subject.saved.file.model;
+    let units = model.arch.layers[subject.layer].units;
+    let values = &model.params[model.layout().layers[subject.layer].centroids.clone()];
+    values.chunks(units).map(|row| row.iter().map(|&value| value.into()).collect()).collect()
+}
+
+fn of_usage(usage: &Usage) -> String {
+    let row = |(centroid, (&visits, &mean)): (usize, (&u64, &f64))| {
+        let part = visits as f64 / usage.steps.max(1) as f64;
+        (visits, vec![centroid.to_string(), percent(part), format!("{mean:.3}")])
+    };
+    let each = usage.visits.iter().zip(&usage.mean);
+    let mut rows: Vec<(u64, Vec<String>)> = each.enumerate().map(row).collect();
+    rows.sort_by_key(|row| std::cmp::Reverse(row.0));
+    rows.truncate(usage.carrying.max(10));
+    let mut table = vec![["centroid", "most probable", "mean α"].map(String::from).to_vec()];
+    table.extend(rows.into_iter().map(|row| row.1));
+    let ranked: Vec<String> =
+        usage.ranked.iter().take(5).map(|mean| format!("{mean:.3}")).collect();
+    format!(
+        "{}{} of {} centroids have {:.0} % of {} steps\nmean α by rank: {}; mean entropy {:.3} nats\n",
+        aligned(&table),
+        usage.carrying,
+        usage.visits.len(),
+        100.0 * MOST,
+        grouped(usage.steps),
+        ranked.join(" "),
+        usage.entropy
+    )
+}
+
+fn of_slope(name: &str, slope: Option<Slope>) -> String {
+    slope.map_or(String::new(), |slope| {
+        let Slope { mean, spread, norm, rows } = slope;
+        let rows = some(rows, "long sequence");
+        format!("drift of ‖{name}‖: {mean:+.5} a step (spread {spread:.5}, mean norm {norm:.3}, {rows})\n")
+    })
+}
+
+fn of_counter(counter: &Counter) -> String {
+    let best = &counter.best[0];
+    let mut text = format!(
+        "depth is {:.3}·unit {} {:+.3} in {}: R² {:.4}; from all units: R² {:.4}\n",
+        best.slope,
+        best.unit,
+        best.intercept,
+        match counter.of {
+            Vector::C => "c",
+            Vector::H => "h",
+        },
+        best.fit.r2,
+        counter.readout.fit.r2
+    );
+    let header = ["depth", "steps", "one unit: error", "missed", "all units: error", "missed"];
+    let mut rows = vec![header.map(String::from).to_vec()];
+    for (one, all) in best.fit.by_quantity.iter().zip(&counter.readout.fit.by_quantity) {
+        let mut row = vec![one.quantity.to_string(), grouped(one.steps)];
+        row.extend(
+            [one, all].into_iter().flat_map(|at| [format!("{:.3}", at.error), percent(at.missed)]),
+        );
+        rows.push(row);
+    }
+    text.push_str(&aligned(&rows));
+    text
+}

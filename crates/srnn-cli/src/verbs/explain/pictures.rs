@@ -1,0 +1,105 @@
+//! From explanations to pictures.
+
+use srnn::explain::Trajectory;
+use srnn::explain::counter::{Counter, Fit};
+use srnn::explain::trajectory::transposed;
+use srnn::explain::usage::Usage;
+use srnn::render::bars::{self, BarChart};
+use srnn::render::chart::{Axis, TooLarge};
+use srnn::render::heat::{self, HeatMap, Scale};
+use srnn::render::lines::{self, LinePlot, Series, Weight};
+
+/// A picture, or why there is none.
+pub type Drawn = Result<String, TooLarge>;
+
+/// Units that are told apart as lines; more are a heat map.
+const MOST_LINES: usize = 16;
+
+/// The units of a vector along a sequence.
+pub fn units(title: &str, label: &str, path: &Trajectory, steps: &[Vec<f64>]) -> Drawn {
+    let values = transposed(steps);
+    let tokens = Axis::Names(path.tokens.clone());
+    if values.len() > MOST_LINES {
+        return heat::svg(&HeatMap {
+            title: title.into(),
+            rows: Axis::Numbers("unit".into()),
+            columns: tokens,
+            scale: Scale::around_zero(&values),
+            values,
+            value_label: label.into(),
+        });
+    }
+    let unit = |(j, values): (usize, &Vec<f64>)| Series::of_steps(format!("unit {j}"), values);
+    lines::svg(&LinePlot {
+        title: title.into(),
+        x: tokens,
+        y_label: label.into(),
+        y_holds: vec![],
+        series: values.iter().enumerate().map(unit).collect(),
+    })
+}
+
+/// The probabilities of the centroids along a sequence.
+pub fn alpha(path: &Trajectory) -> Drawn {
+    heat::svg(&HeatMap {
+        title: "Probability of each centroid".into(),
+        rows: Axis::Numbers("centroid".into()),
+        columns: Axis::Names(path.tokens.clone()),
+        values: transposed(&path.alpha),
+        scale: Scale::Sequential { low: 0.0, high: 1.0 },
+        value_label: "α".into(),
+    })
+}
+
+/// The centroids, a row each.
+pub fn centroids(values: Vec<Vec<f64>>) -> Drawn {
+    heat::svg(&HeatMap {
+        title: "Centroids".into(),
+        rows: Axis::Numbers("centroid".into()),
+        columns: Axis::Numbers("unit".into()),
+        scale: Scale::around_zero(&values),
+        values,
+        value_label: "s".into(),
+    })
+}
+
+/// The mean of the largest, the second largest, … probability.
+pub fn ranked(usage: &Usage) -> Drawn {
+    let bar = |(rank, &mean): (usize, &f64)| ((rank + 1).to_string(), mean);
+    bars::svg(&BarChart {
+        title: "Mean probability by rank".into(),
+        x_label: "rank".into(),
+        y_label: "mean α".into(),
+        bars: usage.ranked.iter().enumerate().map(bar).collect(),
+    })
+}
+
+/// How often each centroid is the most probable one.
+pub fn visits(usage: &Usage) -> Drawn {
+    let bar = |(centroid, &count): (usize, &u64)| (centroid.to_string(), count as f64);
+    bars::svg(&BarChart {
+        title: "Steps at which a centroid is the most probable".into(),
+        x_label: "centroid".into(),
+        y_label: "steps".into(),
+        bars: usage.visits.iter().enumerate().map(bar).collect(),
+    })
+}
+
+/// The error of the counter at every depth.
+pub fn counter(counter: &Counter) -> Drawn {
+    let series = |name: String, fit: &Fit, weight: Weight| {
+        let points = fit.by_quantity.iter().map(|at| (at.quantity as f64, at.error));
+        Series { name, points: points.collect(), weight }
+    };
+    let unit = |unit: &srnn::explain::counter::Unit| {
+        series(format!("unit {}", unit.unit), &unit.fit, Weight::Plain)
+    };
+    let all = series("all units".into(), &counter.readout.fit, Weight::Bold);
+    lines::svg(&LinePlot {
+        title: "Error of the depth that is read".into(),
+        x: Axis::Numbers("depth".into()),
+        y_label: "root mean squared error".into(),
+        y_holds: vec![0.0],
+        series: std::iter::once(all).chain(counter.best.iter().map(unit)).collect(),
+    })
+}

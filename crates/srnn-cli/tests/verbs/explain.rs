@@ -1,0 +1,143 @@
+//! `explain`: sequences and files, and the files it writes.
+
+use super::program::{run_folder, sr_gru, sr_lstm, srnn};
+use serde_json::{Value, json};
+use std::fs;
+use std::path::Path;
+
+fn explain(folder: &Path, arguments: &[&str]) -> Value {
+    let all: Vec<&str> = ["explain"].iter().chain(arguments).copied().chain(["--json"]).collect();
+    srnn(folder, &all).yes().json()
+}
+
+/// An SR-LSTM over parentheses, and some strings.
+fn brackets(folder: &Path) {
+    sr_lstm(&["(", ")", "a"], &["reject", "accept"]).save(&folder.join("m")).unwrap();
+    let text = "label,sequence\naccept,(a(a))a\naccept,()()\nreject,)(\nreject,((x))\n";
+    fs::write(folder.join("b.csv"), text).unwrap();
+}
+
+#[test]
+fn a_sequence_is_told_step_by_step_with_the_label_of_predict() {
+    let folder = tempfile::tempdir().unwrap();
+    run_folder(folder.path());
+    let value = explain(folder.path(), &["run", "01 10"]);
+    let steps = value["steps"].as_array().unwrap();
+    let tokens: Vec<&Value> = steps.iter().map(|step| &step["token"]).collect();
+    assert_eq!(tokens, ["start", "0", "1", "1", "0"]);
+    for step in steps {
+        let [first, second] = [0, 1].map(|i| step["largest"][i]["alpha"].as_f64().unwrap());
+        assert!(first >= second && first + second <= 1.0 + 1e-6, "{step}");
+        assert_eq!(step["centroid"], step["largest"][0]["centroid"]);
+        assert!(step["h_norm"].as_f64().unwrap() > 0.0 && step["c_norm"].is_null(), "{step}");
+    }
+    let said = srnn(folder.path(), &["predict", "run", "0110", "--json"]).yes().json();
+    for key in ["label", "probabilities"] {
+        assert_eq!(value[key], said["predictions"][0][key]);
+    }
+    let shown = srnn(folder.path(), &["explain", "run", "0110"]).yes().stdout;
+    assert!(shown.starts_with("0110\t") && shown.contains("\n4     0 "), "{shown}");
+}
+
+#[test]
+fn pictures_and_numbers_are_written_and_not_replaced_unasked() {
+    let folder = tempfile::tempdir().unwrap();
+    brackets(folder.path());
+    let value = explain(folder.path(), &["m", "(a)", "--out", "p"]);
+    let names = ["trajectory.json", "hidden.svg", "cell.svg", "alpha.svg"];
+    assert_eq!(value["files"], json!(names.map(|name| format!("p/{name}"))));
+    let text = fs::read_to_string(folder.path().join("p/trajectory.json")).unwrap();
+    let path: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(path["tokens"], json!(["start", "(", "a", ")"]));
+    for (key, width) in [("h", 4), ("c", 4), ("alpha", 3)] {
+        let steps = path[key].as_array().unwrap();
+        assert!(steps.len() == 4 && steps[0].as_array().unwrap().len() == width, "{key}");
+    }
+    let again = ["explain", "m", "a", "--out", "p"];
+    let ran = srnn(folder.path(), &again);
+    assert!(ran.code == 2 && ran.stderr.contains("--force"), "{}", ran.stderr);
+    srnn(folder.path(), &[&again[..], &["--force"]].concat()).yes();
+    // A GRU has no cell state, and its folder no picture of one.
+    run_folder(folder.path());
+    explain(folder.path(), &["run", "01", "--out", "g"]);
+    assert!(
+        !folder.path().join("g/cell.svg").exists() && folder.path().join("g/alpha.svg").exists()
+    );
+}
+
+#[test]
+fn a_file_is_told_as_a_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    brackets(folder.path());
+    let value = explain(folder.path(), &["m", "--data", "b.csv", "--shortest", "5"]);
+    assert_eq!((&value["sequences"], &value["unreadable"]), (&json!(3), &json!(1)));
+    let visits = value["usage"]["visits"].as_array().unwrap();
+    // Seven, four and two tokens, and a start token each.
+    assert_eq!(visits.iter().map(|n| n.as_u64().unwrap()).sum::<u64>(), 16);
+    let ranked = value["usage"]["ranked"].as_array().unwrap();
+    assert!((ranked.iter().map(|a| a.as_f64().unwrap()).sum::<f64>() - 1.0).abs() < 1e-5);
+    assert_eq!(
+        (&value["drift"]["h"]["rows"], &value["drift"]["c"]["rows"]),
+        (&json!(2), &json!(2))
+    );
+    assert_eq!((&value["counter"], &value["machine"]), (&Value::Null, &Value::Null));
+}
+
+#[test]
+fn depth_is_looked_for_where_open_and_close_say_what_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    brackets(folder.path());
+    let depth = ["m", "--data", "b.csv", "--open", "(", "--close", ")", "--out", "p"];
+    let value = explain(folder.path(), &depth);
+    let by_depth = value["counter"]["readout"]["fit"]["by_quantity"].as_array().unwrap();
+    let seen: Vec<i64> = by_depth.iter().map(|at| at["quantity"].as_i64().unwrap()).collect();
+    assert_eq!(seen, [-1, 0, 1, 2]);
+    assert_eq!(value["machine"]["classes"], json!(["(", ")", "other"]));
+    for step in value["machine"]["moves"].as_array().unwrap() {
+        let lost = step["from"]["depth"] == -1;
+        let change = [1, -1, 0][step["class"].as_u64().unwrap() as usize];
+        assert_eq!(step["change"], json!(if lost { 0 } else { change }), "{step}");
+    }
+    for name in ["ranked", "visits", "centroids", "counter", "machine", "unrolled"] {
+        let svg = fs::read_to_string(folder.path().join(format!("p/{name}.svg"))).unwrap();
+        assert!(
+            svg.starts_with("<svg") && svg.ends_with("</svg>\n") && !svg.contains("NaN"),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn tokens_are_data_in_pictures_and_on_terminals() {
+    let folder = tempfile::tempdir().unwrap();
+    let symbols = ["<script>alert(1)</script>", "\u{1b}[2J", "a\"'&]]>"];
+    sr_gru(&symbols, &["no", "<b>yes</b>\u{7}"]).save(&folder.path().join("m")).unwrap();
+    let word = symbols.join("|");
+    let ran =
+        srnn(folder.path(), &["explain", "m", &word, "--tokens", "separator:|", "--out", "p"])
+            .yes();
+    assert!(!ran.stdout.contains(['\u{1b}', '\u{7}']), "{}", ran.stdout);
+    for name in ["hidden", "alpha"] {
+        let svg = fs::read_to_string(folder.path().join(format!("p/{name}.svg"))).unwrap();
+        assert!(!svg.contains("<script") && !svg.contains('\u{1b}'), "{svg}");
+        assert!(svg.contains("&lt;script&gt;") && svg.matches("</svg>").count() == 1, "{svg}");
+    }
+}
+
+#[test]
+fn what_cannot_be_explained_is_said_with_its_remedy() {
+    let folder = tempfile::tempdir().unwrap();
+    brackets(folder.path());
+    let refused: [(&[&str], &str); 6] = [
+        (&["m", "(x)"], "\"x\", number 2"),
+        (&["m", "()", "--layer", "1"], "0 to 0"),
+        (&["m"], "INPUT"),
+        (&["m", "--data", "b.csv", "--open", "("], "--close"),
+        (&["m", "--data", "b.csv", "--open", "[", "--close", ")"], "\"[\" is no token"),
+        (&["m", "--data", "none.csv"], "none.csv"),
+    ];
+    for (arguments, said) in refused {
+        let ran = srnn(folder.path(), &[&["explain"], arguments].concat());
+        assert!(ran.code == 2 && ran.stderr.contains(said), "{arguments:?}: {}", ran.stderr);
+    }
+}

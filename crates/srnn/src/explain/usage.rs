@@ -1,0 +1,112 @@
+//! Which centroids a network uses, and how decidedly.
+
+use super::Observation;
+use crate::engine::reference::argmax;
+use serde::Serialize;
+use std::borrow::Borrow;
+
+/// The part of the visits that [`Usage::carrying`] centroids have.
+pub const MOST: f64 = 0.95;
+
+/// The use of K centroids over many steps.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Usage {
+    /// The steps counted.
+    pub steps: u64,
+    /// How often each centroid was the most probable `[K]`.
+    pub visits: Vec<u64>,
+    /// The fewest centroids that together have at least [`MOST`] of the visits.
+    pub carrying: usize,
+    /// The mean of the largest α of each step, of the second largest, and so on `[K]`.
+    pub ranked: Vec<f64>,
+    /// The mean α of each centroid `[K]`.
+    pub mean: Vec<f64>,
+    /// The mean entropy H(α) of a step in nats: 0 where each step is at one centroid, ln K where
+    /// every centroid is equally probable.
+    pub entropy: f64,
+}
+
+/// Counts over all steps of all rows. The observations need α, with one K for all.
+///
+/// # Panics
+/// If an observation has no α, or another K than the first.
+pub fn usage<O: Borrow<Observation>>(seen: impl IntoIterator<Item = O>) -> Usage {
+    let mut usage =
+        Usage { steps: 0, visits: vec![], carrying: 0, ranked: vec![], mean: vec![], entropy: 0.0 };
+    for seen in seen {
+        let seen = seen.borrow();
+        if usage.visits.is_empty() {
+            usage.visits = vec![0; seen.centroids];
+            (usage.ranked, usage.mean) = (vec![0.0; seen.centroids], vec![0.0; seen.centroids]);
+        }
+        assert_eq!(seen.centroids, usage.visits.len(), "K of this and the first observation");
+        assert_eq!(seen.alpha.len(), seen.steps() * seen.centroids, "numbers of an α per step");
+        (0..seen.steps()).for_each(|n| add(&mut usage, seen.alpha_at(n)));
+    }
+    let steps = usage.steps.max(1) as f64;
+    usage.ranked.iter_mut().chain(&mut usage.mean).for_each(|sum| *sum /= steps);
+    usage.entropy /= steps;
+    usage.carrying = carrying(&usage.visits);
+    usage
+}
+
+fn add(usage: &mut Usage, alpha: &[f64]) {
+    let mut sorted = alpha.to_vec();
+    sorted.sort_by(|a, b| b.total_cmp(a));
+    usage.steps += 1;
+    usage.visits[argmax(alpha)] += 1;
+    usage.ranked.iter_mut().zip(&sorted).for_each(|(sum, a)| *sum += a);
+    usage.mean.iter_mut().zip(alpha).for_each(|(sum, a)| *sum += a);
+    usage.entropy -= alpha.iter().filter(|&&a| a > 0.0).map(|a| a * a.ln()).sum::<f64>();
+}
+
+fn carrying(visits: &[u64]) -> usize {
+    let mut sorted = visits.to_vec();
+    sorted.sort_by(|a, b| b.cmp(a));
+    let enough = MOST * visits.iter().sum::<u64>() as f64;
+    let sums = sorted.iter().scan(0, |sum, &count| {
+        let before = *sum;
+        *sum += count;
+        Some(before)
+    });
+    sums.take_while(|&before| (before as f64) < enough).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(alpha: &[[f64; 3]]) -> Observation {
+        Observation {
+            offsets: vec![0, alpha.len()],
+            centroids: 3,
+            alpha: alpha.concat(),
+            ..Observation::default()
+        }
+    }
+
+    #[test]
+    fn visits_ranks_and_entropy_of_a_trace_made_by_hand() {
+        let parts = [seen(&[[0.8, 0.2, 0.0], [0.1, 0.9, 0.0]]), seen(&[[0.0, 0.0, 1.0]])];
+        let usage = usage(&parts);
+        assert_eq!((usage.steps, &usage.visits[..]), (3, &[1, 1, 1][..]));
+        let near = |a: &[f64], b: [f64; 3]| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-12);
+        assert!(near(&usage.ranked, [0.9, 0.1, 0.0]), "{usage:?}");
+        assert!(near(&usage.mean, [0.3, 1.1 / 3.0, 1.0 / 3.0]), "{usage:?}");
+        let two = |p: f64| -p * p.ln() - (1.0 - p) * (1.0 - p).ln();
+        assert!((usage.entropy - (two(0.8) + two(0.1)) / 3.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn few_centroids_carry_nearly_all_visits() {
+        assert_eq!(carrying(&[2, 0, 95, 3]), 1);
+        assert_eq!(carrying(&[3, 0, 94, 3]), 2);
+        assert_eq!(carrying(&[5, 5]), 2);
+        assert_eq!(carrying(&[0, 0]), 0);
+    }
+
+    #[test]
+    fn nothing_seen_is_no_use_at_all() {
+        assert_eq!(usage(&[] as &[Observation]).steps, 0);
+    }
+}
