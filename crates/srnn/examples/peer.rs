@@ -22,6 +22,8 @@ const PAPER: Regime = Regime {
     lambda: 1.0,
     commitment: 0.0,
     entropy: 0.0,
+    saturation: 0.0,
+    writing: 0.0,
     tau: 1.0,
     margin: 0.0,
     learning_rate: 0.0,
