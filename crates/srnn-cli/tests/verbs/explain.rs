@@ -80,7 +80,7 @@ fn a_file_is_told_as_a_whole() {
         (&value["drift"]["h"]["rows"], &value["drift"]["c"]["rows"]),
         (&json!(2), &json!(2))
     );
-    assert_eq!((&value["counter"], &value["machine"]), (&Value::Null, &Value::Null));
+    assert_eq!((&value["counters"], &value["machine"]), (&Value::Null, &Value::Null));
 }
 
 #[test]
@@ -89,7 +89,9 @@ fn depth_is_looked_for_where_open_and_close_say_what_it_is() {
     brackets(folder.path());
     let depth = ["m", "--data", "b.csv", "--open", "(", "--close", ")", "--out", "p"];
     let value = explain(folder.path(), &depth);
-    let by_depth = value["counter"]["readout"]["fit"]["by_quantity"].as_array().unwrap();
+    let counters = value["counters"].as_array().unwrap();
+    assert_eq!(counters.iter().map(|c| &c["of"]).collect::<Vec<_>>(), ["c", "h"]);
+    let by_depth = counters[0]["readout"]["fit"]["by_quantity"].as_array().unwrap();
     let seen: Vec<i64> = by_depth.iter().map(|at| at["quantity"].as_i64().unwrap()).collect();
     assert_eq!(seen, [-1, 0, 1, 2]);
     assert_eq!(value["machine"]["classes"], json!(["(", ")", "other"]));

@@ -33,6 +33,8 @@ pub struct Counter {
     pub of: Vector,
     /// The steps that the lines were fitted on.
     pub fitted_on: usize,
+    /// The largest quantity of these.
+    pub fit_up_to: f64,
     /// The units that tell it best, the best first; there is at least one.
     pub best: Vec<Unit>,
     /// All units together.
@@ -106,6 +108,7 @@ pub fn counter(seen: &[Observation], config: &Config) -> Option<Counter> {
     (!best.is_empty()).then_some(Counter {
         of: config.of,
         fitted_on: fitted.len(),
+        fit_up_to: config.fit_up_to,
         best,
         readout: Readout { weights, intercept, fit: fit_of_all },
     })

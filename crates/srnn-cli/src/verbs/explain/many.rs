@@ -25,7 +25,7 @@ use std::path::Path;
 /// Steps of a batch, so that long files do not fill the memory.
 const STEPS: usize = 1 << 14;
 /// Steps on which depth is looked at: these are kept all at once.
-const DEPTH_STEPS: usize = 1 << 17;
+const DEPTH_STEPS: usize = 1 << 16;
 
 /// What there is to say.
 struct Explained {
@@ -38,7 +38,8 @@ struct Explained {
 
 /// What is said of the nesting depth.
 struct Depth {
-    counter: Counter,
+    /// In the cell state, where there is one, and in the hidden state.
+    counters: Vec<Counter>,
     machine: Option<Pushdown>,
 }
 
@@ -137,16 +138,21 @@ fn depth(
 ) -> Result<Option<Depth>, Failure> {
     let (Some(open), Some(close)) = (&arguments.open, &arguments.close) else { return Ok(None) };
     let ids = [symbol(subject, open)?, symbol(subject, close)?];
-    let has_memory = subject.arch().layers[subject.layer].cell.has_memory();
-    let of = if has_memory { Vector::C } else { Vector::H };
-    let fields = Fields { alpha: true, h: !has_memory, c: has_memory, u: false };
+    let vectors: &[Vector] = match subject.arch().layers[subject.layer].cell.has_memory() {
+        true => &[Vector::C, Vector::H],
+        false => &[Vector::H],
+    };
+    let fields = Fields { alpha: true, h: true, c: true, u: false };
     let mut seen: Vec<Observation> = watch(subject, first(batches), fields).collect();
     for seen in &mut seen {
         seen.measure(|id| f64::from(i8::from(id == ids[0]) - i8::from(id == ids[1])));
         seen.hold_below_zero();
     }
-    let config = counter::Config { of, ..counter::Config::default() };
-    let found = counter::counter(&seen, &config).ok_or_else(|| {
+    let counter = |&of: &Vector| {
+        counter::counter(&seen, &counter::Config { of, ..counter::Config::default() })
+    };
+    let counters: Option<Vec<Counter>> = vectors.iter().map(counter).collect();
+    let counters = counters.ok_or_else(|| {
         let message = "no step has a depth from 0 to 5, or the states are no numbers";
         Failure::new(message, "check --open and --close, and the model")
     })?;
@@ -156,7 +162,7 @@ fn depth(
         answers: &subject.saved.file.classes,
     };
     let machine = subject.centroids().and_then(|_| pushdown::pushdown(&seen, &names));
-    Ok(Some(Depth { counter: found, machine }))
+    Ok(Some(Depth { counters, machine }))
 }
 
 /// The first batches, as many as may be kept.
@@ -195,7 +201,7 @@ impl Explained {
             "unreadable": self.unreadable,
             "usage": self.usage,
             "drift": self.drift,
-            "counter": self.depth.as_ref().map(|depth| &depth.counter),
+            "counters": self.depth.as_ref().map(|depth| &depth.counters),
             "machine": self.depth.as_ref().map(|depth| &depth.machine),
         })
     }
@@ -209,7 +215,7 @@ impl Explained {
         text.extend(self.usage.as_ref().map(of_usage));
         text.push_str(&of_slope("h", self.drift.h));
         text.push_str(&of_slope("c", self.drift.c));
-        text.extend(self.depth.as_ref().map(|depth| of_counter(&depth.counter)));
+        text.extend(self.depth.as_ref().map(|depth| of_counters(&depth.counters)));
         text
     }
 
@@ -221,7 +227,7 @@ impl Explained {
             drawn.push(("centroids.svg", pictures::centroids(centroids(subject))));
         }
         let Some(depth) = &self.depth else { return drawn };
-        drawn.push(("counter.svg", pictures::counter(&depth.counter)));
+        drawn.push(("counter.svg", pictures::counter(&depth.counters[0])));
         let Some(machine) = &depth.machine else { return drawn };
         // Where no name tells which class means yes, no state has two rings.
         let accepting = positive(&subject.saved.file.classes).map_or(usize::MAX, |at| at as usize);
@@ -284,29 +290,29 @@ fn of_slope(name: &str, slope: Option<Slope>) -> String {
     })
 }
 
-fn of_counter(counter: &Counter) -> String {
-    let best = &counter.best[0];
-    let mut text = format!(
-        "depth is {:.3}·unit {} {:+.3} in {}: R² {:.4}; from all units: R² {:.4}\n",
-        best.slope,
-        best.unit,
-        best.intercept,
-        match counter.of {
-            Vector::C => "c",
-            Vector::H => "h",
-        },
-        best.fit.r2,
-        counter.readout.fit.r2
-    );
+/// How well each vector tells the depth, and the first one at every depth.
+fn of_counters(counters: &[Counter]) -> String {
+    let mut text = String::new();
+    for counter in counters {
+        let (best, v) = (&counter.best[0], pictures::letter(counter.of));
+        let (slope, unit, intercept) = (best.slope, best.unit, best.intercept);
+        let (one, all) = (best.fit.r2, counter.readout.fit.r2);
+        let _ = writeln!(
+            text,
+            "depth ≈ {slope:.3}·{v}[{unit}] {intercept:+.3}: R² {one:.4}; from all of {v}: R² {all:.4}"
+        );
+    }
     let header = ["depth", "steps", "one unit: error", "missed", "all units: error", "missed"];
     let mut rows = vec![header.map(String::from).to_vec()];
-    for (one, all) in best.fit.by_quantity.iter().zip(&counter.readout.fit.by_quantity) {
+    let (best, readout) = (&counters[0].best[0].fit, &counters[0].readout.fit);
+    let each = best.by_quantity.iter().zip(&readout.by_quantity);
+    // Below 0 strings are lost, and have no depth.
+    for (one, all) in each.filter(|(one, _)| one.quantity >= 0) {
         let mut row = vec![one.quantity.to_string(), grouped(one.steps)];
-        row.extend(
-            [one, all].into_iter().flat_map(|at| [format!("{:.3}", at.error), percent(at.missed)]),
-        );
+        for at in [one, all] {
+            row.extend([format!("{:.3}", at.error), percent(at.missed)]);
+        }
         rows.push(row);
     }
-    text.push_str(&aligned(&rows));
-    text
+    text + &aligned(&rows)
 }

@@ -1,9 +1,9 @@
 //! From explanations to pictures.
 
-use srnn::explain::Trajectory;
-use srnn::explain::counter::{Counter, Fit};
+use srnn::explain::counter::{Counter, Fit, Unit};
 use srnn::explain::trajectory::transposed;
 use srnn::explain::usage::Usage;
+use srnn::explain::{Trajectory, Vector};
 use srnn::render::bars::{self, BarChart};
 use srnn::render::chart::{Axis, TooLarge};
 use srnn::render::heat::{self, HeatMap, Scale};
@@ -14,6 +14,14 @@ pub type Drawn = Result<String, TooLarge>;
 
 /// Units that are told apart as lines; more are a heat map.
 const MOST_LINES: usize = 16;
+
+/// What a vector is called.
+pub fn letter(vector: Vector) -> &'static str {
+    match vector {
+        Vector::H => "h",
+        Vector::C => "c",
+    }
+}
 
 /// The units of a vector along a sequence.
 pub fn units(title: &str, label: &str, path: &Trajectory, steps: &[Vec<f64>]) -> Drawn {
@@ -88,16 +96,16 @@ pub fn visits(usage: &Usage) -> Drawn {
 /// The error of the counter at every depth.
 pub fn counter(counter: &Counter) -> Drawn {
     let series = |name: String, fit: &Fit, weight: Weight| {
-        let points = fit.by_quantity.iter().map(|at| (at.quantity as f64, at.error));
-        Series { name, points: points.collect(), weight }
+        // Below 0 strings are lost, and have no depth.
+        let counted = fit.by_quantity.iter().filter(|at| at.quantity >= 0);
+        let points = counted.map(|at| (at.quantity as f64, at.error)).collect();
+        Series { name, points, weight }
     };
-    let unit = |unit: &srnn::explain::counter::Unit| {
-        series(format!("unit {}", unit.unit), &unit.fit, Weight::Plain)
-    };
+    let unit = |unit: &Unit| series(format!("unit {}", unit.unit), &unit.fit, Weight::Plain);
     let all = series("all units".into(), &counter.readout.fit, Weight::Bold);
     lines::svg(&LinePlot {
-        title: "Error of the depth that is read".into(),
-        x: Axis::Numbers("depth".into()),
+        title: format!("Error of the depth read from {}", letter(counter.of)),
+        x: Axis::Numbers(format!("depth (fitted up to {})", counter.fit_up_to)),
         y_label: "root mean squared error".into(),
         y_holds: vec![0.0],
         series: std::iter::once(all).chain(counter.best.iter().map(unit)).collect(),
