@@ -64,25 +64,35 @@ impl Words {
     }
 }
 
-/// Runs the words through an engine, in batches of bounded size. The answer to a word is the last
-/// read-out of its row.
+/// What a network says about words, by its largest logit.
 pub fn ask<F: Real, E: Engine<F> + ?Sized>(engine: &mut E, words: Words, mode: Mode) -> Answers {
+    let mut classes = Vec::with_capacity(words.len());
+    read_out(engine, &words, mode, |logits| classes.push(decision(logits)));
+    Answers { words, classes }
+}
+
+/// Runs words through an engine, in batches of bounded size, and hands on the logits of each, in
+/// order: the last read-out of its row.
+pub fn read_out<F: Real, E: Engine<F> + ?Sized>(
+    engine: &mut E,
+    words: &Words,
+    mode: Mode,
+    mut hear: impl FnMut(&[F]),
+) {
     let model = engine.model();
     let bias = &model.params[model.layout().head_bias.clone()];
     let (arch, c) = (&model.arch, model.arch.classes);
-    let mut classes = Vec::with_capacity(words.len());
-    for batch in batches(arch, &words) {
+    for batch in batches(arch, words) {
         let trace = engine.trace(&batch, mode, Fields::default());
-        classes.extend((0..batch.rows()).map(|b| {
+        for row in 0..batch.rows() {
             let read = match arch.readout.when {
-                When::Last => Some(b),
-                When::EveryStep => batch.row(b).last(),
+                When::Last => Some(row),
+                When::EveryStep => batch.row(row).last(),
             };
             // A row without steps reads the initial state, which is zero.
-            decision(read.map_or(bias, |n| &trace.logits[n * c..][..c]))
-        }));
+            hear(read.map_or(bias, |n| &trace.logits[n * c..][..c]));
+        }
     }
-    Answers { words, classes }
 }
 
 /// The answers of the deployed network in double precision to all words of at most `longest`

@@ -31,7 +31,7 @@ mod tests;
 mod trained;
 
 pub use agreement::{Agreement, Verdict, agreement};
-pub use answers::{Answers, Words, ask, walk};
+pub use answers::{Answers, Words, ask, read_out, walk};
 pub use counting::{Counted, Counts, Move, Tie, automaton_of_counts, count, count_words};
 pub use cover::{Closed, Cover, Open, SoftCell, cover};
 pub use hard::{first_divergence, hard_table};

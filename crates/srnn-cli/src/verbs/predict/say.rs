@@ -8,13 +8,13 @@ use crate::output::Output;
 use crate::runs::Saved;
 use srnn::engine::cpu::Cpu;
 use srnn::engine::reference::{Reference, argmax, log_softmax};
-use srnn::engine::{Batch, Engine, Fields, Inputs, Mode, Targets, Trace};
+use srnn::engine::{Engine, Mode};
 use srnn::extract::json::NamedAutomaton;
-use srnn::model::{Arch, Model, When};
+use srnn::extract::{Words, read_out};
+use srnn::model::Model;
 use srnn::task::{UnseenToken, Vocabulary};
 use srnn::train::{Real, TrainConfig};
 use srnn_automata::Symbol;
-use std::ops::Range;
 
 /// What is said of one sequence.
 #[derive(Clone, Debug)]
@@ -64,8 +64,9 @@ pub fn answer(
     let hint = hint(vocabulary);
     let words: Vec<Result<Vec<u32>, UnseenToken>> =
         asked.iter().map(|asked| vocabulary.encode(&asked.tokens)).collect();
-    let readable: Vec<&[u32]> = words.iter().flatten().map(Vec::as_slice).collect();
-    let mut answers = answers(&saved.file.model, &readable, engine).into_iter();
+    let word = |ids: &Vec<u32>| ids.iter().map(|&id| Symbol(id)).collect();
+    let readable = Words::List(words.iter().flatten().map(word).collect());
+    let mut answers = answers(&saved.file.model, readable, engine).into_iter();
     let said = asked.iter().zip(&words).map(|(asked, word)| Said {
         network: match word {
             Ok(_) => answers.next().expect("an answer to every word"),
@@ -114,82 +115,21 @@ fn track(automaton: &NamedAutomaton, vocabulary: &Vocabulary, word: &[u32]) -> O
     Some(Track { states, label })
 }
 
-/// Steps of a batch, so that long files do not fill the memory.
-const STEPS: usize = 1 << 14;
-
-fn answers(
-    model: &Model<f32>,
-    words: &[&[u32]],
-    engine: EngineName,
-) -> Vec<Result<Spoken, String>> {
+fn answers(model: &Model<f32>, words: Words, engine: EngineName) -> Vec<Result<Spoken, String>> {
     let optimiser = TrainConfig::default().optimiser;
     match engine {
         EngineName::Cpu => {
             let threads = std::thread::available_parallelism().map_or(1, usize::from);
-            ask(&mut Cpu::new(model, optimiser, threads), &model.arch, words)
+            ask(&mut Cpu::new(model, optimiser, threads), &words)
         }
-        EngineName::Reference => {
-            ask(&mut Reference::new(&model.to_f64(), optimiser), &model.arch, words)
-        }
+        EngineName::Reference => ask(&mut Reference::new(&model.to_f64(), optimiser), &words),
     }
 }
 
-fn ask<F: Real>(
-    engine: &mut impl Engine<F>,
-    arch: &Arch,
-    words: &[&[u32]],
-) -> Vec<Result<Spoken, String>> {
-    let model = engine.model();
-    let bias = &model.params[model.layout().head_bias];
+fn ask<F: Real>(engine: &mut impl Engine<F>, words: &Words) -> Vec<Result<Spoken, String>> {
     let mut answers = Vec::with_capacity(words.len());
-    for part in parts(words) {
-        let batch = batch(arch, &words[part]);
-        let trace = engine.trace(&batch, Mode::default(), Fields::default());
-        let rows = 0..batch.rows();
-        answers.extend(rows.map(|row| spoken(read(arch, &batch, &trace, bias, row))));
-    }
+    read_out(engine, words, Mode::default(), |logits| answers.push(spoken(logits)));
     answers
-}
-
-fn parts(words: &[&[u32]]) -> Vec<Range<usize>> {
-    let (mut parts, mut first, mut steps) = (Vec::new(), 0, 0);
-    for (at, word) in words.iter().enumerate() {
-        steps += word.len() + 2;
-        if steps > STEPS && at > first {
-            parts.push(first..at);
-            (first, steps) = (at, word.len() + 2);
-        }
-    }
-    parts.push(first..words.len());
-    parts
-}
-
-fn batch(arch: &Arch, words: &[&[u32]]) -> Batch {
-    let (mut offsets, mut ids) = (vec![0], Vec::new());
-    for word in words {
-        ids.extend(arch.input.start());
-        ids.extend_from_slice(word);
-        ids.extend(arch.input.end());
-        offsets.push(ids.len());
-    }
-    let input = Inputs::Tokens(ids);
-    Batch { offsets, input, targets: Targets::None, class_weights: vec![] }
-}
-
-/// The last read-out of a row.
-fn read<'a, F: Real>(
-    arch: &Arch,
-    batch: &Batch,
-    trace: &'a Trace<F>,
-    bias: &'a [F],
-    row: usize,
-) -> &'a [F] {
-    let place = match arch.readout.when {
-        When::Last => Some(row),
-        When::EveryStep => batch.row(row).last(),
-    };
-    // A row without steps reads the initial state, which is zero.
-    place.map_or(bias, |n| &trace.logits[n * arch.classes..][..arch.classes])
 }
 
 fn spoken<F: Real>(logits: &[F]) -> Result<Spoken, String> {
@@ -200,20 +140,5 @@ fn spoken<F: Real>(logits: &[F]) -> Result<Spoken, String> {
             probabilities: log_softmax(&logits).into_iter().map(f64::exp).collect(),
         }),
         false => Err("the network gives no number: its weights are too large".into()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_word_is_in_exactly_one_part() {
-        let (long, short) = (vec![0; STEPS], vec![0; 3]);
-        for words in [vec![], vec![&short[..]], vec![&long[..], &short, &long, &short, &short]] {
-            let parts = parts(&words);
-            let all: Vec<usize> = parts.iter().cloned().flatten().collect();
-            assert_eq!(all, (0..words.len()).collect::<Vec<_>>());
-        }
     }
 }
