@@ -5,6 +5,7 @@
 pub mod atomic;
 pub mod certify;
 pub mod engine;
+pub mod experiment;
 pub mod explain;
 pub mod extract;
 pub mod key;

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// How a network begins.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Init {
     /// The recurrent matrices.
     pub recurrent: Recurrent,

@@ -9,6 +9,7 @@
 //! in held-out data reads as it. Without one, a held-out sequence with an unseen token cannot
 //! be read by the model: it is listed as [`files::Unreadable`] and counts as an error.
 
+pub mod builtin;
 mod confusion;
 pub mod copying;
 pub mod files;

@@ -20,7 +20,7 @@ pub const LONGEST: [usize; 3] = [100, 200, 500];
 const TRAIN_DRAWS: usize = 5_000;
 const VALID_DRAWS: usize = 1_000;
 /// Letters.
-const SYMBOLS: usize = 26;
+pub const SYMBOLS: usize = 26;
 
 /// How strings that are no palindromes are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -7,6 +7,7 @@ use crate::key::{Key, Stream};
 
 use super::{Dataset, Sequence, Split};
 use srnn_automata::{Alphabet, Moore, State};
+use std::ops::RangeInclusive;
 
 /// One of the seven.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -49,6 +50,9 @@ pub struct Table {
 pub const TRAIN_LENGTHS: [usize; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 16, 19, 22];
 /// The lengths of validation words.
 pub const VALID_LENGTHS: [usize; 10] = [1, 4, 7, 10, 13, 16, 19, 22, 25, 28];
+
+/// Longer words cannot be drawn: they are numbers in binary.
+pub const LONGEST_WORD: usize = 62;
 
 /// Words drawn of each length.
 const DRAWN: usize = 1_000;
@@ -138,6 +142,17 @@ pub fn sets(grammar: Grammar, key: &Key) -> Split {
         valid: set(grammar, &VALID_LENGTHS, &key.child("tomita valid", grammar.number() as u64)),
         test: None,
     }
+}
+
+/// Words of other lengths, drawn and balanced as the sets are; of these `count`, at random. They
+/// may be fewer: some grammars have few words of a length.
+pub fn test(grammar: Grammar, lengths: &RangeInclusive<usize>, count: usize, key: &Key) -> Dataset {
+    let key = key.child("tomita test", grammar.number() as u64);
+    let lengths: Vec<usize> = lengths.clone().collect();
+    let mut made = set(grammar, &lengths, &key);
+    key.child("order", 0).stream().shuffle(&mut made.sequences);
+    made.sequences.truncate(count);
+    made
 }
 
 fn set(grammar: Grammar, lengths: &[usize], key: &Key) -> Dataset {

@@ -1,0 +1,93 @@
+//! One run of an experiment, and what tells it from every other.
+
+use super::{Data, Network, Setting, TestRow};
+use crate::model::{Input, Temperature};
+use crate::train::{Recipe, Sizes, recipe_default};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use std::fmt;
+
+/// Strings are balanced or not, palindromes or not: every built-in task has two classes.
+const CLASSES: usize = 2;
+
+/// One run of an experiment.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cell<'a> {
+    /// What is learned from.
+    pub data: &'a Data,
+    /// What learns.
+    pub model: &'a Network,
+    /// How.
+    pub setting: &'a Setting,
+    /// What it is tested on.
+    pub tests: &'a [TestRow],
+    /// From which seed.
+    pub seed: u64,
+}
+
+/// A cell by its names.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CellId {
+    /// Of the data set.
+    pub data: String,
+    /// Of the model.
+    pub model: String,
+    /// Of the setting.
+    pub setting: String,
+    /// The seed.
+    pub seed: u64,
+}
+
+impl fmt::Display for CellId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let CellId { data, model, setting, seed } = self;
+        write!(f, "{data}/{model}/{setting}/seed-{seed}")
+    }
+}
+
+impl Cell<'_> {
+    /// Its names.
+    pub fn id(&self) -> CellId {
+        CellId {
+            data: self.data.name.clone(),
+            model: self.model.name.clone(),
+            setting: self.setting.name.clone(),
+            seed: self.seed,
+        }
+    }
+
+    /// Architecture, beginning and training.
+    pub fn recipe(&self) -> Recipe {
+        let Cell { data, model, setting, .. } = self;
+        let sizes = Sizes {
+            arch: model.arch,
+            symbols: data.spec.symbols(),
+            classes: CLASSES,
+            units: model.units,
+            k: model.k.unwrap_or(0),
+            tau: Temperature::ONE,
+        };
+        let mut recipe = recipe_default(&sizes);
+        if let Input::Tokens { end, .. } = &mut recipe.arch.input {
+            *end = setting.end;
+        }
+        recipe.arch.readout.from = setting.readout;
+        recipe.init = setting.init;
+        let mut train = setting.train.clone();
+        if let Some(updates) = setting.updates {
+            train.schedule = train.schedule.scaled_to(updates);
+        }
+        train.schedule = train.schedule.suited_to(&recipe.arch);
+        Recipe { train, ..recipe }
+    }
+
+    /// The sha-256 of everything that decides its outcome but the data themselves, in hex. Names
+    /// are no part of it.
+    pub fn digest(&self) -> String {
+        let tests: Vec<_> = self.tests.iter().map(|test| (&test.spec, test.strings)).collect();
+        let whole = (self.data.spec, self.data.seed, tests, self.recipe(), self.seed);
+        let text = serde_json::to_string(&whole).expect("plain data without odd keys");
+        let hash = Sha256::digest(format!("srnn cell 1\n{text}"));
+        hash.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}

@@ -1,0 +1,70 @@
+//! A small experiment for tests.
+
+use super::{
+    Cell, Data, Experiment, Network, Outcome, Quick, Reported, RowError, Scores, Setting, TestRow,
+    Validation,
+};
+use crate::model::{Init, ReadFrom};
+use crate::train::{ArchName, Schedule, Stop, TrainConfig};
+
+/// Two data sets, two models, two settings, two seeds, two tests.
+pub(super) fn experiment() -> Experiment {
+    Experiment {
+        item: "small".into(),
+        title: "A small one".into(),
+        about: "For tests".into(),
+        seeds: 2,
+        data: vec![data("one", "tomita:1", "paper"), data("two", "tomita:2", "")],
+        models: vec![model("sr-gru", Some(3)), model("gru", None)],
+        settings: vec![setting("slow", 1e-3), setting("fast", 1e-2)],
+        tests: vec![test("near", "tomita:l5-6"), test("far", "tomita:l29-30")],
+        paper: vec![
+            Reported { data: "paper".into(), model: "sr-gru".into(), errors: vec![0.1, 0.2] },
+            Reported { data: "paper".into(), model: "gru".into(), errors: vec![0.1] },
+        ],
+        quick: Quick { seeds: Some(1), data: vec!["one".into()], ..Quick::default() },
+    }
+}
+
+fn data(name: &str, spec: &str, paper: &str) -> Data {
+    Data { name: name.into(), spec: spec.parse().unwrap(), seed: 1, paper: paper.into() }
+}
+
+fn model(name: &str, k: Option<usize>) -> Network {
+    let arch = if k.is_some() { ArchName::SrGru } else { ArchName::Gru };
+    Network { name: name.into(), arch, units: 4, k }
+}
+
+fn setting(name: &str, rate: f64) -> Setting {
+    let schedule = Schedule::default().scaled_to(12);
+    let learning_rate = crate::train::LearningRate::Constant { rate };
+    let train =
+        TrainConfig { schedule, learning_rate, validate_every: 4, ..TrainConfig::default() };
+    let (readout, init) = (ReadFrom::H, Init::default());
+    Setting { name: name.into(), readout, end: false, updates: None, init, train }
+}
+
+fn test(name: &str, spec: &str) -> TestRow {
+    TestRow { name: name.into(), spec: spec.parse().unwrap(), strings: 20 }
+}
+
+/// An outcome made up: validation error and loss, and the errors of the tests.
+pub(super) fn outcome(cell: &Cell<'_>, valid: (f64, f64), tests: &[f64]) -> Outcome {
+    let rows = cell.tests.iter().zip(tests);
+    let scores = Scores {
+        train: 0.0,
+        valid: Validation { error: valid.0, loss: valid.1 },
+        tests: rows.map(|(test, &error)| RowError { row: test.name.clone(), error }).collect(),
+    };
+    Outcome {
+        cell: cell.id(),
+        settings: cell.digest(),
+        data: "the data".into(),
+        stop: Stop::Updates,
+        updates: 12,
+        kept: 12,
+        seconds: 1.0,
+        scores: Some(scores),
+        history: vec![],
+    }
+}

@@ -1,0 +1,205 @@
+use super::testing::{experiment, outcome};
+use super::*;
+use crate::key::Key;
+use crate::train::{Control, Event, Schedule, Silent};
+use std::collections::HashSet;
+
+#[test]
+fn cells_come_by_data_model_setting_and_seed() {
+    let experiment = experiment();
+    let names: Vec<String> = experiment.cells().iter().map(|cell| cell.id().to_string()).collect();
+    assert_eq!(names.len(), 16);
+    assert_eq!(
+        names[..3],
+        ["one/sr-gru/slow/seed-1", "one/sr-gru/slow/seed-2", "one/sr-gru/fast/seed-1"]
+    );
+    assert_eq!(names[4], "one/gru/slow/seed-1");
+    assert_eq!(names[15], "two/gru/fast/seed-2");
+}
+
+#[test]
+fn every_model_is_tried_with_as_many_settings_and_updates() {
+    let experiment = experiment();
+    let updates: HashSet<u64> =
+        experiment.cells().iter().map(|cell| cell.recipe().train.schedule.updates()).collect();
+    assert_eq!(updates, HashSet::from([12]));
+    let vanilla = experiment.cells()[4].recipe().train.schedule;
+    assert_eq!((vanilla.ramp, vanilla.harden, vanilla.commitment), (0, 0, 0.0));
+}
+
+#[test]
+fn a_cell_is_known_by_what_decides_its_outcome_and_not_by_names() {
+    let base = experiment();
+    let all: HashSet<String> = base.cells().iter().map(Cell::digest).collect();
+    assert_eq!(all.len(), 16, "no two cells are the same");
+    let first = |experiment: &Experiment| experiment.cells()[0].digest();
+    let changes: [fn(&mut Experiment); 9] = [
+        |e| e.data[0].seed = 2,
+        |e| e.data[0].spec = "tomita:3".parse().unwrap(),
+        |e| e.models[0].units = 5,
+        |e| e.models[0].k = Some(4),
+        |e| e.settings[0].end = true,
+        |e| e.settings[0].updates = Some(13),
+        |e| e.settings[0].init.forget_bias = 1.0,
+        |e| e.tests[1].strings = 21,
+        |e| e.tests.truncate(1),
+    ];
+    for (number, change) in changes.into_iter().enumerate() {
+        let mut other = base.clone();
+        change(&mut other);
+        assert_ne!(first(&other), first(&base), "change {number}");
+    }
+    let mut renamed = base.clone();
+    renamed.data[0].name = "other".into();
+    renamed.settings[0].name = "other".into();
+    renamed.tests[0].name = "other".into();
+    renamed.seeds = 7;
+    assert_eq!(first(&renamed), first(&base));
+}
+
+#[test]
+fn the_small_version_keeps_what_it_names() {
+    let mut whole = experiment();
+    whole.quick.updates = Some(6);
+    whole.quick.strings = Some(5);
+    whole.quick.settings = vec!["fast".into()];
+    let quick = whole.quick();
+    quick.validate().unwrap();
+    assert_eq!(quick.cells().len(), 2);
+    assert_eq!(quick.cells()[0].recipe().train.schedule.updates(), 6);
+    assert!(quick.tests.iter().all(|test| test.strings == 5));
+    assert_eq!(experiment().quick().cells().len(), 4);
+}
+
+#[test]
+fn a_cell_gives_the_same_outcome_every_time_and_the_network_it_is_of() {
+    let experiment = experiment();
+    let cell = experiment.cells()[1];
+    let material = material(cell.data, cell.tests).unwrap();
+    let done = run_cell(&cell, &material, 1, &mut Silent).unwrap();
+    assert_eq!(run_cell(&cell, &material, 2, &mut Silent).unwrap(), done);
+    let scores = done.outcome.scores.unwrap();
+    let rows: Vec<&str> = scores.tests.iter().map(|test| test.row.as_str()).collect();
+    assert_eq!(rows, ["near", "far"]);
+    let updates: Vec<u64> = done.outcome.history.iter().map(|point| point.update).collect();
+    assert_eq!(updates, [4, 8, 12]);
+    assert_eq!(done.model.arch, cell.recipe().arch);
+    let last = done.outcome.history[2];
+    assert!((last.loss - scores.valid.loss).abs() < 1e-9, "{last:?} {scores:?}");
+}
+
+#[test]
+fn the_material_of_a_cell_is_a_function_of_its_seed() {
+    let experiment = experiment();
+    let made = |seed| {
+        let data = Data { seed, ..experiment.data[0].clone() };
+        material(&data, &experiment.tests).unwrap()
+    };
+    assert_eq!(made(1), made(1));
+    assert_ne!(made(1).digest, made(2).digest);
+    assert_eq!(made(1).tests.len(), 2);
+    let key = Key::new(1);
+    assert_eq!(made(1).split, crate::task::builtin::sets("tomita:1".parse().unwrap(), &key));
+}
+
+#[test]
+fn a_cell_that_is_interrupted_has_no_outcome() {
+    let experiment = experiment();
+    let cell = experiment.cells()[0];
+    let material = material(cell.data, cell.tests).unwrap();
+    let mut stop = |event: &Event<'_>| match event {
+        Event::Updated { update: 5, .. } => Control::Interrupt,
+        _ => Control::Continue,
+    };
+    let error = run_cell(&cell, &material, 1, &mut stop).unwrap_err();
+    assert!(matches!(error, CellError::Interrupted));
+}
+
+/// Outcomes of the first data set and model: the second setting's second seed validates best.
+fn outcomes(experiment: &Experiment, tests: &[[f64; 2]; 4]) -> Vec<Outcome> {
+    let valid = [(0.3, 0.1), (0.2, 0.9), (0.2, 0.8), (0.2, 0.7)];
+    let cells = experiment.cells();
+    (0..4).map(|i| outcome(&cells[i], valid[i], &tests[i])).collect()
+}
+
+#[test]
+fn tests_never_select() {
+    let experiment = experiment();
+    let mut stream = Key::new(5).stream();
+    for _ in 0..50 {
+        let tests: [[f64; 2]; 4] = std::array::from_fn(|_| [stream.unit(), stream.unit()]);
+        let table = table(&experiment, &outcomes(&experiment, &tests));
+        let column = &table.blocks[0].columns[0];
+        let selected = column.selected.as_ref().unwrap();
+        assert_eq!(selected.cell.to_string(), "one/sr-gru/fast/seed-2");
+        assert_eq!(column.entries[0].ours, Some(tests[3][0]));
+        assert_eq!(column.entries[1].ours, Some(tests[3][1]));
+    }
+}
+
+#[test]
+fn a_table_marks_misses_and_says_how_seeds_of_the_selected_setting_spread() {
+    let experiment = experiment();
+    let tests = [[0.0, 0.0], [0.0, 0.0], [0.3, 0.1], [0.1, 0.3]];
+    let table = table(&experiment, &outcomes(&experiment, &tests));
+    let column = &table.blocks[0].columns[0];
+    assert_eq!((column.finished, column.cells), (4, 4));
+    let [near, far] = column.entries[..] else { panic!("two tests") };
+    assert_eq!((near.mark, far.mark), (Mark::Hit, Mark::Miss), "0.1 is at most 0.1");
+    let spread = near.spread.unwrap();
+    assert!((spread.mean - 0.2).abs() < 1e-12 && (spread.deviation - 0.02f64.sqrt()).abs() < 1e-12);
+    assert_eq!((spread.best, spread.seeds), (0.1, 2));
+    assert_eq!((column.count(Mark::Hit), column.count(Mark::Miss)), (1, 1));
+    let other = &table.blocks[0].columns[1];
+    assert_eq!((other.entries[0].paper, other.entries[1].paper), (Some(0.1), None));
+    assert_eq!((other.finished, other.entries[0].mark), (0, Mark::Open));
+    assert_eq!(table.blocks[1].columns[0].entries[0].paper, None, "nothing to compare with");
+}
+
+#[test]
+fn a_table_passes_over_outcomes_of_other_settings_and_other_data() {
+    let experiment = experiment();
+    let mut found = outcomes(&experiment, &[[0.5; 2]; 4]);
+    found[3].settings = "other".into();
+    found[2].data = "newer data".into();
+    let column = table(&experiment, &found).blocks[0].columns[0].clone();
+    assert_eq!(column.finished, 1);
+    assert_eq!(column.selected.unwrap().cell.to_string(), "one/sr-gru/fast/seed-1");
+}
+
+#[test]
+fn what_cannot_be_run_is_refused_in_words() {
+    type Change = fn(&mut Experiment);
+    let cases: [(&str, Change); 14] = [
+        ("[[data]] is empty", |e| e.data.clear()),
+        ("\"one\" twice", |e| e.data[1].name = "one".into()),
+        ("\"../one\" in [[data]]", |e| e.data[0].name = "../one".into()),
+        ("\".\" in [[settings]]", |e| e.settings[0].name = ".".into()),
+        ("seeds is 0", |e| e.seeds = 0),
+        ("strings of the test \"far\" is 0", |e| e.tests[1].strings = 0),
+        ("\"lstm\", which [[models]] does not have", |e| e.paper[0].model = "lstm".into()),
+        ("\"pap\", which `paper`", |e| e.paper[0].data = "pap".into()),
+        ("their number is 3", |e| e.paper[0].errors.push(0.5)),
+        ("is 17: must be from 0 to 1", |e| e.paper[0].errors[0] = 17.0),
+        ("\"gru\": its architecture has no centroids", |e| e.models[1].k = Some(2)),
+        ("one/sr-gru/slow/seed-1: the read-out", |e| e.settings[0].readout = ReadFrom::Uc),
+        ("one/sr-gru/fast/seed-1: batch_size", |e| e.settings[1].train.batch_size = 0),
+        ("\"three\", which [[data]]", |e| e.quick.data = vec!["three".into()]),
+    ];
+    experiment().validate().unwrap();
+    for (words, change) in cases {
+        let mut bad = experiment();
+        change(&mut bad);
+        let error = bad.validate().unwrap_err().to_string();
+        assert!(error.contains(words), "{words}: {error}");
+    }
+}
+
+#[test]
+fn a_schedule_is_scaled_before_it_is_suited() {
+    let mut experiment = experiment();
+    experiment.settings[0].train.schedule = Schedule::default();
+    experiment.settings[0].updates = Some(460);
+    let scaled = experiment.cells()[0].recipe().train.schedule;
+    assert_eq!((scaled.warmup, scaled.ramp, scaled.harden), (100, 200, 60));
+}

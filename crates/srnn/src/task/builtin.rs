@@ -1,0 +1,369 @@
+//! Built-in tasks by name, as experiments and people call them.
+//!
+//! `tomita:3` or `bp:large:A` is what a network learns from, `tomita:l29-40` or `bp:d10-20:l200` a
+//! set it is tested on afterwards.
+
+use super::palindrome;
+use super::parentheses::{self, Negatives, Shape, Size, TooFew};
+use super::tomita::{self, Grammar};
+use super::{Dataset, Split};
+use crate::key::Key;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+
+/// What there is to learn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Task {
+    /// `tomita:1` to `tomita:7`.
+    Tomita(Grammar),
+    /// `bp:small:A`, `bp:small:B`, `bp:large:A`, `bp:large:B`: balanced parentheses.
+    Parentheses(Size, Negatives),
+    /// `palindrome:A`, `palindrome:B`.
+    Palindrome(palindrome::Negatives),
+}
+
+/// Strings that nothing is selected by.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum TestSet {
+    /// `tomita:l29-40`: words of these lengths, drawn as the sets are.
+    Tomita {
+        /// The lengths.
+        lengths: RangeInclusive<usize>,
+    },
+    /// `bp:d10-20:l200`: balanced parentheses of these depths, up to this length.
+    Parentheses {
+        /// Depths and length.
+        shape: Shape,
+        /// `bp:d10-20:l200:B`: with these negatives; where none are named, those that the
+        /// training set has.
+        negatives: Option<Negatives>,
+    },
+    /// `palindrome:l200`: of 50 letters up to so many, with the negatives of the training set.
+    Palindrome {
+        /// No string is longer.
+        longest: usize,
+    },
+}
+
+/// A name that is no task's.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "\"{0}\" is no built-in task: tomita:1 to tomita:7, bp:small:A, bp:large:A, palindrome:A, or B \
+     instead of A"
+)]
+pub struct UnknownTask(pub String);
+
+/// A name that is no test set's.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "\"{0}\" names no test set: write it as tomita:l29-40, bp:d10-20:l200, bp:d5:l200:B or \
+     palindrome:l200"
+)]
+pub struct UnknownTest(pub String);
+
+/// A test set that cannot be made.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum TestError {
+    /// It is another task's.
+    #[error("\"{test}\" is no test of \"{task}\": name a test set of the same task")]
+    OtherTask {
+        /// The test set.
+        test: TestSet,
+        /// The task.
+        task: Task,
+    },
+    /// There are not so many strings.
+    #[error(transparent)]
+    TooFew(#[from] TooFew),
+}
+
+/// A test of deeper or longer strings is taken for a mistake.
+const LONGEST: usize = 100_000;
+
+impl Task {
+    /// Symbols of its alphabet.
+    pub fn symbols(self) -> usize {
+        match self {
+            Task::Tomita(_) => 2,
+            Task::Parentheses(..) => parentheses::LETTERS.end as usize,
+            Task::Palindrome(_) => palindrome::SYMBOLS,
+        }
+    }
+
+    /// Whether `test` can be made for it.
+    pub fn goes_with(self, test: &TestSet) -> Result<(), TestError> {
+        match (self, test) {
+            (Task::Tomita(_), TestSet::Tomita { .. }) => Ok(()),
+            (Task::Parentheses(..), TestSet::Parentheses { .. }) => Ok(()),
+            (Task::Palindrome(_), TestSet::Palindrome { .. }) => Ok(()),
+            (task, test) => Err(TestError::OtherTask { test: test.clone(), task }),
+        }
+    }
+}
+
+/// Training and validation sets.
+pub fn sets(task: Task, key: &Key) -> Split {
+    match task {
+        Task::Tomita(grammar) => tomita::sets(grammar, key),
+        Task::Parentheses(size, negatives) => parentheses::sets(size, negatives, key),
+        Task::Palindrome(negatives) => palindrome::sets(negatives, key),
+    }
+}
+
+/// Held-out strings: `count`, or, of words of Tomita grammars, as many as there are. Where the
+/// task can repeat strings that were learned from, those `unseen` has are left out.
+pub fn test(
+    task: Task,
+    test: &TestSet,
+    count: usize,
+    unseen: &Split,
+    key: &Key,
+) -> Result<Dataset, TestError> {
+    match (task, test) {
+        (Task::Tomita(grammar), TestSet::Tomita { lengths }) => {
+            Ok(tomita::test(grammar, lengths, count, key))
+        }
+        (Task::Parentheses(_, own), TestSet::Parentheses { shape, negatives }) => {
+            Ok(parentheses::test(shape, negatives.unwrap_or(own), count, unseen, key)?)
+        }
+        (Task::Palindrome(negatives), TestSet::Palindrome { longest }) => {
+            Ok(palindrome::test(*longest, negatives, count, key))
+        }
+        (task, test) => Err(TestError::OtherTask { test: test.clone(), task }),
+    }
+}
+
+impl FromStr for Task {
+    type Err = UnknownTask;
+    fn from_str(text: &str) -> Result<Task, UnknownTask> {
+        let parts: Vec<&str> = text.split(':').collect();
+        let found = match *parts {
+            ["tomita", number] => number.parse().ok().and_then(Grammar::numbered).map(Task::Tomita),
+            ["bp", size, letter] => size_named(size)
+                .zip(negatives_named(letter))
+                .map(|(size, negatives)| Task::Parentheses(size, negatives)),
+            ["palindrome", letter] => palindrome::Negatives::ALL
+                .into_iter()
+                .find(|negatives| negatives.letter() == letter)
+                .map(Task::Palindrome),
+            _ => None,
+        };
+        found.ok_or_else(|| UnknownTask(text.into()))
+    }
+}
+
+impl FromStr for TestSet {
+    type Err = UnknownTest;
+    fn from_str(text: &str) -> Result<TestSet, UnknownTest> {
+        let parts: Vec<&str> = text.split(':').collect();
+        let found = match *parts {
+            ["tomita", lengths] => range(lengths, 'l')
+                .filter(|lengths| *lengths.end() <= tomita::LONGEST_WORD)
+                .map(|lengths| TestSet::Tomita { lengths }),
+            ["bp", depths, longest] => {
+                shape(depths, longest).map(|shape| TestSet::Parentheses { shape, negatives: None })
+            }
+            ["bp", depths, longest, letter] => shape(depths, longest)
+                .zip(negatives_named(letter))
+                .map(|(shape, own)| TestSet::Parentheses { shape, negatives: Some(own) }),
+            ["palindrome", longest] => single(longest, 'l')
+                .filter(|longest| (palindrome::SHORTEST..=LONGEST).contains(longest))
+                .map(|longest| TestSet::Palindrome { longest }),
+            _ => None,
+        };
+        found.ok_or_else(|| UnknownTest(text.into()))
+    }
+}
+
+impl fmt::Display for Task {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Task::Tomita(grammar) => write!(f, "tomita:{}", grammar.number()),
+            Task::Parentheses(size, negatives) => {
+                write!(f, "bp:{}:{}", size_name(*size), negatives.letter())
+            }
+            Task::Palindrome(negatives) => write!(f, "palindrome:{}", negatives.letter()),
+        }
+    }
+}
+
+impl fmt::Display for TestSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TestSet::Tomita { lengths } => write!(f, "tomita:{}", spelled(lengths, 'l')),
+            TestSet::Parentheses { shape, negatives } => {
+                write!(f, "bp:{}:l{}", spelled(&shape.depths, 'd'), shape.longest)?;
+                negatives.map_or(Ok(()), |negatives| write!(f, ":{}", negatives.letter()))
+            }
+            TestSet::Palindrome { longest } => write!(f, "palindrome:l{longest}"),
+        }
+    }
+}
+
+fn size_name(size: Size) -> &'static str {
+    match size {
+        Size::Small => "small",
+        Size::Large => "large",
+    }
+}
+
+fn size_named(name: &str) -> Option<Size> {
+    [Size::Small, Size::Large].into_iter().find(|&size| size_name(size) == name)
+}
+
+fn negatives_named(letter: &str) -> Option<Negatives> {
+    Negatives::ALL.into_iter().find(|negatives| negatives.letter() == letter)
+}
+
+/// `d10-20` and `l200`, where there can be such strings.
+fn shape(depths: &str, longest: &str) -> Option<Shape> {
+    let (depths, longest) = (range(depths, 'd')?, single(longest, 'l')?);
+    let shortest = 2 * depths.end().min(&LONGEST) + 1;
+    (shortest <= longest && longest <= LONGEST).then_some(Shape { depths, longest })
+}
+
+/// `d10-20`, or `d5` for a range of one.
+fn range(text: &str, letter: char) -> Option<RangeInclusive<usize>> {
+    let numbers = text.strip_prefix(letter)?;
+    let (first, last) = numbers.split_once('-').unwrap_or((numbers, numbers));
+    let (first, last) = (first.parse().ok()?, last.parse().ok()?);
+    (first <= last).then_some(first..=last)
+}
+
+/// `l200`.
+fn single(text: &str, letter: char) -> Option<usize> {
+    text.strip_prefix(letter)?.parse().ok()
+}
+
+fn spelled(range: &RangeInclusive<usize>, letter: char) -> String {
+    match range.start() == range.end() {
+        true => format!("{letter}{}", range.start()),
+        false => format!("{letter}{}-{}", range.start(), range.end()),
+    }
+}
+
+impl TryFrom<String> for Task {
+    type Error = UnknownTask;
+    fn try_from(text: String) -> Result<Task, UnknownTask> {
+        text.parse()
+    }
+}
+
+impl TryFrom<String> for TestSet {
+    type Error = UnknownTest;
+    fn try_from(text: String) -> Result<TestSet, UnknownTest> {
+        text.parse()
+    }
+}
+
+impl From<Task> for String {
+    fn from(task: Task) -> String {
+        task.to_string()
+    }
+}
+
+impl From<TestSet> for String {
+    fn from(test: TestSet) -> String {
+        test.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_as_they_are_written() {
+        for name in ["tomita:1", "tomita:7", "bp:small:A", "bp:large:B", "palindrome:B"] {
+            assert_eq!(name.parse::<Task>().unwrap().to_string(), name);
+        }
+        let tests =
+            ["tomita:l29-40", "tomita:l5", "bp:d1-10:l100", "bp:d20:l1000:B", "palindrome:l100"];
+        for name in tests {
+            assert_eq!(name.parse::<TestSet>().unwrap().to_string(), name);
+        }
+    }
+
+    #[test]
+    fn other_names_are_refused_with_those_there_are() {
+        for name in
+            ["tomita", "tomita:0", "tomita:8", "bp:medium:A", "bp:small:C", "bp:small", "bp", ""]
+        {
+            let error = name.parse::<Task>().unwrap_err().to_string();
+            assert!(
+                error.contains(&format!("\"{name}\"")) && error.contains("tomita:7"),
+                "{error}"
+            );
+        }
+        for name in [
+            "tomita:3",
+            "tomita:l9-5",
+            "tomita:l63",
+            "tomita:l-5",
+            "tomita:d5",
+            "bp:d5",
+            "bp:d5:l5-9",
+            "bp:d20:l40",
+            "bp:d1-18446744073709551615:l100",
+            "bp:d5:l200:C",
+            "palindrome:l48",
+            "palindrome:l50-100",
+        ] {
+            let error = name.parse::<TestSet>().unwrap_err().to_string();
+            assert!(error.contains("tomita:l29-40"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_test_set_has_the_lengths_and_at_most_the_number_asked_for() {
+        let task: Task = "tomita:4".parse().unwrap();
+        let wanted: TestSet = "tomita:l29-31".parse().unwrap();
+        let (key, unseen) = (Key::new(1), sets(task, &Key::new(1)));
+        let made = |count| test(task, &wanted, count, &unseen, &key).unwrap();
+        let set = made(100);
+        assert_eq!(set.sequences.len(), 100);
+        assert!(set.sequences.iter().all(|s| (29..=31).contains(&s.tokens.len())));
+        assert!(set.class_counts().iter().all(|&count| count > 20), "{:?}", set.class_counts());
+        assert!(made(1_000_000).sequences.len() > 100);
+        assert_eq!(set.alphabet.len(), task.symbols());
+    }
+
+    #[test]
+    fn a_test_of_parentheses_has_the_negatives_it_names_or_those_of_the_training_set() {
+        let key = Key::new(1);
+        let made = |task: &str, row: &str| {
+            let (task, row): (Task, TestSet) = (task.parse().unwrap(), row.parse().unwrap());
+            test(task, &row, 50, &sets(task, &key), &key).unwrap()
+        };
+        assert_eq!(made("bp:small:A", "bp:d3:l50"), made("bp:small:A", "bp:d3:l50:A"));
+        assert_eq!(made("bp:small:B", "bp:d3:l50"), made("bp:small:B", "bp:d3:l50:B"));
+        assert_ne!(made("bp:small:A", "bp:d3:l50"), made("bp:small:A", "bp:d3:l50:B"));
+        assert_eq!(made("bp:small:A", "bp:d3:l50").class_counts(), [25, 25]);
+    }
+
+    #[test]
+    fn a_test_of_palindromes_has_the_negatives_of_the_training_set() {
+        let key = Key::new(1);
+        let (task, row) = ("palindrome:B".parse().unwrap(), "palindrome:l60".parse().unwrap());
+        let unseen = sets("tomita:1".parse().unwrap(), &key);
+        let set = test(task, &row, 20, &unseen, &key).unwrap();
+        assert_eq!(set.class_counts(), [10, 10]);
+        let outer_pairs = |s: &crate::task::Sequence| {
+            let pairs = s.tokens.iter().zip(s.tokens.iter().rev());
+            pairs.filter(|(a, b)| a != b).count()
+        };
+        let wrong = set.sequences.iter().filter(|s| s.label == 0).map(outer_pairs);
+        assert!(wrong.into_iter().all(|places| places == 2), "one pair differs, seen twice");
+    }
+
+    #[test]
+    fn a_test_of_another_task_is_refused() {
+        let (task, row) = ("bp:small:A".parse::<Task>().unwrap(), "tomita:l5".parse().unwrap());
+        let error = task.goes_with(&row).unwrap_err().to_string();
+        assert!(error.contains("\"tomita:l5\" is no test of \"bp:small:A\""), "{error}");
+    }
+}
