@@ -11,6 +11,7 @@ mod learning;
 mod output;
 mod proof;
 mod reading;
+mod reproducing;
 mod runs;
 mod samples;
 mod verbs;

@@ -72,18 +72,7 @@ impl RunFolder {
             };
             return Err(Failure::new(message, remedy));
         }
-        let file = path.join(LOCK);
-        let lock = File::options().create(true).append(true).open(&file);
-        let lock = lock.map_err(|error| failed(&file, error))?;
-        match lock.try_lock() {
-            Ok(()) => Ok(RunFolder { path: path.into(), _lock: lock }),
-            Err(TryLockError::WouldBlock) => {
-                let message = format!("{}: another process works on this run", path.display());
-                Err(Failure::new(message, "wait for it, or end it"))
-            }
-            // Some file systems have no locks; the rest works without.
-            Err(TryLockError::Error(_)) => Ok(RunFolder { path: path.into(), _lock: lock }),
-        }
+        Ok(RunFolder { path: path.into(), _lock: locked(path)? })
     }
 
     /// Where it is.
@@ -138,6 +127,21 @@ impl RunFolder {
     /// What came of it. Written last: a run that has it is finished.
     pub fn result(&self) -> PathBuf {
         self.path.join(RESULT)
+    }
+}
+
+/// Takes a folder for this process, as long as the file is kept.
+pub fn locked(folder: &Path) -> Result<File, Failure> {
+    let file = folder.join(LOCK);
+    let lock = File::options().create(true).append(true).open(&file);
+    let lock = lock.map_err(|error| failed(&file, error))?;
+    match lock.try_lock() {
+        Err(TryLockError::WouldBlock) => {
+            let message = format!("{}: another process works on this run", folder.display());
+            Err(Failure::new(message, "wait for it, or end it"))
+        }
+        // Some file systems have no locks; the rest works without.
+        Ok(()) | Err(TryLockError::Error(_)) => Ok(lock),
     }
 }
 

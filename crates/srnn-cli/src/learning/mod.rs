@@ -16,7 +16,7 @@ mod watcher;
 
 pub use automata::{COUNTED_HARD, COUNTED_SOFT, HARD_TABLE};
 pub use budget::{check_memory, parse_bytes};
-pub use folder::{Place, RunFolder};
+pub use folder::{Place, RunFolder, failed, locked};
 pub use material::Material;
 pub use perform::{Order, finished, perform};
 pub use settings::{Data, Network, Resolved, Settings, says_nothing};

@@ -11,7 +11,9 @@ mod extract;
 mod inspect;
 mod learn;
 mod predict;
+mod reproduce;
 mod resume;
+mod table;
 
 use crate::failure::{Answer, Failure};
 use crate::output::Output;
@@ -34,6 +36,8 @@ pub enum Verb {
     Convert(convert::Convert),
     Data(data::Data),
     Inspect(inspect::Inspect),
+    Reproduce(Box<reproduce::Reproduce>),
+    Table(Box<table::PrintTable>),
 }
 
 /// Does it.
@@ -51,5 +55,7 @@ pub fn run(verb: Verb, output: &Output) -> Result<Answer, Failure> {
         Verb::Convert(arguments) => convert::run(&arguments, output),
         Verb::Data(arguments) => data::run(&arguments, output),
         Verb::Inspect(arguments) => inspect::run(&arguments, output),
+        Verb::Reproduce(arguments) => reproduce::run(&arguments, output),
+        Verb::Table(arguments) => table::run(&arguments, output),
     }
 }

@@ -1,0 +1,251 @@
+//! Runs the cells of an experiment, several at a time, each outcome on the disk before the next.
+
+use super::folder::OutcomeFolder;
+use super::progress::Progress;
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::words::grouped;
+use srnn::experiment::{
+    Cell, CellError, CellId, Done, Experiment, Material, Outcome, Table, material, run_cell, table,
+};
+use srnn::model::ModelFile;
+use srnn::train::{Control, Event};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+/// What is to be done.
+pub struct Order {
+    /// The experiment.
+    pub experiment: Experiment,
+    /// Cells without this in their names are not run.
+    pub only: String,
+    /// Where it goes.
+    pub folder: OutcomeFolder,
+    /// The outcomes that are there already.
+    pub outcomes: Vec<Outcome>,
+    /// Threads in all.
+    pub threads: usize,
+    /// How to say all this again.
+    pub command: String,
+}
+
+/// What was done.
+pub struct Tally {
+    /// The folder, with everything in it.
+    pub folder: OutcomeFolder,
+    /// Cells run now.
+    pub run: usize,
+    /// Cells that had an outcome before.
+    pub skipped: usize,
+    /// The table as far as it is known.
+    pub table: Table,
+}
+
+/// Materials by the names of their data sets.
+type Materials = HashMap<String, Material>;
+
+/// Runs what has no outcome yet.
+pub fn perform(order: Order, output: &Output) -> Result<Tally, Failure> {
+    let Order { experiment, only, folder, outcomes, threads, command } = order;
+    let chosen = chosen(&experiment, &only)?;
+    let materials = materials(&experiment, &chosen, output)?;
+    let (skipped, todo) = divide(&chosen, &materials, &outcomes);
+    let workers = threads.clamp(1, todo.len().max(1));
+    output.note(plan(&experiment, todo.len(), skipped, workers));
+    let desk = Desk {
+        experiment: &experiment,
+        materials: &materials,
+        threads: (threads / workers).max(1),
+        stop: listen()?,
+        trouble: Mutex::new(None),
+        shelf: Mutex::new(Shelf { folder, outcomes }),
+        progress: Progress::new(output, todo.len()),
+    };
+    desk.work(&todo, workers);
+    let Desk { stop, trouble, shelf, .. } = desk;
+    let Shelf { folder, outcomes } = shelf.into_inner().unwrap_or_else(PoisonError::into_inner);
+    if let Some(trouble) = trouble.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        return Err(trouble);
+    }
+    if stop.load(Ordering::Relaxed) {
+        let (path, kept) = (folder.path().display(), outcomes.len());
+        let message = format!("{path}: the outcomes of {kept} cells are kept");
+        return Err(Failure::interrupted(message, format!("to go on: {command}")));
+    }
+    let table = table(&experiment, &outcomes);
+    Ok(Tally { folder, run: todo.len(), skipped, table })
+}
+
+fn chosen<'a>(experiment: &'a Experiment, only: &str) -> Result<Vec<Cell<'a>>, Failure> {
+    let mut cells = experiment.cells();
+    let first = cells[0].id();
+    cells.retain(|cell| cell.id().to_string().contains(only));
+    match cells.is_empty() {
+        true => {
+            let remedy = format!("a part of a cell's name, as {first}");
+            Err(Failure::new(format!("--only {only}: no cell has this in its name"), remedy))
+        }
+        false => Ok(cells),
+    }
+}
+
+/// Makes the data of these cells.
+fn materials(
+    experiment: &Experiment,
+    cells: &[Cell<'_>],
+    output: &Output,
+) -> Result<Materials, Failure> {
+    let mut made = Materials::new();
+    for data in &experiment.data {
+        if !cells.iter().any(|cell| cell.data == data) {
+            continue;
+        }
+        let material = material(data, &experiment.tests)?;
+        let [train, valid] = [&material.split.train, &material.split.valid]
+            .map(|set| grouped(set.sequences.len() as u64));
+        let tests: Vec<String> =
+            material.tests.iter().map(|set| grouped(set.sequences.len() as u64)).collect();
+        let (name, spec, tests) = (&data.name, data.spec, tests.join(" "));
+        output.note(format!("data   {name} ({spec}): train {train}, valid {valid}, tests {tests}"));
+        made.insert(data.name.clone(), material);
+    }
+    Ok(made)
+}
+
+/// How many cells have an outcome, and the others.
+fn divide<'a>(
+    cells: &[Cell<'a>],
+    materials: &Materials,
+    outcomes: &[Outcome],
+) -> (usize, Vec<Cell<'a>>) {
+    let is_done = |cell: &Cell<'_>| {
+        let (settings, data) = (cell.digest(), &materials[&cell.data.name].digest);
+        outcomes.iter().any(|outcome| outcome.settings == settings && outcome.data == *data)
+    };
+    let todo: Vec<Cell<'a>> = cells.iter().filter(|cell| !is_done(cell)).copied().collect();
+    (cells.len() - todo.len(), todo)
+}
+
+fn plan(experiment: &Experiment, todo: usize, skipped: usize, workers: usize) -> String {
+    let Experiment { data, models, settings, seeds, .. } = experiment;
+    let (data, models, settings) = (data.len(), models.len(), settings.len());
+    let had = match skipped {
+        0 => String::new(),
+        _ => format!(", {skipped} were done before"),
+    };
+    format!(
+        "plan   data {data} × models {models} × settings {settings} × seeds {seeds}: \
+         {todo} cells to run{had}, {workers} at a time"
+    )
+}
+
+/// Ctrl-C ends the cells in flight; twice, the program at once.
+fn listen() -> Result<Arc<AtomicBool>, Failure> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let asked = stop.clone();
+    ctrlc::set_handler(move || {
+        if asked.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+    })?;
+    Ok(stop)
+}
+
+/// What the workers share.
+struct Desk<'a> {
+    experiment: &'a Experiment,
+    materials: &'a Materials,
+    /// Of each engine.
+    threads: usize,
+    stop: Arc<AtomicBool>,
+    trouble: Mutex<Option<Failure>>,
+    shelf: Mutex<Shelf>,
+    progress: Progress,
+}
+
+/// What has been done, in memory and on the disk.
+struct Shelf {
+    folder: OutcomeFolder,
+    outcomes: Vec<Outcome>,
+}
+
+impl Desk<'_> {
+    fn work(&self, cells: &[Cell<'_>], workers: usize) {
+        let next = AtomicUsize::new(0);
+        let work = || {
+            while !self.stop.load(Ordering::Relaxed) {
+                let Some(cell) = cells.get(next.fetch_add(1, Ordering::Relaxed)) else { return };
+                if let Err(failure) = self.cell(cell) {
+                    self.trouble
+                        .lock()
+                        .unwrap_or_else(PoisonError::into_inner)
+                        .get_or_insert(failure);
+                    self.stop.store(true, Ordering::Relaxed);
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 0..workers {
+                scope.spawn(work);
+            }
+        });
+    }
+
+    fn cell(&self, cell: &Cell<'_>) -> Result<(), Failure> {
+        let began = Instant::now();
+        let progress = self.progress.begin(&cell.id());
+        let mut watch = |event: &Event<'_>| {
+            progress.show(event);
+            match self.stop.load(Ordering::Relaxed) {
+                true => Control::Interrupt,
+                false => Control::Continue,
+            }
+        };
+        let material = &self.materials[&cell.data.name];
+        let Done { mut outcome, model } = match run_cell(cell, material, self.threads, &mut watch) {
+            Err(CellError::Interrupted) => return Ok(()),
+            done => done.map_err(|error| Failure::new(format!("{}: {error}", cell.id()), ""))?,
+        };
+        outcome.seconds = (began.elapsed().as_secs_f64() * 1e3).round() / 1e3;
+        let train = &material.split.train;
+        let (alphabet, classes) = (train.alphabet.clone(), train.classes.clone());
+        let model = ModelFile { model, alphabet, unknown: None, classes };
+        let mut shelf = self.shelf.lock().unwrap_or_else(PoisonError::into_inner);
+        self.progress.finish(&outcome);
+        shelf.add(self.experiment, outcome, &model)
+    }
+}
+
+impl Shelf {
+    /// Keeps an outcome, and its network where it is the best so far. The network goes first: an
+    /// outcome on the disk has its network there.
+    fn add(
+        &mut self,
+        experiment: &Experiment,
+        outcome: Outcome,
+        model: &ModelFile,
+    ) -> Result<(), Failure> {
+        let cell = outcome.cell.clone();
+        let before = selected(&table(experiment, &self.outcomes), &cell);
+        self.outcomes.push(outcome);
+        let now = selected(&table(experiment, &self.outcomes), &cell);
+        let is_best = now.as_ref() == Some(&cell);
+        if is_best {
+            self.folder.save(&cell, model)?;
+        }
+        self.folder.append(&self.outcomes[self.outcomes.len() - 1])?;
+        match before.filter(|before| is_best && *before != cell) {
+            Some(before) => self.folder.remove(&before),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The cell selected for the data set and the model of `cell`.
+fn selected(table: &Table, cell: &CellId) -> Option<CellId> {
+    let block = table.blocks.iter().find(|block| block.data == cell.data)?;
+    let column = block.columns.iter().find(|column| column.model == cell.model)?;
+    column.selected.as_ref().map(|selected| selected.cell.clone())
+}

@@ -1,0 +1,81 @@
+//! `srnn reproduce`: trains everything a table of the paper needs.
+
+use super::learn::threads;
+use crate::failure::{Answer, Failure};
+use crate::output::Output;
+use crate::reading::whole;
+use crate::reproducing::{Choice, Order, OutcomeFolder, Tally, markdown, perform, text};
+use clap::Args;
+use serde_json::json;
+use srnn::experiment::Experiment;
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "Examples:
+  srnn reproduce tomita --quick
+  srnn reproduce bp --only small-A/sr-lstm-p --seeds 2";
+
+/// Train everything a table of the paper needs, and print its numbers beside ours.
+///
+/// Every outcome is kept in outcomes.jsonl of the folder as soon as it is there: the same command
+/// goes on where it was interrupted, and trains nothing twice.
+#[derive(Args)]
+#[command(before_help = EXAMPLES)]
+pub struct Reproduce {
+    #[command(flatten)]
+    choice: Choice,
+    /// The folder of outcomes, networks and the table [default: runs/reproduce-ITEM].
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Cells trained at a time; the result does not depend on it [default: all cores].
+    #[arg(long, alias = "workers", value_name = "N", value_parser = whole::<usize>, allow_negative_numbers = true)]
+    threads: Option<usize>,
+    /// Train only cells whose name, DATA/MODEL/SETTING/seed-N, has this in it.
+    #[arg(long, value_name = "SUBSTRING", default_value = "", hide_default_value = true)]
+    only: String,
+    /// Seeds of every setting [default: the experiment's].
+    #[arg(long, value_name = "N", value_parser = whole::<u64>, allow_negative_numbers = true)]
+    seeds: Option<u64>,
+}
+
+/// Does it.
+pub fn run(arguments: &Reproduce, output: &Output) -> Result<Answer, Failure> {
+    let threads = threads(arguments.threads)?;
+    let experiment = experiment(arguments)?;
+    let path = arguments.out.clone();
+    let path = path.unwrap_or_else(|| arguments.choice.folder(&experiment));
+    let (folder, outcomes) = OutcomeFolder::open(&path)?;
+    folder.put_experiment(&experiment)?;
+    output.note(format!("folder {}", path.display()));
+    let (only, command) = (arguments.only.clone(), command(arguments));
+    let order = Order { experiment, only, folder, outcomes, threads, command };
+    let Tally { folder, run, skipped, table } = perform(order, output)?;
+    folder.put("table.md", &markdown(&table))?;
+    folder.put("table.json", &format!("{:#}\n", serde_json::to_value(&table)?))?;
+    let value = json!({ "folder": path, "run": run, "skipped": skipped, "table": table });
+    output.result(text(&table), &value)?;
+    Ok(Answer::Yes)
+}
+
+fn experiment(arguments: &Reproduce) -> Result<Experiment, Failure> {
+    let mut experiment = arguments.choice.experiment()?;
+    if let Some(seeds) = arguments.seeds {
+        experiment.seeds = seeds;
+        experiment.validate().map_err(|error| Failure::new(format!("--seeds: {error}"), ""))?;
+    }
+    Ok(experiment)
+}
+
+/// The command again, without what does not matter.
+fn command(arguments: &Reproduce) -> String {
+    let mut command = format!("srnn reproduce {}", arguments.choice.spelled());
+    if let Some(out) = &arguments.out {
+        command.push_str(&format!(" --out {}", out.display()));
+    }
+    if !arguments.only.is_empty() {
+        command.push_str(&format!(" --only {}", arguments.only));
+    }
+    if let Some(seeds) = arguments.seeds {
+        command.push_str(&format!(" --seeds {seeds}"));
+    }
+    command
+}

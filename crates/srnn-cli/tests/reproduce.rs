@@ -1,0 +1,237 @@
+//! `srnn reproduce` and `srnn table`, as people and programs see them.
+
+mod common;
+
+use common::{Ended, Place, read};
+use serde_json::{Value, json};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Two data sets, two models, two settings, two seeds: sixteen cells of a few updates.
+const OWN: &str = r#"
+item = "own"
+title = "One's own"
+about = "A test"
+seeds = 2
+[[data]]
+name = "T4"
+spec = "tomita:4"
+seed = 1
+paper = "T"
+[[data]]
+name = "T2"
+spec = "tomita:2"
+seed = 1
+[[models]]
+name = "sr-lstm-p"
+arch = "sr-lstm-p"
+units = 4
+k = 2
+[[models]]
+name = "gru"
+arch = "gru"
+units = 4
+[[settings]]
+name = "slow"
+updates = 10
+train = { validate_every = 5 }
+[[settings]]
+name = "fast"
+updates = 10
+train = { validate_every = 5, learning_rate = { kind = "constant", rate = 0.01 } }
+[[tests]]
+name = "short"
+spec = "tomita:l5-6"
+strings = 40
+[[tests]]
+name = "long"
+spec = "tomita:l29"
+strings = 40
+[[paper]]
+data = "T"
+model = "sr-lstm-p"
+errors = [1.0, 0.0]
+[quick]
+seeds = 1
+data = ["T2"]
+"#;
+
+/// About half of the long words of T4 are in the language: 10 updates leave a network wrong on some.
+fn reproduce(place: &Place, args: &[&str]) -> Ended {
+    place.write("own.toml", OWN);
+    place.run(&[&["reproduce", "--file", "own.toml"], args].concat())
+}
+
+fn outcomes(folder: &Path) -> Vec<Value> {
+    let lines = read(folder.join("outcomes.jsonl"));
+    lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// Outcomes without the clock, in an order of their own: several cells run at a time.
+fn timeless(folder: &Path) -> Vec<String> {
+    let mut lines: Vec<String> = outcomes(folder)
+        .into_iter()
+        .map(|mut outcome| {
+            outcome.as_object_mut().unwrap().remove("seconds");
+            outcome.to_string()
+        })
+        .collect();
+    lines.sort();
+    lines
+}
+
+#[test]
+fn an_experiment_leaves_outcomes_networks_and_a_table() {
+    let place = Place::new();
+    let ended = reproduce(&place, &["--json", "--out", "out"]);
+    let result = ended.good();
+    assert_eq!((&result["run"], &result["skipped"]), (&json!(16), &json!(0)));
+    let out = place.path("out");
+    let found = outcomes(&out);
+    assert_eq!(found.len(), 16);
+    assert_eq!(found[0]["history"].as_array().unwrap().len(), 2);
+    assert_eq!(found[0]["scores"]["tests"][1]["row"], "long");
+    assert!(ended.stderr.contains("[16/16] "), "{}", ended.stderr);
+    let table: Value = serde_json::from_str(&read(out.join("table.json"))).unwrap();
+    assert_eq!(table, result["table"]);
+    assert!(read(out.join("table.md")).contains("| T4 (tomita:4) |  | short | long |"));
+    for block in table["blocks"].as_array().unwrap() {
+        for column in block["columns"].as_array().unwrap() {
+            let cell = &column["selected"]["cell"];
+            let text = |field: &str| cell[field].as_str().unwrap().to_string();
+            let folder = out.join("models").join(text("data")).join(text("model"));
+            let model = folder.join(text("setting")).join(format!("seed-{}", cell["seed"]));
+            assert!(model.join("model.safetensors").is_file(), "{}", model.display());
+            let kept: usize = std::fs::read_dir(&folder)
+                .unwrap()
+                .map(|setting| std::fs::read_dir(setting.unwrap().path()).unwrap().count())
+                .sum();
+            assert_eq!(kept, 1, "{}: only the selected network", folder.display());
+            let loaded = place.run(&["inspect", model.to_str().unwrap()]);
+            assert_eq!(loaded.code, Some(0), "{}", loaded.stderr);
+        }
+    }
+}
+
+#[test]
+fn what_was_done_is_not_done_again_and_a_cut_line_is_run_again() {
+    let place = Place::new();
+    assert_eq!(reproduce(&place, &["--out", "whole"]).code, Some(0));
+    let out = place.path("whole");
+    let whole = timeless(&out);
+    let again = reproduce(&place, &["--json", "--out", "whole"]).good();
+    assert_eq!((&again["run"], &again["skipped"]), (&json!(0), &json!(16)));
+
+    let text = read(out.join("outcomes.jsonl"));
+    let kept: usize = text.split_inclusive('\n').take(5).map(str::len).sum();
+    std::fs::write(out.join("outcomes.jsonl"), &text[..kept + 100]).unwrap();
+    let ended = reproduce(&place, &["--json", "--out", "whole", "--threads", "3"]);
+    let rest = ended.good();
+    assert_eq!((&rest["run"], &rest["skipped"]), (&json!(11), &json!(5)), "{}", ended.stderr);
+    assert_eq!(timeless(&out), whole, "to the same bits");
+    assert_eq!(rest["table"], again["table"]);
+}
+
+#[test]
+fn a_line_that_is_no_outcome_is_named() {
+    let place = Place::new();
+    assert_eq!(reproduce(&place, &["--out", "out", "--only", "T4/gru/slow"]).code, Some(0));
+    let path = place.path("out/outcomes.jsonl");
+    std::fs::write(&path, format!("{{\n{}", read(&path))).unwrap();
+    let ended = reproduce(&place, &["--out", "out"]);
+    assert_eq!(ended.code, Some(2));
+    assert!(ended.stderr.contains("outcomes.jsonl:1: no outcome"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_part_can_be_run_and_the_table_says_how_far_it_is() {
+    let place = Place::new();
+    let ended = reproduce(&place, &["--only", "T4/sr-lstm-p/fast", "--seeds", "3"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let text = &ended.stdout;
+    assert!(text.contains("selected of 3 runs of 6 so far: fast, seed "), "{text}");
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines.iter().any(|line| line.starts_with("sr-lstm-p") && line.contains("1.000")));
+    let ours = lines.iter().find(|line| line.trim_start().starts_with("ours")).unwrap();
+    assert!(ours.contains('≤') && ours.contains("miss"), "{text}");
+    assert!(text.contains("sr-lstm-p: 1 of 2 cells at or below the paper (T4 1 of 2)"), "{text}");
+    let table = place.run(&["table", "--file", "own.toml"]);
+    assert_eq!(table.stdout, *text);
+    let named = place.run(&["table", "--file", "own.toml", "--from", "runs/reproduce-own"]);
+    assert_eq!(named.stdout, *text);
+    let other = reproduce(&place, &["--only", "T3"]);
+    assert_eq!(other.code, Some(2));
+    assert!(other.stderr.contains("as T4/sr-lstm-p/slow/seed-1"), "{}", other.stderr);
+}
+
+#[test]
+fn the_small_version_has_a_folder_of_its_own() {
+    let place = Place::new();
+    let ended = reproduce(&place, &["--quick", "--json"]);
+    assert_eq!(ended.good()["run"], json!(4));
+    assert_eq!(ended.json()["folder"], json!("runs/reproduce-own-quick"));
+    assert!(place.path("runs/reproduce-own-quick/table.md").is_file());
+}
+
+#[test]
+fn a_table_without_our_numbers_has_the_papers_and_says_how_to_get_ours() {
+    let place = Place::new();
+    for name in ["bp", "tab:bp"] {
+        let ended = place.run(&["table", name]);
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        assert!(ended.stdout.contains("0.334") && ended.stdout.contains("d10-20 l200"));
+        assert!(!ended.stdout.contains("ours  "), "{}", ended.stdout);
+        assert!(ended.stderr.contains(&format!("srnn reproduce {name}")), "{}", ended.stderr);
+    }
+    let markdown = place.run(&["table", "tab:bp_k", "--markdown"]);
+    assert!(markdown.stdout.contains("| k=2 | paper | 0.019 | 0.096 |"), "{}", markdown.stdout);
+    let missing = place.run(&["table", "bp", "--from", "nowhere"]);
+    assert_eq!(missing.code, Some(2));
+    assert!(missing.stderr.contains("nowhere: no experiment was run here"), "{}", missing.stderr);
+}
+
+#[test]
+fn what_cannot_be_run_is_refused_by_its_name() {
+    let place = Place::new();
+    let cases = [
+        ("units = 4", "unitz = 4", "unknown field `unitz`"),
+        ("tomita:4", "tomita:8", "\"tomita:8\" is no built-in task"),
+        ("k = 2", "k = 0", "\"sr-lstm-p\": its architecture has centroids"),
+        ("validate_every = 5", "validate_every = 0", "validate_every is 0"),
+    ];
+    for (good, bad, words) in cases {
+        place.write("bad.toml", &OWN.replacen(good, bad, 1));
+        let ended = place.run(&["reproduce", "--file", "bad.toml"]);
+        assert_eq!(ended.code, Some(2), "{}", ended.stderr);
+        assert!(ended.stderr.contains("bad.toml: "), "{}", ended.stderr);
+        assert!(ended.stderr.contains(words), "{words}: {}", ended.stderr);
+        assert!(!place.path("runs").exists(), "nothing was begun");
+    }
+    let unknown = place.run(&["reproduce", "tab:nothing"]);
+    assert!(unknown.stderr.contains("tomita, bp, bp-k, palindromes"), "{}", unknown.stderr);
+}
+
+#[test]
+fn ctrl_c_keeps_what_is_done_says_how_to_go_on_and_ends_with_130() {
+    let place = Place::new();
+    // The second setting would take hours.
+    let (quick, endless) = OWN.rsplit_once("updates = 10\n").unwrap();
+    place.write("own.toml", &format!("{quick}updates = 100000000\n{endless}"));
+    let args = ["reproduce", "--file", "own.toml", "--json", "--threads", "1", "--out", "out"];
+    let mut command = place.command(&args);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let lines = || std::fs::read_to_string(place.path("out/outcomes.jsonl")).unwrap_or_default();
+    let patience = Instant::now();
+    while lines().lines().count() < 2 && patience.elapsed() < Duration::from_secs(60) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+    let ended = Ended::of(child.wait_with_output().unwrap());
+    assert_eq!(ended.code, Some(130), "{}", ended.stderr);
+    assert!(ended.stderr.contains("the outcomes of 2 cells are kept"), "{}", ended.stderr);
+    let again = "srnn reproduce --file own.toml --out out";
+    assert!(ended.json()["remedy"].as_str().unwrap().contains(again), "{}", ended.stdout);
+    assert_eq!(outcomes(&place.path("out")).len(), 2);
+}
