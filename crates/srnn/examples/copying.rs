@@ -7,8 +7,8 @@
 //! Arguments, each `name=value`: `arch` (sr-lstm-p), `T` (100), `k` (5), `units` (128 up to T = 100,
 //! else 256), `updates`, `warmup` and `ramp` (of these, at λ = 0 and while λ rises; 0), `rule` (adam
 //! or rmsprop), `rate` and `last` (the step size goes from one to the other along half a cosine),
-//! `clip`, `chrono` (steps; 0 is none), `embedding` (its bound at the beginning), `tau` (1),
-//! `batch`, `seed` (1), `train` (100000 sequences), `test` (10000), `every` (updates between two
+//! `clip`, `forget` (its bias at the beginning), `chrono` (steps; 0 is none), `embedding` (its bound
+//! at the beginning), `tau` (1), `batch`, `seed` (1), `train` (100000 sequences), `test` (10000), `every` (updates between two
 //! rows; 200), `threads` (1). What is not given is the recipe's. The data are the same for every
 //! seed: those of data key 1. Nothing is selected, so the test set stands where the validation set
 //! does.
@@ -101,6 +101,7 @@ impl Given {
         let mut recipe = recipe_copying(&sizes, delay);
         let default = recipe.init.chrono.unwrap_or(0);
         recipe.init.chrono = Some(self.number("chrono", default)).filter(|&steps| steps > 0);
+        recipe.init.forget_bias = self.number("forget", recipe.init.forget_bias);
         recipe.init.embedding = self.number("embedding", recipe.init.embedding);
         let config = &mut recipe.train;
         config.batch_size = self.number("batch", config.batch_size);

@@ -181,13 +181,16 @@ pub fn recipe_paper(sizes: &Sizes) -> Recipe {
 }
 
 /// Updates of the copying recipe, where nothing else is said.
-const COPYING_UPDATES: u64 = 10_000;
+const COPYING_UPDATES: u64 = 20_000;
 
 /// The copying memory task with delay T: no start and no end token; the classifier reads u at
 /// every step; batches of 128; Adam; the same beginning for every architecture.
 ///
-/// Chrono initialisation makes the beginning remember for about as long as a sequence is.
-// PAPER: RMSprop with learning rate 0.001 and decay 0.9, and nothing on how it begins.
+/// A forget bias of ln T makes the beginning remember for about T steps, and wide embeddings let a
+/// symbol move the gates.
+// PAPER: RMSprop with learning rate 0.001 and decay 0.9, and nothing on how it begins. Chrono
+// initialisation is slower here: its input gates begin shut (T = 20, k = 5, 2,000 updates of 32
+// sequences: 0.24 against 0.20).
 pub fn recipe_copying(sizes: &Sizes, delay: NonZeroUsize) -> Recipe {
     let Sizes { symbols, classes, units, .. } = *sizes;
     let arch = Arch {
@@ -196,14 +199,15 @@ pub fn recipe_copying(sizes: &Sizes, delay: NonZeroUsize) -> Recipe {
         readout: Readout { from: ReadFrom::U, when: When::EveryStep },
         classes,
     };
-    let steps = delay.get() + 2 * copying::REMEMBERED;
     let train = TrainConfig {
-        learning_rate: LearningRate::Constant { rate: 3e-3 },
+        learning_rate: LearningRate::Cosine { rate: 3e-3, last: 1e-4 },
         batch_size: 128,
         schedule: Schedule::plain(COPYING_UPDATES),
         ..TrainConfig::default()
     };
-    Recipe { arch, init: Init { chrono: Some(steps), ..Init::default() }, train }
+    let forget_bias = (delay.get() as f64).ln();
+    let init = Init { forget_bias, embedding: 2.0, ..Init::default() };
+    Recipe { arch, init, train }
 }
 
 enum End {
