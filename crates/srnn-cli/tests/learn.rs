@@ -314,3 +314,15 @@ fn a_network_that_only_guesses_is_called_that_and_a_taken_folder_is_named() {
     assert!(ended.stderr.contains(words), "{}", ended.stderr);
     assert!(ended.stderr.contains("--min-count 2 teaches no <unk>"), "{}", ended.stderr);
 }
+
+#[test]
+fn a_language_that_needs_a_memory_gets_a_network_that_has_one() {
+    let place = Place::new();
+    let result = place.learn(&["bp:small:A"]).good();
+    assert_eq!(result["run"], "runs/bp-small-A");
+    let config = read(place.path("runs/bp-small-A/config.toml"));
+    for setting in ["peephole = true", "saturation = 10.0", "writing = 1.0", "sharpen = 16.0"] {
+        assert!(config.contains(setting), "{setting}: {config}");
+    }
+    assert!(result["automaton"].is_null() && result["no_automaton"].is_string(), "{result}");
+}

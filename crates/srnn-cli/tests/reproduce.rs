@@ -209,7 +209,11 @@ fn what_cannot_be_run_is_refused_by_its_name() {
         assert!(!place.path("runs").exists(), "nothing was begun");
     }
     let unknown = place.run(&["reproduce", "tab:nothing"]);
-    assert!(unknown.stderr.contains("tomita, bp, bp-k, bp-ablation, palindromes"), "{}", unknown.stderr);
+    assert!(
+        unknown.stderr.contains("tomita, bp, bp-k, bp-ablation, palindromes"),
+        "{}",
+        unknown.stderr
+    );
 }
 
 #[test]

@@ -9,8 +9,9 @@ use crate::words::some;
 use serde_json::{Value, json};
 use srnn::key::Key;
 use srnn::render::table::visible;
+use srnn::task::builtin::{self, Task, UnknownTask};
 use srnn::task::files::{Aside, HoldOut, LineNumbers, Tokens, load};
-use srnn::task::tomita::{self, Grammar};
+use srnn::task::tomita;
 use srnn::task::{Dataset, Fractions, Rate, Split, label_noise};
 use srnn_automata::Moore;
 use std::fmt;
@@ -19,11 +20,14 @@ use std::path::PathBuf;
 /// Where sequences come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// A built-in grammar.
-    Tomita(Grammar),
+    /// A built-in task.
+    BuiltIn(Task),
     /// A file, by its absolute path: a run is resumed from wherever one stands.
     File(PathBuf),
 }
+
+/// What built-in tasks begin with.
+const TASKS: [&str; 3] = ["tomita", "bp", "palindrome"];
 
 /// Sequences to learn from, and what is to be said about them.
 #[derive(Clone, Debug)]
@@ -49,29 +53,26 @@ pub struct Material {
 }
 
 impl Source {
-    /// `tomita:1` to `tomita:7`, or a path.
+    /// A built-in task, or a path.
     pub fn parse(text: &str) -> Result<Source, Failure> {
-        let remedy = "tomita:1 to tomita:7, or ./NAME for a file of that name";
-        match text.strip_prefix("tomita") {
-            Some(rest) if rest.is_empty() || rest.starts_with(':') => {
-                let number = rest.trim_start_matches(':').parse().ok();
-                let grammar = number.and_then(Grammar::numbered);
-                let message = format!("{text}: there are seven Tomita grammars");
-                grammar.map(Source::Tomita).ok_or_else(|| Failure::new(message, remedy))
-            }
-            _ if text == files::STREAM => {
-                let message =
-                    "learn does not read stdin: a run that is resumed reads its data again";
-                Err(Failure::new(message, "give a file"))
-            }
-            _ => Ok(Source::File(std::path::absolute(text)?)),
+        let task = text.split(':').next().unwrap_or_default();
+        if TASKS.contains(&task) {
+            let remedy = format!("one of these, or ./{text} for a file of that name");
+            let task = text.parse();
+            let refused = |error: UnknownTask| Failure::new(error.to_string(), remedy);
+            return task.map(Source::BuiltIn).map_err(refused);
         }
+        if text == files::STREAM {
+            let message = "learn does not read stdin: a run that is resumed reads its data again";
+            return Err(Failure::new(message, "give a file"));
+        }
+        Ok(Source::File(std::path::absolute(text)?))
     }
 
     /// A name for the run's folder.
     pub fn name(&self) -> String {
         match self {
-            Source::Tomita(grammar) => format!("tomita-{}", grammar.number()),
+            Source::BuiltIn(task) => task.to_string().replace(':', "-"),
             Source::File(path) => {
                 let name = path.file_name().unwrap_or_default().to_string_lossy();
                 let stem = name.split('.').find(|part| !part.is_empty()).unwrap_or("run");
@@ -84,7 +85,7 @@ impl Source {
     /// A name for pictures: where a file is concerns nobody who looks at one.
     pub fn title(&self) -> String {
         match self {
-            Source::Tomita(_) => self.to_string(),
+            Source::BuiltIn(_) => self.to_string(),
             Source::File(path) => path.file_name().unwrap_or_default().to_string_lossy().into(),
         }
     }
@@ -93,7 +94,7 @@ impl Source {
 impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Source::Tomita(grammar) => write!(f, "tomita:{}", grammar.number()),
+            Source::BuiltIn(task) => write!(f, "{task}"),
             Source::File(path) => write!(f, "{}", path.display()),
         }
     }
@@ -104,7 +105,7 @@ impl Material {
     pub fn get(source: &Source, data: &Data) -> Result<Material, Failure> {
         let key = Key::new(data.seed.unwrap_or(1));
         let mut material = match source {
-            Source::Tomita(grammar) => built_in(*grammar, data, &key)?,
+            Source::BuiltIn(task) => built_in(*task, data, &key)?,
             Source::File(path) => from_files(path, data, &key)?,
         };
         if let Some(rate) = data.label_noise.and_then(Rate::new) {
@@ -180,13 +181,13 @@ impl Material {
     }
 }
 
-fn built_in(grammar: Grammar, data: &Data, key: &Key) -> Result<Material, Failure> {
+fn built_in(task: Task, data: &Data, key: &Key) -> Result<Material, Failure> {
     if data.valid.is_some() || data.test.is_some() || !says_nothing(&data.reading) {
-        let message = format!("tomita:{} is built in, and reads no files", grammar.number());
+        let message = format!("{task} is built in, and reads no files");
         return Err(Failure::new(message, "leave --valid, --test and the flags about files out"));
     }
     Ok(Material {
-        split: tomita::sets(grammar, key),
+        split: builtin::sets(task, key),
         unknown: None,
         tokens: Tokens::Characters,
         lines: LineNumbers::default(),
@@ -194,8 +195,16 @@ fn built_in(grammar: Grammar, data: &Data, key: &Key) -> Result<Material, Failur
         test: Aside::default(),
         unlabelled: 0,
         flipped: 0,
-        truth: Some(Moore::from(&tomita::truth(grammar))),
+        truth: truth(task),
     })
+}
+
+/// The automaton of a task that has one.
+fn truth(task: Task) -> Option<Moore<u32>> {
+    match task {
+        Task::Tomita(grammar) => Some(Moore::from(&tomita::truth(grammar))),
+        Task::Parentheses(..) | Task::Palindrome(_) => None,
+    }
 }
 
 fn from_files(path: &std::path::Path, data: &Data, key: &Key) -> Result<Material, Failure> {

@@ -7,8 +7,11 @@ use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 use srnn::key::Key;
 use srnn::model::{Arch, Init, Input, Temperature};
+use srnn::task::builtin::Task;
 use srnn::task::{self, Split};
-use srnn::train::{ArchName, Job, Recipe, Sizes, TrainConfig, recipe_default, recipe_paper};
+use srnn::train::{
+    ArchName, Job, Recipe, Sizes, TrainConfig, recipe_default, recipe_memory, recipe_paper,
+};
 use std::path::{Path, PathBuf};
 
 /// Seeds tried where nothing is said: as many as keep `learn tomita:3` under a minute on two
@@ -81,16 +84,17 @@ pub struct Data {
 #[serde(default, deny_unknown_fields)]
 #[command(next_help_heading = "Network and training")]
 pub struct Network {
-    /// Settings that work, or the paper's [default: default].
+    /// Settings that work, or the paper's [default: default; for bp and palindrome: memory].
     #[arg(long, value_enum)]
     pub recipe: Option<RecipeName>,
-    /// sr-gru, sr-lstm, sr-lstm-p, gru, lstm or lstm-p [default: sr-gru].
+    /// sr-gru, sr-lstm, sr-lstm-p, gru, lstm or lstm-p [default: sr-gru; for bp and palindrome:
+    /// sr-lstm-p].
     #[arg(long)]
     pub arch: Option<ArchName>,
     /// Hidden units [default: 100].
     #[arg(long, value_name = "D", value_parser = whole::<usize>, allow_negative_numbers = true)]
     pub units: Option<usize>,
-    /// Centroids [default: 50].
+    /// Centroids [default: 50; for bp and palindrome: 5].
     #[arg(long, value_name = "K", value_parser = whole::<usize>, allow_negative_numbers = true)]
     pub k: Option<usize>,
     /// Temperature of the softmax over centroids [default: 1].
@@ -113,6 +117,8 @@ pub enum RecipeName {
     Default,
     /// As the paper tells it.
     Paper,
+    /// What makes a cell state count, for sr-lstm-p and its like.
+    Memory,
 }
 
 /// Settings with nothing left open.
@@ -231,7 +237,7 @@ impl Settings {
     /// A built-in set is made in two parts; it cannot be divided otherwise.
     fn check_split(&self) -> Result<(), Failure> {
         match (&self.source, &self.data.split) {
-            (Some(source), Some(split)) if matches!(Source::parse(source)?, Source::Tomita(_)) => {
+            (Some(source), Some(split)) if matches!(Source::parse(source)?, Source::BuiltIn(_)) => {
                 let message = format!("--split {split}: {source} is built in, and divided already");
                 Err(Failure::new(message, "leave --split out"))
             }
@@ -254,7 +260,7 @@ impl Settings {
 
     fn recipe(&self, split: &Split) -> Result<Recipe, Failure> {
         let (symbols, classes) = (split.train.alphabet.len(), split.train.classes.len());
-        let usual = Sizes::of(symbols, classes);
+        let (usual, usual_recipe) = usual(self.source()?, symbols, classes);
         let Network { recipe, arch, units, k, tau, updates, .. } = &self.network;
         let sizes = Sizes {
             arch: arch.unwrap_or(usual.arch),
@@ -263,9 +269,10 @@ impl Settings {
             tau: tau.map_or(Ok(usual.tau), Temperature::new)?,
             ..usual
         };
-        let mut made = match recipe.unwrap_or(RecipeName::Default) {
+        let mut made = match recipe.unwrap_or(usual_recipe) {
             RecipeName::Default => recipe_default(&sizes),
             RecipeName::Paper => recipe_paper(&sizes),
+            RecipeName::Memory => recipe_memory(&sizes),
         };
         if let Some(arch) = &self.arch {
             made.arch = fitted(arch, symbols, classes);
@@ -321,7 +328,7 @@ impl Resolved {
             fail_under: self.fail_under,
             must_certify: self.must_certify,
             data: match self.source {
-                Source::Tomita(_) => Data { split: None, ..self.data.clone() },
+                Source::BuiltIn(_) => Data { split: None, ..self.data.clone() },
                 Source::File(_) => self.data.clone(),
             },
             network: Network::default(),
@@ -329,6 +336,17 @@ impl Resolved {
             init: Some(init),
             train: Some(train),
         }
+    }
+}
+
+/// Sizes and recipe where nothing is said: languages that no automaton accepts need a memory.
+fn usual(source: Source, symbols: usize, classes: usize) -> (Sizes, RecipeName) {
+    let sizes = Sizes::of(symbols, classes);
+    match source {
+        Source::BuiltIn(Task::Parentheses(..) | Task::Palindrome(_)) => {
+            (Sizes { arch: ArchName::SrLstmP, k: 5, ..sizes }, RecipeName::Memory)
+        }
+        Source::BuiltIn(Task::Tomita(_)) | Source::File(_) => (sizes, RecipeName::Default),
     }
 }
 

@@ -204,7 +204,11 @@ fn names_and_numbers_that_mean_nothing() {
         (&["compare", "re:a", "re:b", "--alphabet", ""], &["--alphabet"]),
         (&["data", "check", "nowhere.csv"], &["nowhere.csv", "check the path"]),
         (&["data", "check", "empty"], &["folder"]),
-        (&["data", "make", "mnist", "--out", "x"], &["no such task"]),
+        (&["data", "make", "mnist", "--out", "x"], &["no built-in task", "bp:small:A"]),
+        (
+            &["data", "make", "bp:small:A", "--test", "palindrome:l100", "--out", "x"],
+            &["is no test of \"bp:small:A\""],
+        ),
         (&["data", "make", "tomita:1", "--out", "x.yaml"], &["x.yaml", ".jsonl"]),
         (&["data", "check", "-"], &["stdin", "--format"]),
         (&["data", "make", "tomita:1", "--out", "x", "--format", "events"], &["event log", "CSV"]),

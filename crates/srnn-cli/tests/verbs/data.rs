@@ -49,6 +49,25 @@ fn a_folder_gets_both_sets_and_the_seed_decides_them() {
 }
 
 #[test]
+fn a_test_set_is_made_with_the_depth_and_length_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = ["data", "make", "bp:small:B", "--test", "bp:d12:l150", "--strings", "40"];
+    srnn(folder.path(), &[&arguments[..], &["--out", "bp"]].concat()).yes();
+    let text = fs::read_to_string(folder.path().join("bp/test.csv")).unwrap();
+    let accepted: Vec<&str> = text.lines().filter_map(|l| l.strip_prefix("accept,")).collect();
+    assert_eq!((accepted.len(), text.lines().count()), (20, 41));
+    for string in accepted {
+        let mut open = 0i32;
+        let deepest = string.chars().map(|c| {
+            open += i32::from(c == '(') - i32::from(c == ')');
+            open
+        });
+        assert_eq!(deepest.max(), Some(12), "{string}");
+        assert!(string.len() <= 150);
+    }
+}
+
+#[test]
 fn problems_are_listed_with_their_lines_and_the_answer_is_no() {
     let folder = tempfile::tempdir().unwrap();
     let text = "label,sequence\nx,ab\ny,ab\nx,ba\n,bb\n";

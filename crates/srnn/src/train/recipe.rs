@@ -146,6 +146,39 @@ pub fn recipe_default(sizes: &Sizes) -> Recipe {
     Recipe { arch, init: Init::default(), train: TrainConfig { schedule, ..config } }
 }
 
+/// What makes a cell state count: state regularization from the first update, as in the paper;
+/// then gates are drawn to 0 and 1, writing is made dear, and choices of centroids are hardened;
+/// at the end the cells are sharpened. An end token; the classifier reads u. For the architectures
+/// with a cell state.
+///
+/// There is no homotopy: a network that begins as a vanilla one begins to count in h.
+pub fn recipe_memory(sizes: &Sizes) -> Recipe {
+    let arch = Arch {
+        input: tokens(sizes, End::With),
+        layers: vec![layer(sizes, Reset::AfterMatrix, Gate::Sigmoid, Biases::With)],
+        readout: Readout { from: ReadFrom::U, when: When::Last },
+        classes: sizes.classes,
+    };
+    let schedule = Schedule {
+        warmup: 0,
+        ramp: 0,
+        settle: 3_000,
+        harden: 5_000,
+        commitment: 0.0,
+        saturation: 10.0,
+        writing: 1.0,
+        sharpen: 16.0,
+        ..Schedule::default()
+    };
+    let train = TrainConfig {
+        learning_rate: LearningRate::Cosine { rate: 3e-3, last: 0.0 },
+        schedule: schedule.suited_to(&arch),
+        validate_every: 1_000,
+        ..TrainConfig::default()
+    };
+    Recipe { arch, init: Init { forget_bias: 1.0, ..Init::default() }, train }
+}
+
 /// Updates of the paper's recipe, where nothing else is said.
 // PAPER: the text gives no number of updates; as many as the longer homotopy of the default
 // recipe's table, so that the two can be compared.
@@ -250,7 +283,9 @@ mod tests {
             assert_eq!(arch.name().parse(), Ok(arch));
             let sizes = Sizes { arch, ..Sizes::of(2, 2) };
             let copying = recipe_copying(&sizes, NonZeroUsize::MIN);
-            for recipe in [recipe_default(&sizes), recipe_paper(&sizes), copying] {
+            for recipe in
+                [recipe_default(&sizes), recipe_memory(&sizes), recipe_paper(&sizes), copying]
+            {
                 recipe.arch.validate().unwrap();
                 recipe.train.validate().unwrap();
                 assert_eq!(recipe.arch.is_state_regularized(), arch.is_state_regularized());

@@ -1,7 +1,6 @@
 //! `srnn data make`: a built-in set as files.
 
 use crate::automaton::{listed, positive};
-use crate::builtin;
 use crate::failure::{Answer, Failure};
 use crate::files;
 use crate::output::Output;
@@ -10,20 +9,30 @@ use crate::words::some;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use srnn::key::Key;
+use srnn::task::builtin::{self, Task, TestSet};
 use srnn::task::files::{Format, Tokens, write};
-use srnn::task::{Dataset, tomita};
+use srnn::task::{Dataset, Split};
 use std::path::{Path, PathBuf};
 
 /// Write a built-in set.
 ///
-/// A folder gets the training and the validation set, a file one of them.
+/// A folder gets the training and the validation set, and a test set if --test asks for one; a file
+/// gets one of them.
 #[derive(Args)]
 #[command(before_help = "Examples:
   srnn data make tomita:3 --out tomita3
-  srnn data make tomita:5 --out words.jsonl --part valid")]
+  srnn data make bp:large:B --test bp:d20:l1000 --out parentheses")]
 pub struct Make {
-    /// `tomita:1` to `tomita:7`: sets made as the paper's.
+    /// `tomita:1` to `tomita:7`, `bp:small:A`, `bp:large:B`, `palindrome:A`, …: sets made as the
+    /// paper's.
     task: String,
+    /// A test set, too: `bp:d20:l1000` is depth 20 and up to 1,000 symbols; `palindrome:l500`,
+    /// `tomita:l29-40`.
+    #[arg(long, value_name = "SET")]
+    test: Option<String>,
+    /// Strings of the test set.
+    #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = whole::<usize>)]
+    strings: usize,
     /// A folder, a file (.csv, .tsv, .jsonl, .txt or .dat), or `-` for stdout.
     #[arg(long)]
     out: PathBuf,
@@ -47,19 +56,35 @@ enum Part {
     Train,
     /// What is held out.
     Valid,
+    /// What --test describes.
+    Test,
+}
+
+impl Part {
+    fn of(self, split: &Split) -> Result<&Dataset, Failure> {
+        match self {
+            Part::Train => Ok(&split.train),
+            Part::Valid => Ok(&split.valid),
+            Part::Test => split.test.as_ref().ok_or_else(|| {
+                Failure::new("--part test, but no --test", "--test bp:d20:l1000, for example")
+            }),
+        }
+    }
 }
 
 /// Does it.
 pub fn run(arguments: &Make, output: &Output) -> Result<Answer, Failure> {
-    let grammar = builtin::tomita(&arguments.task)?.ok_or_else(|| {
-        let message = format!("{:?}: there is no such task", arguments.task);
-        Failure::new(message, "tomita:1 to tomita:7")
-    })?;
+    let task: Task = arguments.task.parse()?;
     if output.json && arguments.out.as_os_str() == files::STREAM {
         let message = "--json and --out - both want stdout";
         return Err(Failure::new(message, "--out FILE"));
     }
-    let split = tomita::sets(grammar, &Key::new(arguments.seed));
+    let key = Key::new(arguments.seed);
+    let mut split = builtin::sets(task, &key);
+    if let Some(test) = &arguments.test {
+        let test = test.parse::<TestSet>()?;
+        split.test = Some(builtin::test(task, &test, arguments.strings, &split, &key)?);
+    }
     let plan = plan(arguments)?;
     if !arguments.force {
         let mut files = plan.iter().filter(|(path, ..)| path.as_os_str() != files::STREAM);
@@ -67,7 +92,7 @@ pub fn run(arguments: &Make, output: &Output) -> Result<Answer, Failure> {
     }
     let mut written = Vec::new();
     for (path, format, part) in plan {
-        let data = if part == Part::Train { &split.train } else { &split.valid };
+        let data = part.of(&split)?;
         let data = named_for(data, format)?;
         let text = as_text(&data, format)?;
         match path.as_os_str() == files::STREAM {
@@ -104,7 +129,11 @@ fn plan(arguments: &Make) -> Result<Vec<(PathBuf, Format, Part)>, Failure> {
     }
     let format = told.unwrap_or(Format::Csv);
     let file = |name: &str| out.join(format!("{name}.{}", extension(format)));
-    Ok(vec![(file("train"), format, Part::Train), (file("valid"), format, Part::Valid)])
+    let mut plan = vec![(file("train"), format, Part::Train), (file("valid"), format, Part::Valid)];
+    if arguments.test.is_some() {
+        plan.push((file("test"), format, Part::Test));
+    }
+    Ok(plan)
 }
 
 /// The set with the class names that a format's other readers know: Abbadingo's are 1 and 0.
