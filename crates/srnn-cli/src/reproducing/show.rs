@@ -1,7 +1,7 @@
 //! Tables for people: on a terminal, and as Markdown.
 
 use crate::words::some;
-use srnn::experiment::{Block, Column, Entry, Mark, Spread, Table};
+use srnn::experiment::{Block, Column, Entry, Mark, Spread, Table, Tried};
 
 /// What stands where there is no number.
 const NONE: &str = "–";
@@ -74,8 +74,22 @@ fn grid(table: &Table, block: &Block) -> Vec<Vec<String>> {
             lines.push(line("", "mean ± sd", |entry| entry.spread.map_or(NONE.into(), mean)));
             lines.push(line("", "best", |entry| number(entry.spread.map(|s| s.best))));
         }
+        lines.extend(tried(column));
     }
     lines
+}
+
+/// The means of every setting, where there are several to compare.
+fn tried(column: &Column) -> Vec<Vec<String>> {
+    let has_result = |tried: &&Tried| tried.spreads.iter().any(Option::is_some);
+    let tried: Vec<&Tried> = column.tried.iter().filter(has_result).collect();
+    let line = |tried: &&Tried| {
+        let seeds = tried.spreads.iter().flatten().map(|spread| spread.seeds).max().unwrap_or(0);
+        let what = format!("{}, {}", tried.setting, some(seeds, "seed"));
+        let spreads = tried.spreads.iter().map(|spread| spread.map_or(NONE.into(), mean));
+        [String::new(), what].into_iter().chain(spreads).collect()
+    };
+    if tried.len() > 1 { tried.iter().map(line).collect() } else { vec![] }
 }
 
 fn number(error: Option<f64>) -> String {

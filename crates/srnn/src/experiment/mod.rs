@@ -16,7 +16,7 @@ pub use cell::{Cell, CellId};
 pub use check::BadExperiment;
 pub use run::{CellError, Done, Material, Outcome, Point, RowError, Scores, material, run_cell};
 pub use select::{Validation, best};
-pub use table::{Block, Column, Entry, Mark, Selected, Spread, Table, table};
+pub use table::{Block, Column, Entry, Mark, Selected, Spread, Table, Tried, table};
 
 use crate::model::{Init, ReadFrom};
 use crate::task::builtin::{Task, TestSet};

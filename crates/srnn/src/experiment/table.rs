@@ -1,6 +1,6 @@
 //! Our numbers beside the paper's.
 
-use super::{Cell, CellId, Data, Experiment, Network, Outcome, Validation, best};
+use super::{Cell, CellId, Data, Experiment, Network, Outcome, Setting, Validation, best};
 use serde::Serialize;
 use std::collections::HashMap;
 
@@ -47,6 +47,17 @@ pub struct Column {
     pub selected: Option<Selected>,
     /// One for each test.
     pub entries: Vec<Entry>,
+    /// How every setting does, whether it was selected or not.
+    pub tried: Vec<Tried>,
+}
+
+/// A setting of a model on a data set.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Tried {
+    /// Its name.
+    pub setting: String,
+    /// Its seeds on each test; nothing where none has a result.
+    pub spreads: Vec<Option<Spread>>,
 }
 
 /// The run selected by validation.
@@ -157,22 +168,35 @@ fn column(experiment: &Experiment, runs: &[(Cell<'_>, Option<&Outcome>)]) -> Col
     let selected = best(validations.iter().copied());
     let setting = selected.map(|place| runs[place].0.setting);
     let Cell { data, model, .. } = runs[0].0;
-    let entry = |row: usize| {
-        let error = |place: usize| Some(runs[place].1?.scores.as_ref()?.tests.get(row)?.error);
-        let paper = experiment.reported(data, model, row);
-        let ours = selected.and_then(error);
-        let same = |&place: &usize| setting == Some(runs[place].0.setting);
-        let errors: Vec<f64> = (0..runs.len()).filter(same).filter_map(error).collect();
-        Entry { paper, ours, mark: mark(paper, ours), spread: spread(&errors) }
+    let error =
+        |place: usize, row: usize| Some(runs[place].1?.scores.as_ref()?.tests.get(row)?.error);
+    let seeds = |of: &Setting, row: usize| {
+        let same = |&place: &usize| runs[place].0.setting == of;
+        let errors = (0..runs.len()).filter(same).filter_map(|place| error(place, row));
+        spread(&errors.collect::<Vec<f64>>())
     };
-    let named =
-        |place: usize| Some(Selected { cell: runs[place].0.id(), valid: validations[place]? });
+    let entry = |row: usize| {
+        let paper = experiment.reported(data, model, row);
+        let ours = selected.and_then(|place| error(place, row));
+        let spread = setting.and_then(|setting| seeds(setting, row));
+        Entry { paper, ours, mark: mark(paper, ours), spread }
+    };
+    let rows = 0..experiment.tests.len();
+    let tried = |setting: &Setting| Tried {
+        setting: setting.name.clone(),
+        spreads: rows.clone().map(|row| seeds(setting, row)).collect(),
+    };
+    // Named as it was when it ran: that is where its network is.
+    let named = |place: usize| {
+        Some(Selected { cell: runs[place].1?.cell.clone(), valid: validations[place]? })
+    };
     Column {
         model: model.name.clone(),
         finished: runs.iter().filter(|(_, outcome)| outcome.is_some()).count(),
         cells: runs.len(),
         selected: selected.and_then(named),
-        entries: (0..experiment.tests.len()).map(entry).collect(),
+        entries: rows.clone().map(entry).collect(),
+        tried: experiment.settings.iter().map(tried).collect(),
     }
 }
 

@@ -94,9 +94,14 @@ fn when(targets: &Targets, target: (u32, i64)) -> String {
 
 fn accepts(machine: &Pushdown, window: &Window, centroid: u32) -> bool {
     let here = machine.ends.iter().filter(|end| end.at.centroid == centroid);
-    let (yes, no): (Vec<&End>, Vec<&End>) = here.partition(|end| end.answer == window.accepting);
-    let count = |ends: Vec<&End>| ends.iter().map(|end| end.count).sum::<u64>();
-    count(yes) > count(no)
+    // An end has the count of its most frequent answer: the others are the rest of its share.
+    let (mut accepted, mut all) = (0.0, 0.0);
+    for End { answer, count, share, .. } in here {
+        let (told, total) = (*count as f64, *count as f64 / share);
+        accepted += if *answer == window.accepting { told } else { total - told };
+        all += total;
+    }
+    accepted > 0.5 * all
 }
 
 /// The moves within the window that are not rare.

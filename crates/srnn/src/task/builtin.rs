@@ -114,21 +114,21 @@ pub fn sets(task: Task, key: &Key) -> Split {
     }
 }
 
-/// Held-out strings: `count`, or, of words of Tomita grammars, as many as there are. Where the
-/// task can repeat strings that were learned from, those `unseen` has are left out.
+/// Held-out strings: `count`, or, of words of Tomita grammars, as many as there are. Strings of
+/// `seen` are left out; a palindrome of 50 letters is never met twice.
 pub fn test(
     task: Task,
     test: &TestSet,
     count: usize,
-    unseen: &Split,
+    seen: &Split,
     key: &Key,
 ) -> Result<Dataset, TestError> {
     match (task, test) {
         (Task::Tomita(grammar), TestSet::Tomita { lengths }) => {
-            Ok(tomita::test(grammar, lengths, count, key))
+            Ok(tomita::test(grammar, lengths, count, seen, key))
         }
         (Task::Parentheses(_, own), TestSet::Parentheses { shape, negatives }) => {
-            Ok(parentheses::test(shape, negatives.unwrap_or(own), count, unseen, key)?)
+            Ok(parentheses::test(shape, negatives.unwrap_or(own), count, seen, key)?)
         }
         (Task::Palindrome(negatives), TestSet::Palindrome { longest }) => {
             Ok(palindrome::test(*longest, negatives, count, key))

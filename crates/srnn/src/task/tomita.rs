@@ -4,6 +4,7 @@
 //! ε is in all seven languages.
 
 use crate::key::{Key, Stream};
+use std::collections::HashSet;
 
 use super::{Dataset, Sequence, Split};
 use srnn_automata::{Alphabet, Moore, State};
@@ -144,15 +145,71 @@ pub fn sets(grammar: Grammar, key: &Key) -> Split {
     }
 }
 
-/// Words of other lengths, drawn and balanced as the sets are; of these `count`, at random. They
-/// may be fewer: some grammars have few words of a length.
-pub fn test(grammar: Grammar, lengths: &RangeInclusive<usize>, count: usize, key: &Key) -> Dataset {
-    let key = key.child("tomita test", grammar.number() as u64);
-    let lengths: Vec<usize> = lengths.clone().collect();
-    let mut made = set(grammar, &lengths, &key);
-    key.child("order", 0).stream().shuffle(&mut made.sequences);
-    made.sequences.truncate(count);
-    made
+/// Up to `count` words of these lengths, none of them in `seen`, and none twice: one half of the
+/// language, one half not, each drawn evenly from the words of a random length. Where there are
+/// not so many (grammar 1 has one word of each length), there are fewer.
+pub fn test(
+    grammar: Grammar,
+    lengths: &RangeInclusive<usize>,
+    count: usize,
+    seen: &Split,
+    key: &Key,
+) -> Dataset {
+    let mut stream = key.child("tomita test", grammar.number() as u64).stream();
+    let table = truth(grammar);
+    let sets = [&seen.train, &seen.valid].map(|set| &set.sequences);
+    let mut taken: HashSet<Vec<u32>> =
+        sets.into_iter().flatten().map(|sequence| sequence.tokens.clone()).collect();
+    let mut sequences = Vec::new();
+    for label in [1, 0] {
+        let ways = Ways::of(&table, label == 1, *lengths.end());
+        let enough = sequences.len() + (count + label as usize) / 2;
+        for _ in 0..count.saturating_mul(PATIENCE) {
+            let length = lengths.start() + stream.below(lengths.end() - lengths.start() + 1);
+            let word = ways.word(&table, length, &mut stream);
+            if let Some(tokens) = word.filter(|word| taken.insert(word.clone())) {
+                sequences.push(Sequence { tokens, label });
+            }
+            if sequences.len() >= enough {
+                break;
+            }
+        }
+    }
+    Dataset { sequences, ..set(grammar, &[], key) }
+}
+
+/// A test set is given up after so many draws for each word it should have.
+const PATIENCE: usize = 20;
+
+/// `[length][state]`: how many words of a length lead from a state to where they should end.
+struct Ways(Vec<Vec<f64>>);
+
+impl Ways {
+    fn of(table: &Table, accepted: bool, longest: usize) -> Ways {
+        let ends = table.accept.iter().map(|&accept| f64::from(u8::from(accept == accepted)));
+        let mut ways = vec![ends.collect::<Vec<f64>>()];
+        for length in 0..longest {
+            let sum = |next: &[u32; 2]| next.iter().map(|&q| ways[length][q as usize]).sum();
+            ways.push(table.next.iter().map(sum).collect());
+        }
+        Ways(ways)
+    }
+
+    /// One of these words, all equally likely; nothing where there is none.
+    fn word(&self, table: &Table, length: usize, stream: &mut Stream) -> Option<Vec<u32>> {
+        let mut state = table.start as usize;
+        if self.0[length][state] == 0.0 {
+            return None;
+        }
+        let step = |left: usize| {
+            let next = table.next[state].map(|q| q as usize);
+            let [zero, one] = next.map(|q| self.0[left][q]);
+            let symbol = usize::from(stream.unit() * (zero + one) >= zero);
+            state = next[symbol];
+            symbol as u32
+        };
+        Some((0..length).rev().map(step).collect())
+    }
 }
 
 fn set(grammar: Grammar, lengths: &[usize], key: &Key) -> Dataset {
@@ -176,7 +233,7 @@ fn draw(length: usize, stream: &mut Stream) -> Vec<Vec<u32>> {
         stream.shuffle(&mut drawn);
         drawn.truncate(DRAWN);
     }
-    let mut seen: std::collections::HashSet<usize> = drawn.iter().copied().collect();
+    let mut seen: HashSet<usize> = drawn.iter().copied().collect();
     while drawn.len() < DRAWN.min(count) {
         let word = stream.below(count);
         if seen.insert(word) {
@@ -338,6 +395,30 @@ mod tests {
                     assert_eq!(sequence.label == 1, accepts(grammar, &sequence.tokens));
                 }
             }
+        }
+    }
+
+    #[test]
+    fn test_words_are_unseen_and_of_both_classes_where_there_are_any() {
+        for grammar in Grammar::ALL {
+            let seen = sets(grammar, &Key::new(3));
+            let set = test(grammar, &(20..=40), 300, &seen, &Key::new(3));
+            let known = [&seen.train, &seen.valid].map(|set| &set.sequences);
+            let known: HashSet<&Vec<u32>> =
+                known.into_iter().flatten().map(|s| &s.tokens).collect();
+            let mut once = HashSet::new();
+            for Sequence { tokens, label } in &set.sequences {
+                assert_eq!(*label == 1, accepts(grammar, tokens));
+                assert!((20..=40).contains(&tokens.len()) && !known.contains(tokens));
+                assert!(once.insert(tokens));
+            }
+            let accepted = set.class_counts()[1];
+            let expected = match grammar {
+                Grammar::T1 => 17..=21,
+                Grammar::T2 => 8..=11,
+                _ => 150..=150,
+            };
+            assert!(expected.contains(&accepted), "{grammar:?}: {accepted}");
         }
     }
 

@@ -158,7 +158,6 @@ impl Schedule {
             commitment: 0.0,
             entropy: 0.0,
             tau: 1.0,
-            margin: 0.0,
             reseed: Reseed::Never,
             ..self.clone()
         }

@@ -41,6 +41,8 @@ struct Depth {
     /// In the cell state, where there is one, and in the hidden state.
     counters: Vec<Counter>,
     machine: Option<Pushdown>,
+    /// How many sequences were looked at.
+    sequences: usize,
 }
 
 /// Shows it, and writes what --out asks for.
@@ -143,7 +145,7 @@ fn depth(
         false => &[Vector::H],
     };
     let fields = Fields { alpha: true, h: true, c: true, u: false };
-    let mut seen: Vec<Observation> = watch(subject, first(batches), fields).collect();
+    let mut seen: Vec<Observation> = watch(subject, &spread_out(batches), fields).collect();
     for seen in &mut seen {
         seen.measure(|id| f64::from(i8::from(id == ids[0]) - i8::from(id == ids[1])));
         seen.hold_below_zero();
@@ -162,18 +164,15 @@ fn depth(
         answers: &subject.saved.file.classes,
     };
     let machine = subject.centroids().and_then(|_| pushdown::pushdown(&seen, &names));
-    Ok(Some(Depth { counters, machine }))
+    let sequences = seen.iter().map(|seen| seen.offsets.len() - 1).sum();
+    Ok(Some(Depth { counters, machine, sequences }))
 }
 
-/// The first batches, as many as may be kept.
-fn first(batches: &[Batch]) -> &[Batch] {
-    let mut steps = 0;
-    let fits = |batch: &&Batch| {
-        steps += batch.steps();
-        steps <= DEPTH_STEPS
-    };
-    let count = batches.iter().take_while(fits).count();
-    &batches[..count.max(1)]
+/// As many batches as may be kept, from all over the file: often one class comes first.
+fn spread_out(batches: &[Batch]) -> Vec<Batch> {
+    let steps: usize = batches.iter().map(Batch::steps).sum();
+    let stride = steps.div_ceil(DEPTH_STEPS).max(1);
+    batches.iter().step_by(stride).cloned().collect()
 }
 
 fn symbol(subject: &Subject, name: &str) -> Result<u32, Failure> {
@@ -203,6 +202,7 @@ impl Explained {
             "drift": self.drift,
             "counters": self.depth.as_ref().map(|depth| &depth.counters),
             "machine": self.depth.as_ref().map(|depth| &depth.machine),
+            "depth_sequences": self.depth.as_ref().map(|depth| depth.sequences),
         })
     }
 
@@ -215,7 +215,11 @@ impl Explained {
         text.extend(self.usage.as_ref().map(of_usage));
         text.push_str(&of_slope("h", self.drift.h));
         text.push_str(&of_slope("c", self.drift.c));
-        text.extend(self.depth.as_ref().map(|depth| of_counters(&depth.counters)));
+        if let Some(Depth { counters, sequences, .. }) = &self.depth {
+            let all = self.sequences;
+            text.push_str(&format!("depth, on {sequences} of {all} sequences:\n"));
+            text.push_str(&of_counters(counters));
+        }
         text
     }
 

@@ -146,7 +146,9 @@ fn choose(weights: &[f64], stream: &mut Stream) -> usize {
         left -= weight;
         left < 0.0
     });
-    found.unwrap_or(weights.len() - 1)
+    // Rounding may leave a little over: it belongs to the last that can be chosen.
+    let last = || weights.iter().rposition(|&weight| weight > 0.0).expect("a weight above 0");
+    found.unwrap_or_else(last)
 }
 
 #[cfg(test)]

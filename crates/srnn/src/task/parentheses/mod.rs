@@ -118,24 +118,25 @@ pub fn sets(size: Size, negatives: Negatives, key: &Key) -> Split {
     let mut set = |depths: RangeInclusive<usize>| {
         let of_depth = |string: &&Vec<u32>| depths.contains(&depth(string));
         let accepted: Vec<Vec<u32>> = positives.iter().filter(of_depth).cloned().collect();
-        let rejected = accepted.iter().filter_map(|string| negatives.once(string, &mut stream));
+        let rejected =
+            accepted.iter().filter_map(|string| negatives.once(string, LONGEST, &mut stream));
         let rejected: Vec<_> = rejected.filter(|string| seen.insert(string.clone())).collect();
         dataset(accepted, rejected)
     };
     Split { train: set(TRAIN_DEPTHS), valid: set(VALID_DEPTHS), test: None }
 }
 
-/// `count` strings of a shape, none of them in `unseen`, and none twice: one half balanced, drawn
+/// `count` strings of a shape, none of them in `seen`, and none twice: one half balanced, drawn
 /// from the grammar given the shape; the other half made from these.
 pub fn test(
     shape: &Shape,
     negatives: Negatives,
     count: usize,
-    unseen: &Split,
+    seen: &Split,
     key: &Key,
 ) -> Result<Dataset, TooFew> {
-    let sets = [&unseen.train, &unseen.valid].map(|set| &set.sequences);
-    let mut seen: HashSet<Vec<u32>> =
+    let sets = [&seen.train, &seen.valid].map(|set| &set.sequences);
+    let mut taken: HashSet<Vec<u32>> =
         sets.into_iter().flatten().map(|s| s.tokens.clone()).collect();
     let mut stream = key.child("parentheses test", 0).stream();
     let odds = Odds::up_to(*shape.depths.end());
@@ -145,12 +146,12 @@ pub fn test(
             break;
         }
         let Some(string) = shape.draw(&odds, &mut stream) else { continue };
-        let negative = negatives.until(&string, &mut stream);
-        if accepted.len() < count.div_ceil(2) && seen.insert(string.clone()) {
+        let negative = negatives.until(&string, shape.longest, &mut stream);
+        if accepted.len() < count.div_ceil(2) && taken.insert(string.clone()) {
             accepted.push(string);
         }
         let negative = negative.filter(|_| rejected.len() < count / 2);
-        rejected.extend(negative.filter(|string| seen.insert(string.clone())));
+        rejected.extend(negative.filter(|string| taken.insert(string.clone())));
     }
     let found = accepted.len() + rejected.len();
     if found < count {
@@ -226,8 +227,7 @@ mod tests {
                 for Sequence { tokens, label } in &set.sequences {
                     assert_eq!(is_balanced(tokens), *label == 1);
                     assert!(*label == 0 || depths.contains(&depth(tokens)));
-                    // One insertion may make a negative one symbol longer.
-                    assert!(tokens.len() <= longest + 1 - *label as usize);
+                    assert!(tokens.len() <= longest, "length tells the label");
                     assert!(seen.insert(tokens.clone()), "twice: {tokens:?}");
                 }
             }
@@ -236,9 +236,9 @@ mod tests {
 
     #[test]
     fn what_cannot_be_found_is_an_error_with_the_numbers() {
-        let unseen = sets(Size::Small, Negatives::Near, &Key::new(1));
+        let seen = sets(Size::Small, Negatives::Near, &Key::new(1));
         let shape = Shape { depths: 30..=30, longest: 60 };
-        let error = test(&shape, Negatives::Near, 3, &unseen, &Key::new(1)).unwrap_err();
+        let error = test(&shape, Negatives::Near, 3, &seen, &Key::new(1)).unwrap_err();
         assert!(error.to_string().contains("0 of 3 strings of depth 30"), "{error}");
     }
 

@@ -32,21 +32,37 @@ impl Negatives {
         }
     }
 
-    /// A negative from one corruption of a balanced string, if that gives one. Small changes that
-    /// must not balance are tried until they do not.
-    pub(super) fn once(self, string: &[u32], stream: &mut Stream) -> Option<Vec<u32>> {
+    /// A negative of a set that is made in one go: the authors' corruption is tried once, a small
+    /// change until it gives a negative.
+    pub(super) fn once(
+        self,
+        string: &[u32],
+        longest: usize,
+        stream: &mut Stream,
+    ) -> Option<Vec<u32>> {
+        match self {
+            Negatives::UnequalCounts => self.make(string, stream),
+            Negatives::Near => self.until(string, longest, stream),
+        }
+    }
+
+    /// A negative from a balanced string, no longer than `longest`, however many tries it takes.
+    pub(super) fn until(
+        self,
+        string: &[u32],
+        longest: usize,
+        stream: &mut Stream,
+    ) -> Option<Vec<u32>> {
+        let fits = |made: &Vec<u32>| made.len() <= longest;
+        (0..TRIES).find_map(|_| self.make(string, stream).filter(fits))
+    }
+
+    /// One corruption, if it gives a negative.
+    fn make(self, string: &[u32], stream: &mut Stream) -> Option<Vec<u32>> {
         match self {
             Negatives::UnequalCounts => {
                 Some(replaced(string, stream)).filter(|made| !has_equal_counts(made))
             }
-            Negatives::Near => self.until(string, stream),
-        }
-    }
-
-    /// A negative from a balanced string, however many corruptions it takes.
-    pub(super) fn until(self, string: &[u32], stream: &mut Stream) -> Option<Vec<u32>> {
-        let made = |stream: &mut Stream| match self {
-            Negatives::UnequalCounts => self.once(string, stream),
             Negatives::Near => {
                 let made = match stream.below(2) {
                     0 => swapped(string, stream),
@@ -54,8 +70,7 @@ impl Negatives {
                 };
                 made.filter(|made| !is_balanced(made))
             }
-        };
-        (0..TRIES).find_map(|_| made(stream))
+        }
     }
 }
 
@@ -114,7 +129,7 @@ mod tests {
         let mut stream = Key::new(1).stream();
         let mut equal = 0;
         for _ in 0..1_000 {
-            let made = Negatives::Near.until(&STRING, &mut stream).unwrap();
+            let made = Negatives::Near.until(&STRING, 100, &mut stream).unwrap();
             assert!(!is_balanced(&made));
             assert!(made.len().abs_diff(STRING.len()) <= 1);
             if has_equal_counts(&made) {
@@ -131,7 +146,7 @@ mod tests {
         let mut stream = Key::new(2).stream();
         let mut changed = 0;
         for _ in 0..1_000 {
-            let made = Negatives::UnequalCounts.until(&STRING, &mut stream).unwrap();
+            let made = Negatives::UnequalCounts.until(&STRING, 100, &mut stream).unwrap();
             assert!(!has_equal_counts(&made) && made.len() == STRING.len());
             changed += differences(&made);
         }
@@ -143,7 +158,7 @@ mod tests {
     fn a_string_without_parentheses_can_still_be_spoilt() {
         let mut stream = Key::new(3).stream();
         for negatives in Negatives::ALL {
-            let made = negatives.until(&[5], &mut stream).unwrap();
+            let made = negatives.until(&[5], 100, &mut stream).unwrap();
             assert!(!is_balanced(&made));
         }
     }
