@@ -26,6 +26,9 @@ fn config(sampling: Sampling) -> TrainConfig {
         harden: 7,
         finish: 7,
         curriculum: 8,
+        saturation: 0.5,
+        writing: 0.2,
+        sharpen: 2.0,
         reseed: Reseed::KMeans { sequences: 9 },
         ..Schedule::default()
     };
