@@ -123,6 +123,11 @@ pub fn unexplained(why: &Unexplained) -> Option<String> {
              network is: try more --updates or --seeds",
             states(belief)
         )),
+        Unexplained::RightBefore { seed, update } => Some(format!(
+            "the labels are taken as they are: seed {seed} was right on them after {update} \
+             updates (on a sample of the training set and on the validation set), and lost it \
+             again: try more --units, --updates or --seeds"
+        )),
         Unexplained::TooMany(_) => Some(
             "no network is right on all labels, and no automaton found says that only a few of \
              them are wrong"

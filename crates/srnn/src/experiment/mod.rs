@@ -158,6 +158,9 @@ impl Experiment {
         for test in &mut small.tests {
             test.strings = strings.unwrap_or(test.strings);
         }
+        small
+            .title
+            .push_str(" — the quick version, which shows that it works and compares nothing");
         // What is small already has nothing smaller, and names what is still there.
         small.quick = Quick::default();
         small.paper.retain(|reported| small.data.iter().any(|set| set.paper == reported.data));

@@ -1,6 +1,7 @@
 //! When labels are doubted, and what for.
 //!
-//! Labels that some network gets right, every one, are not doubted. Where none does, either the
+//! Labels that some network gets right, every one, are not doubted, nor those that one had right
+//! before its choices were hardened. Where none does, either the
 //! networks fall short or some labels are wrong; an automaton that explains nearly all of them, and is
 //! right on the validation labels (which it was chosen on, too) as often as the best network, speaks
 //! for the latter.
@@ -9,7 +10,7 @@ use super::{Lesson, Round, engine};
 use crate::engine::cpu::Cpu;
 use crate::noise::{Belief, Candidate, Evidence, Suspect, Work, believe, candidates, suspects};
 use crate::task::{Part, Split};
-use crate::train::{Evaluation, SeedOutcome};
+use crate::train::{Evaluation, Record, SeedOutcome};
 use srnn_automata::{Alphabet, Word};
 
 /// What labels are worth.
@@ -40,6 +41,13 @@ pub enum Unexplained {
     NoAutomaton,
     /// An automaton is right on all of them: it is the networks that fall short.
     NoneWrong(Box<Belief>),
+    /// A network was right on all of them, as far as its evaluations tell, and lost it again.
+    RightBefore {
+        /// Which.
+        seed: u64,
+        /// After how many updates, the last time.
+        update: u64,
+    },
     /// The best automaton contradicts more than a few, or has one state.
     TooMany(Box<Belief>),
     /// It is hardly shorter than the labels by themselves: chance, or a language that is not regular.
@@ -103,6 +111,13 @@ pub(super) fn doubt(
     judged(belief, lesson.split, outcomes)
 }
 
+/// The last update after which a network was right on the training sample and on the whole
+/// validation set: labels that can be learned so are not noise, though hardening may lose some.
+fn right_before(outcome: &SeedOutcome<f32>) -> Option<(u64, u64)> {
+    let right = |record: &&Record| record.train.accuracy == 1.0 && record.valid.accuracy == 1.0;
+    outcome.run.history.iter().rev().find(right).map(|record| (outcome.seed, record.update))
+}
+
 fn judged(
     belief: Belief,
     split: &Split,
@@ -111,6 +126,9 @@ fn judged(
     let (states, wrong) = (belief.shortened.automaton.state_count(), belief.shortened.errors);
     if wrong == 0 {
         return Err(Unexplained::NoneWrong(Box::new(belief)));
+    }
+    if let Some((seed, update)) = outcomes.iter().find_map(right_before) {
+        return Err(Unexplained::RightBefore { seed, update });
     }
     if states == 1 || wrong as f64 > A_FEW * belief.labels as f64 {
         return Err(Unexplained::TooMany(Box::new(belief)));
@@ -129,5 +147,42 @@ fn judged(
     match mine <= best + best.sqrt() {
         true => Ok(belief),
         false => Err(Unexplained::Worse(Box::new(belief))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::train::{Phase, Run, Score, Stop};
+
+    fn outcome(history: &[(f64, f64)]) -> SeedOutcome<f32> {
+        let score = |accuracy| Score { accuracy, loss: 0.1 };
+        let record = |(place, &(train, valid)): (usize, &(f64, f64))| Record {
+            update: 200 * (place as u64 + 1),
+            phase: Phase::Settle,
+            lambda: 1.0,
+            learning_rate: 1e-3,
+            loss: 0.1,
+            task: 0.1,
+            commitment: 0.0,
+            entropy: 0.0,
+            saturation: 0.0,
+            writing: 0.0,
+            gradient_norm: 1.0,
+            train: score(train),
+            valid: score(valid),
+        };
+        let history = history.iter().enumerate().map(record).collect();
+        let run = Run { stop: Stop::Updates, updates: 800, kept: 800, history, end: None };
+        let recipe = crate::train::recipe_default(&crate::train::Sizes::of(2, 2));
+        let model = crate::model::Model::new(recipe.arch, &recipe.init, crate::key::Key::new(1));
+        SeedOutcome { seed: 3, run, model: model.unwrap(), quality: None }
+    }
+
+    #[test]
+    fn labels_that_were_learned_once_are_remembered() {
+        let lost = outcome(&[(0.9, 1.0), (1.0, 1.0), (1.0, 1.0), (0.99, 0.97)]);
+        assert_eq!(right_before(&lost), Some((3, 600)));
+        assert_eq!(right_before(&outcome(&[(1.0, 0.95), (0.99, 1.0)])), None);
     }
 }

@@ -54,7 +54,7 @@ impl Standing {
         match self {
             Standing::None => None,
             Standing::Covered => Some(format!(
-                "the certificate covers the engine {engine}: these answers are the automaton's"
+                "the certificate covers the engine {engine}: these answers are those of the automaton that it proves"
             )),
             Standing::OtherEngines(covered) => Some(format!(
                 "warning: the certificate covers the engine {}, not {engine}: these answers are \
