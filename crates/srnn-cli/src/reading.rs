@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 use srnn::task::files::{
     Column, Contradictions, Delimiter, Format, Header, Limits, OneSymbol, ReadOptions, Tokens,
-    Unlabelled,
+    Unlabelled, tokenize,
 };
 
 /// How to read a data file. Everything left out is found out from the file.
@@ -247,6 +247,17 @@ fn delimiter(text: &str) -> Result<Delimiter, Failure> {
         }
         (_, Some(one), None) => Ok(Delimiter::Is(one)),
     }
+}
+
+/// The tokens of a text as a person types it: blanks between single characters are for the eye,
+/// unless a blank is a symbol.
+pub fn divided(text: &str, rule: &Tokens, alphabet: &[String]) -> Vec<String> {
+    let is_blank = |token: &String| token.chars().all(|c| c.is_ascii_whitespace());
+    let mut tokens = tokenize(text, rule);
+    if *rule == Tokens::Characters && !alphabet.iter().any(is_blank) {
+        tokens.retain(|token| !is_blank(token));
+    }
+    tokens
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ pub mod engine;
 pub mod experiment;
 pub mod explain;
 pub mod extract;
+mod hex;
 pub mod key;
 pub mod learn;
 pub mod model;

@@ -8,7 +8,7 @@ use super::{grouped, percent};
 use crate::automaton::table;
 use crate::failure::Failure;
 use crate::proof;
-use crate::words::{quoted, some};
+use crate::words::{aligned, quoted, some};
 use srnn::extract::json::NamedAutomaton;
 use srnn::extract::{Agreement, Extraction, Judged, Words};
 use srnn::learn::Labels;
@@ -220,21 +220,4 @@ fn confusion(set: &str, confusion: &Confusion) -> String {
         rows.push([name].into_iter().chain(counts).chain(unreadable).collect());
     }
     aligned(&rows)
-}
-
-/// Cells in columns, two blanks apart.
-fn aligned(rows: &[Vec<String>]) -> String {
-    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |column: usize| {
-        // A last cell may be as long as it likes.
-        let cells = rows.iter().filter(|row| row.len() > column + 1);
-        cells.map(|row| row[column].chars().count()).max().unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..columns).map(width).collect();
-    let line = |row: &Vec<String>| {
-        let cells = row.iter().zip(&widths).map(|(cell, &width)| format!("{cell:width$}"));
-        let line = cells.collect::<Vec<_>>().join("  ");
-        format!("{}\n", line.trim_end())
-    };
-    rows.iter().map(line).collect()
 }

@@ -1,6 +1,6 @@
 //! Tables for people: on a terminal, and as Markdown.
 
-use crate::words::some;
+use crate::words::{aligned, some};
 use srnn::experiment::{Block, Column, Entry, Mark, Spread, Table, Tried};
 
 /// What stands where there is no number.
@@ -147,17 +147,4 @@ fn counts(table: &Table) -> String {
             .then(|| format!("{model}: {hits} of {cells} cells at or below the paper ({each})\n"))
     };
     (0..models.len()).filter_map(line).collect()
-}
-
-fn aligned(grid: &[Vec<String>]) -> String {
-    let size = |cell: &String| cell.chars().count();
-    let widest = |column: usize| grid.iter().map(|line| size(&line[column])).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..grid[0].len()).map(widest).collect();
-    let mut text = String::new();
-    for line in grid {
-        let padded = line.iter().zip(&widths).map(|(cell, &width)| format!("{cell:width$}"));
-        text.push_str(padded.collect::<Vec<_>>().join("  ").trim_end());
-        text.push('\n');
-    }
-    text
 }

@@ -121,17 +121,3 @@ fn batch(arch: &Arch, words: &[Vec<u32>]) -> Batch {
     let input = Inputs::Tokens(ids);
     Batch { offsets, input, targets: Targets::None, class_weights: vec![] }
 }
-
-/// Rows of cells with blanks between the columns.
-fn aligned(rows: &[Vec<String>]) -> String {
-    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |column: usize| {
-        rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max()
-    };
-    let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
-    let line = |row: &Vec<String>| {
-        let cells = row.iter().zip(&widths).map(|(cell, &width)| format!("{cell:<width$}"));
-        cells.collect::<Vec<_>>().join("  ").trim_end().to_string() + "\n"
-    };
-    rows.iter().map(line).collect()
-}

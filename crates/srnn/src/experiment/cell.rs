@@ -1,6 +1,7 @@
 //! One run of an experiment, and what tells it from every other.
 
 use super::{Data, Network, Setting, TestRow};
+use crate::hex::hex;
 use crate::model::{Input, Temperature};
 use crate::train::{Recipe, Sizes, recipe_default};
 use serde::{Deserialize, Serialize};
@@ -87,7 +88,6 @@ impl Cell<'_> {
         let tests: Vec<_> = self.tests.iter().map(|test| (&test.spec, test.strings)).collect();
         let whole = (self.data.spec, self.data.seed, tests, self.recipe(), self.seed);
         let text = serde_json::to_string(&whole).expect("plain data without odd keys");
-        let hash = Sha256::digest(format!("srnn cell 1\n{text}"));
-        hash.iter().map(|byte| format!("{byte:02x}")).collect()
+        hex(&Sha256::digest(format!("srnn cell 1\n{text}")))
     }
 }

@@ -3,6 +3,7 @@
 use super::{Cell, CellId, Data, TestRow, Validation};
 use crate::engine::cpu::Cpu;
 use crate::engine::{Engine as _, Mode};
+use crate::hex::hex;
 use crate::key::Key;
 use crate::model::Model;
 use crate::task::builtin::{TestError, sets, test};
@@ -179,5 +180,5 @@ impl From<&Record> for Point {
 fn digest<'a>(sets: impl Iterator<Item = &'a Dataset>) -> String {
     let mut hash = Sha256::new();
     sets.for_each(|set| hash.update(set.digest()));
-    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&hash.finalize())
 }

@@ -1,6 +1,7 @@
 //! What tells two models apart in one line.
 
 use super::Model;
+use crate::hex::hex;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
@@ -34,5 +35,5 @@ pub(super) fn little_endian(values: &[f32]) -> Vec<u8> {
 }
 
 fn hexadecimal(hash: Sha256) -> String {
-    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&hash.finalize())
 }

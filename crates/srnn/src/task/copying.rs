@@ -12,7 +12,8 @@
 //! ten symbols of a sequence are kept; the rest is made where a batch is, because 100,000 sequences
 //! of 520 steps are 52 million tokens.
 
-use super::{Split, hex};
+use super::Split;
+use crate::hex::hex;
 use crate::key::Key;
 use sha2::{Digest as _, Sha256};
 use std::num::NonZeroUsize;
@@ -98,7 +99,7 @@ impl Copying {
         hash.update(b"srnn copying 1\n");
         hash.update((self.delay.get() as u64).to_le_bytes());
         hash.update(self.remembered.as_flattened());
-        hex(hash)
+        hex(&hash.finalize())
     }
 
     fn symbols(&self, index: usize) -> impl Iterator<Item = u32> + '_ {

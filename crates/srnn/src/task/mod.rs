@@ -22,6 +22,7 @@ mod summary;
 pub mod tomita;
 mod vocabulary;
 
+use crate::hex::hex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -82,7 +83,7 @@ impl Dataset {
                 hash.update(token.to_le_bytes());
             }
         }
-        hex(hash)
+        hex(&hash.finalize())
     }
 
     /// How many sequences each class has.
@@ -115,10 +116,6 @@ fn hash_names(hash: &mut Sha256, names: &[String]) {
 
 fn hash_count(hash: &mut Sha256, count: usize) {
     hash.update((count as u64).to_le_bytes());
-}
-
-fn hex(hash: Sha256) -> String {
-    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

@@ -1,12 +1,12 @@
 //! All sequences of a file.
 
 use super::saving::Saving;
-use super::{Explain, Subject, aligned, batch, pictures};
+use super::{Explain, Subject, batch, pictures};
 use crate::automaton::{listed, positive};
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::samples::read_any;
-use crate::words::{grouped, percent, some};
+use crate::words::{aligned, grouped, percent, some};
 use serde_json::{Value, json};
 use srnn::engine::cpu::Cpu;
 use srnn::engine::{Batch, Fields};

@@ -1,16 +1,16 @@
 //! One sequence, step by step.
 
 use super::saving::Saving;
-use super::{Explain, Subject, aligned, batch, pictures};
+use super::{Explain, Subject, batch, pictures};
 use crate::failure::Failure;
 use crate::output::{Output, visible};
-use crate::words::some;
+use crate::reading::divided;
+use crate::words::{aligned, some};
 use serde_json::{Map, Value, json};
 use srnn::engine::Fields;
 use srnn::engine::cpu::Cpu;
 use srnn::engine::reference::log_softmax;
 use srnn::explain::{Observation, Trajectory, Vector, drift::norms, observe, trajectory};
-use srnn::task::files::{Tokens, tokenize};
 use srnn::train::TrainConfig;
 use std::fmt::Write as _;
 
@@ -21,7 +21,7 @@ pub fn explain(
     text: &str,
     output: &Output,
 ) -> Result<(), Failure> {
-    let tokens = divided(text, subject);
+    let tokens = divided(text, &subject.rule, &subject.saved.file.alphabet);
     let word = subject.vocabulary.encode(&tokens).map_err(|unseen| {
         let remedy = "leave it out, or divide the sequence by another rule with --tokens";
         Failure::new(unseen, remedy)
@@ -48,17 +48,6 @@ pub fn explain(
     value["steps"] = steps.iter().map(Step::value).collect();
     value["files"] = json!(files);
     output.result(shown(&tokens, &value, &steps, &files), &value)
-}
-
-/// The tokens of a text as a person types it: blanks between single characters are for the eye,
-/// unless a blank is a symbol.
-fn divided(text: &str, subject: &Subject) -> Vec<String> {
-    let is_blank = |token: &String| token.chars().all(|c| c.is_ascii_whitespace());
-    let mut tokens = tokenize(text, &subject.rule);
-    if subject.rule == Tokens::Characters && !subject.saved.file.alphabet.iter().any(is_blank) {
-        tokens.retain(|token| !is_blank(token));
-    }
-    tokens
 }
 
 /// The label and the probability of each class.

@@ -3,8 +3,9 @@
 use super::Predict;
 use crate::failure::Failure;
 use crate::files;
+use crate::reading::divided;
 use crate::samples::read_any;
-use srnn::task::files::{Contradictions, ReadOptions, Samples, Tokens, read, tokenize};
+use srnn::task::files::{Contradictions, ReadOptions, Samples, Tokens, read};
 use std::io::IsTerminal as _;
 use std::path::Path;
 
@@ -44,17 +45,6 @@ pub fn gather(
         true => Err(Failure::new("there is no sequence to predict", "give at least one")),
         false => Ok(asked),
     }
-}
-
-/// The tokens of a text as a person types it: blanks between single characters are for the eye,
-/// unless a blank is a symbol.
-fn divided(text: &str, rule: &Tokens, alphabet: &[String]) -> Vec<String> {
-    let is_blank = |token: &String| token.chars().all(|c| c.is_ascii_whitespace());
-    let mut tokens = tokenize(text, rule);
-    if *rule == Tokens::Characters && !alphabet.iter().any(is_blank) {
-        tokens.retain(|token| !is_blank(token));
-    }
-    tokens
 }
 
 fn words(inputs: &[String], divided: impl Fn(&str) -> Vec<String>) -> Vec<Asked> {

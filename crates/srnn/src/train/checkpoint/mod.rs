@@ -17,6 +17,7 @@ use super::job::Job;
 use super::optimiser::Real;
 use super::progress::Progress;
 use crate::engine::Snapshot;
+use crate::hex::hex;
 use crate::model::{Arch, Layout};
 use sha2::{Digest as _, Sha256};
 use std::io;
@@ -181,8 +182,4 @@ fn remedy(source: &io::Error) -> &'static str {
         }
         _ => "Checkpoints written before are intact",
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
