@@ -4,7 +4,12 @@
 //! tolerance is wrong.
 
 pub mod cpu;
+#[cfg(feature = "cuda")]
+pub mod cuda;
+mod form;
 pub mod reference;
+mod share;
+mod tokens;
 mod weights;
 
 use crate::key::{Key, Stream};
@@ -150,6 +155,16 @@ pub struct Loss {
 }
 
 impl Loss {
+    /// With the total that a regime makes of the parts.
+    pub(crate) fn weighed(self, regime: &Regime) -> Loss {
+        let total = self.task
+            + regime.commitment * self.commitment
+            + regime.entropy * self.entropy
+            + regime.saturation * self.saturation
+            + regime.writing * self.writing;
+        Loss { total, ..self }
+    }
+
     /// Whether every part is a number.
     pub fn is_finite(&self) -> bool {
         let Loss { total, task, commitment, entropy, saturation, writing, .. } = *self;

@@ -3,8 +3,10 @@
 use super::cells::{Gru, GruResetBefore, Lstm};
 use super::head::{self, Head, HeadSpace, Said};
 use super::kernels::ROWS;
-use super::prepare::{Form, Panels, Prepared, Source, Tokens};
+use super::prepare::{Panels, Prepared, Source};
 use super::scan::{self, Cut, FromHead, Left, Lengths, Measured, Pressure, Scan, Space};
+use crate::engine::form::Form;
+use crate::engine::tokens::Tokens;
 use crate::engine::{Batch, Fields, IGNORE, Inputs, LayerTrace, Mode};
 use crate::key::Stream;
 use crate::model::{Arch, Cell, Reset, When};

@@ -23,16 +23,18 @@ mod step_forward;
 
 pub use simd::Level;
 
+use super::share::Share;
+use super::tokens::Tokens;
 use super::weights::Weights;
 use super::{
     Batch, Engine, Fields, Gradients, LayerTrace, Loss, Mode, Regime, Snapshot, Step, Trace,
     Transition,
 };
-use crate::model::{Arch, Model};
+use crate::model::Model;
 use crate::train::Optimiser;
 use group::{Group, GroupSpace, Learn, Observe, RowTrace, Shared, Sums, groups};
 use head::Head;
-use prepare::{Tokens, finish, prepare};
+use prepare::{finish, prepare};
 use rayon::prelude::*;
 use scan::{Cut, Pressure};
 use std::sync::Mutex;
@@ -222,23 +224,6 @@ impl Cpu {
     }
 }
 
-/// One step's share in a mean over the steps.
-#[derive(Clone, Copy)]
-struct Share {
-    /// Over all steps.
-    all: f64,
-    /// Over those that take the stochastic step.
-    stochastic: f64,
-}
-
-impl Share {
-    fn of(batch: &Batch, arch: &Arch) -> Share {
-        let stochastic = batch.stochastic_steps(arch.input.end().is_some());
-        let of = |steps: usize| 1.0 / steps.max(1) as f64;
-        Share { all: of(batch.steps()), stochastic: of(stochastic) }
-    }
-}
-
 fn loss(sums: &Sums, layers: &[prepare::Prepared], share: Share, regime: &Regime) -> Loss {
     let mut loss = Loss {
         task: sums.said.loss,
@@ -256,12 +241,7 @@ fn loss(sums: &Sums, layers: &[prepare::Prepared], share: Share, regime: &Regime
             loss.writing += share.all * measured.writing / layer.d as f64;
         }
     }
-    loss.total = loss.task
-        + regime.commitment * loss.commitment
-        + regime.entropy * loss.entropy
-        + regime.saturation * loss.saturation
-        + regime.writing * loss.writing;
-    loss
+    loss.weighed(regime)
 }
 
 /// The rows' traces, in order, as one.

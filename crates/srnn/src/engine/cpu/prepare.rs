@@ -7,17 +7,9 @@
 
 use super::pack::{Packing, gemm_nn, gemm_nt, gemm_tn};
 use super::simd::{Aligned, padded};
-use crate::engine::{Batch, Inputs};
+use crate::engine::form::{Form, form, state_blocks};
+use crate::engine::tokens::Tokens;
 use crate::model::{Arch, Cell, Gate, Input, Layer, LayerSlots, Layout, Reset, Score};
-
-/// What a layer carries from step to step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
-    /// α, K numbers.
-    LowRank,
-    /// h, D numbers.
-    Direct,
-}
 
 /// What a layer reads at each step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,52 +100,6 @@ impl Panels {
     pub fn parts(&self) -> [&Aligned; 6] {
         let Panels { state, candidate, input, bias, peephole, s } = self;
         [state, candidate, input, bias, peephole, s]
-    }
-}
-
-/// The distinct tokens of a batch, ascending, and each step's place among them.
-pub struct Tokens {
-    /// Ids, ascending.
-    pub distinct: Vec<u32>,
-    /// `[N]`: the place of each step's token in `distinct`.
-    pub places: Vec<u32>,
-}
-
-impl Tokens {
-    /// Of a batch over a vocabulary of `size`; nothing for real inputs.
-    pub fn of(batch: &Batch, size: usize) -> Tokens {
-        let Inputs::Tokens(ids) = &batch.input else {
-            return Tokens { distinct: vec![], places: vec![] };
-        };
-        let mut place = vec![u32::MAX; size];
-        ids.iter().for_each(|&id| place[id as usize] = 0);
-        let mut distinct = vec![];
-        for (id, place) in place.iter_mut().enumerate().filter(|(_, place)| **place == 0) {
-            *place = distinct.len() as u32;
-            distinct.push(id as u32);
-        }
-        let places = ids.iter().map(|&id| place[id as usize]).collect();
-        Tokens { distinct, places }
-    }
-}
-
-/// Whether the low-rank form is the cheaper one (and exact): fewer centroids than break-even.
-fn form(layer: &Layer, lambda: f64) -> Form {
-    let (Some(centroids), true) = (layer.centroids, lambda == 1.0) else { return Form::Direct };
-    let low_rank = match layer.cell {
-        Cell::Gru { reset: Reset::AfterMatrix } => centroids.k < layer.units,
-        Cell::Gru { reset: Reset::BeforeMatrix } => false,
-        Cell::Lstm { .. } => 3 * centroids.k < 4 * layer.units,
-    };
-    if low_rank { Form::LowRank } else { Form::Direct }
-}
-
-/// Blocks of the state panel.
-fn state_blocks(cell: Cell, form: Form) -> usize {
-    match (cell, form) {
-        (Cell::Lstm { .. }, _) | (Cell::Gru { .. }, Form::LowRank) => 4,
-        (Cell::Gru { reset: Reset::AfterMatrix }, Form::Direct) => 3,
-        (Cell::Gru { reset: Reset::BeforeMatrix }, Form::Direct) => 2,
     }
 }
 

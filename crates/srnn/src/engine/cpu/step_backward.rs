@@ -4,9 +4,10 @@
 use super::cells::{Backward, Kind, Press, Segment, measure_gates};
 use super::centroids::{add_mixture, distances, mix, pull_centroids, slopes};
 use super::kernels::{Dots, Outer, ROWS, add_scaled, dot};
-use super::prepare::{Form, Panels, Prepared, Source};
+use super::prepare::{Panels, Prepared, Source};
 use super::scan::{FromHead, Measured, Scan, Space, StepSpace, read_of};
 use super::simd::{vectors, vectors_mut};
+use crate::engine::form::Form;
 use crate::model::Score;
 use pulp::{Simd, WithSimd};
 use std::marker::PhantomData;
