@@ -7,6 +7,8 @@
 mod agreement;
 mod cases;
 mod cpu;
+#[cfg(feature = "cuda")]
+mod cuda;
 mod differences;
 mod fixtures;
 mod hard;

@@ -1,0 +1,87 @@
+//! Kernels from source to machine code, by NVRTC; kept on disk, so that each is compiled once.
+
+use super::CudaError;
+use crate::hex::hex;
+use cudarc::nvrtc::{result, sys};
+use sha2::{Digest, Sha256};
+use std::ffi::{CStr, CString};
+use std::path::PathBuf;
+
+pub const WARP: &str = include_str!("kernels/warp.cuh");
+pub const CELL: &str = include_str!("kernels/cell.cuh");
+pub const SCAN_ARGUMENTS: &str = include_str!("kernels/scan.cuh");
+pub const MATRIX: &str = include_str!("kernels/matrix.cu");
+pub const HEAD: &str = include_str!("kernels/head.cu");
+pub const UPDATE: &str = include_str!("kernels/update.cu");
+pub const SCAN: &str = include_str!("kernels/scan.cu");
+
+/// Machine code of `source` with these definitions, from the disk or made now.
+pub fn compiled(
+    source: &str,
+    definitions: &[(&str, String)],
+    target: &str,
+) -> Result<Vec<u8>, CudaError> {
+    // SAFETY: only asks whether a library can be loaded.
+    if !unsafe { sys::is_culib_present() } {
+        return Err(CudaError::NoCompiler);
+    }
+    let mut options = vec![format!("--gpu-architecture={target}"), "--std=c++17".into()];
+    options.extend(definitions.iter().map(|(name, value)| format!("-D{name}={value}")));
+    let place = place(source, &options);
+    if let Some(code) = place.as_ref().and_then(|place| std::fs::read(place).ok()) {
+        return Ok(code);
+    }
+    let code = compile(source, &options)?;
+    if let Some(place) = place {
+        keep(&place, &code);
+    }
+    Ok(code)
+}
+
+/// Where the code of a source and its options is kept, if the user has a cache.
+fn place(source: &str, options: &[String]) -> Option<PathBuf> {
+    let cache = match std::env::var_os("XDG_CACHE_HOME") {
+        Some(cache) => PathBuf::from(cache),
+        None => PathBuf::from(std::env::var_os("HOME")?).join(".cache"),
+    };
+    let mut digest = Sha256::new();
+    let (mut major, mut minor) = (0, 0);
+    // SAFETY: writes two numbers.
+    unsafe { sys::nvrtcVersion(&mut major, &mut minor) };
+    digest.update(format!("nvrtc {major}.{minor}\n{}\n{source}", options.join("\n")));
+    Some(cache.join("srnn/kernels").join(format!("{}.cubin", hex(&digest.finalize()))))
+}
+
+/// Keeps code for the next time; where that fails it is made again.
+fn keep(place: &std::path::Path, code: &[u8]) {
+    let Some(folder) = place.parent() else { return };
+    let fresh = place.with_extension(format!("{}.tmp", std::process::id()));
+    let kept = std::fs::create_dir_all(folder)
+        .and_then(|()| std::fs::write(&fresh, code))
+        .and_then(|()| std::fs::rename(&fresh, place));
+    if kept.is_err() {
+        let _ = std::fs::remove_file(fresh);
+    }
+}
+
+fn compile(source: &str, options: &[String]) -> Result<Vec<u8>, CudaError> {
+    let source = CString::new(source).expect("sources have no zero byte");
+    let program = result::create_program(&source, Some(c"srnn.cu"))?;
+    // SAFETY: the program lives until it is destroyed below, and buffers are as long as asked for.
+    unsafe {
+        let compiled = result::compile_program(program, options).map_err(|error| {
+            let log = result::get_program_log(program).unwrap_or_default();
+            let log = CStr::from_ptr(log.as_ptr()).to_string_lossy().into_owned();
+            CudaError::Compile { error, log }
+        });
+        let code = compiled.and_then(|()| {
+            let mut size = 0;
+            sys::nvrtcGetCUBINSize(program, &mut size).result()?;
+            let mut code = vec![0u8; size];
+            sys::nvrtcGetCUBIN(program, code.as_mut_ptr().cast()).result()?;
+            Ok(code)
+        });
+        result::destroy_program(program)?;
+        code
+    }
+}

@@ -1,0 +1,304 @@
+//! The GPU: its context, the kernels compiled for it, launches and memory.
+
+use super::{CudaError, compile};
+use cudarc::driver::sys::{CUdevice_attribute as Attribute, CUfunction_attribute_enum};
+use cudarc::driver::{
+    CudaContext, CudaFunction, CudaSlice, CudaStream, DevicePtr, DeviceRepr, DriverError, result,
+};
+use std::ffi::c_void;
+use std::sync::Arc;
+
+/// An address on the device; 0 is nothing.
+pub type Address = u64;
+
+/// Threads of a kernel that goes over many numbers, each on its own.
+const THREADS: u32 = 256;
+
+/// A GPU with the kernels that need no compiling for a shape. Engines share it.
+pub struct Gpu {
+    context: Arc<CudaContext>,
+    pub(super) kernels: Kernels,
+    /// Multiprocessors.
+    pub(super) processors: usize,
+    /// Bytes of shared memory that a block may have.
+    pub(super) shared: usize,
+    /// `sm_90`, say.
+    target: String,
+}
+
+/// A GPU, and the stream in which an engine does its work, one thing after the other.
+pub struct Device {
+    pub gpu: Arc<Gpu>,
+    pub stream: Arc<CudaStream>,
+}
+
+/// Kernels for every shape.
+pub struct Kernels {
+    pub product: CudaFunction,
+    pub sum_parts: CudaFunction,
+    pub sum_by_token: CudaFunction,
+    pub sum_rows: CudaFunction,
+    pub sum_columns: CudaFunction,
+    pub transpose: CudaFunction,
+    pub copy_block: CudaFunction,
+    pub input_bias: CudaFunction,
+    pub pull_centroids: CudaFunction,
+    pub read_out: CudaFunction,
+    pub cross_entropy: CudaFunction,
+    pub square_parts: CudaFunction,
+    pub update: CudaFunction,
+    /// By rows a block: one, four.
+    pub forward: [CudaFunction; 2],
+    pub backward: [CudaFunction; 2],
+}
+
+impl Gpu {
+    /// The first GPU of this machine.
+    pub fn open() -> Result<Arc<Gpu>, CudaError> {
+        // SAFETY: only asks whether a library can be loaded.
+        if !unsafe { cudarc::driver::sys::is_culib_present() } {
+            return Err(CudaError::NoDriver);
+        }
+        let context = CudaContext::new(0).map_err(|error| CudaError::NoGpu { error })?;
+        // SAFETY: an engine does everything in one stream, so that nothing needs to wait for
+        // anything; events would be in the way of captured graphs.
+        unsafe { context.disable_event_tracking() };
+        let (major, minor) = context.compute_capability()?;
+        let target = format!("sm_{major}{minor}");
+        let attribute = |attribute| context.attribute(attribute).map(|value| value as usize);
+        let processors = attribute(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?;
+        let shared = attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?;
+        let kernels = Kernels::load(&context, &target, shared)?;
+        Ok(Arc::new(Gpu { context, kernels, processors, shared, target }))
+    }
+
+    /// What it is called.
+    pub fn name(&self) -> String {
+        self.context.name().unwrap_or_else(|_| "a GPU without a name".into())
+    }
+
+    /// The kernels of a source compiled with definitions of their own.
+    pub(super) fn compiled(
+        &self,
+        source: &str,
+        definitions: &[(&str, String)],
+        names: &[&str],
+    ) -> Result<Vec<CudaFunction>, CudaError> {
+        load(&self.context, &self.target, self.shared, source, definitions, names)
+    }
+}
+
+impl Device {
+    /// A stream of its own.
+    pub fn new(gpu: &Arc<Gpu>) -> Result<Device, CudaError> {
+        Ok(Device { gpu: gpu.clone(), stream: gpu.context.new_stream()? })
+    }
+
+    /// Waits until everything asked for is done.
+    pub fn wait(&self) -> Result<(), CudaError> {
+        Ok(self.stream.synchronize()?)
+    }
+
+    /// Threads for `count` numbers.
+    pub fn each(count: usize) -> Grid {
+        Grid::of(count.div_ceil(THREADS as usize).clamp(1, 4096), THREADS as usize)
+    }
+
+    /// Copies numbers to the host, and waits for them.
+    pub fn read<T: DeviceRepr + Default + Clone>(
+        &self,
+        from: &Room<T>,
+        count: usize,
+    ) -> Result<Vec<T>, CudaError> {
+        let mut values = vec![T::default(); count];
+        if count > 0 {
+            let slice = from.slice.as_ref().expect("a room that was fitted");
+            self.stream.memcpy_dtoh(&slice.slice(0..count), &mut values)?;
+            self.wait()?;
+        }
+        Ok(values)
+    }
+}
+
+/// Blocks and threads of a launch, and bytes of shared memory.
+#[derive(Clone, Copy)]
+pub struct Grid {
+    pub blocks: (u32, u32, u32),
+    pub threads: (u32, u32, u32),
+    pub shared: u32,
+}
+
+impl Grid {
+    pub fn of(blocks: usize, threads: usize) -> Grid {
+        Grid { blocks: (blocks as u32, 1, 1), threads: (threads as u32, 1, 1), shared: 0 }
+    }
+
+    pub fn over(x: usize, y: usize, z: usize, threads: usize) -> Grid {
+        Grid { blocks: (x as u32, y as u32, z as u32), ..Grid::of(1, threads) }
+    }
+
+    pub fn shared(self, bytes: usize) -> Grid {
+        Grid { shared: bytes as u32, ..self }
+    }
+}
+
+/// Asks the device to run a kernel.
+///
+/// # Safety
+/// The arguments are the kernel's, in order and of its types, and every address is of memory that
+/// is large enough and outlives the launch.
+pub unsafe fn start(
+    stream: &CudaStream,
+    kernel: &CudaFunction,
+    grid: Grid,
+    arguments: &mut [*mut c_void],
+) -> Result<(), DriverError> {
+    let Grid { blocks, threads, shared } = grid;
+    if blocks.0 == 0 || blocks.1 == 0 || blocks.2 == 0 {
+        return Ok(());
+    }
+    // SAFETY: the caller's.
+    unsafe {
+        result::launch_kernel(
+            kernel.cu_function(),
+            blocks,
+            threads,
+            shared,
+            stream.cu_stream(),
+            arguments,
+        )
+    }
+}
+
+/// `launch!(device, kernel, grid; arguments…)`: a kernel of the device, run with these.
+macro_rules! launch {
+    ($device:expr, $kernel:expr, $grid:expr; $($argument:expr),+ $(,)?) => {
+        // SAFETY: every call is beside the kernel it calls in this module's reading order, its
+        // arguments checked against the .cu file; rooms are fitted before, and live in the engine.
+        unsafe {
+            $crate::engine::cuda::device::start(
+                &$device.stream,
+                $kernel,
+                $grid,
+                &mut [$(&$argument as *const _ as *mut std::ffi::c_void),+],
+            )
+        }
+    };
+}
+pub(super) use launch;
+
+impl Kernels {
+    fn load(context: &Arc<CudaContext>, target: &str, shared: usize) -> Result<Self, CudaError> {
+        let source = [
+            compile::WARP,
+            compile::CELL,
+            compile::SCAN_ARGUMENTS,
+            compile::MATRIX,
+            compile::HEAD,
+            compile::UPDATE,
+            compile::SCAN,
+        ]
+        .concat();
+        #[rustfmt::skip]
+        let names = [
+            "product", "sum_parts", "sum_by_token", "sum_rows", "sum_columns", "transpose",
+            "copy_block", "input_bias", "pull_centroids", "read_out", "cross_entropy",
+            "square_parts", "update", "forward_1", "forward_4", "backward_1", "backward_4",
+        ];
+        let all = load(context, target, shared, &source, &[], &names)?;
+        let mut all = all.into_iter();
+        let mut next = || all.next().expect("one for each name");
+        Ok(Kernels {
+            product: next(),
+            sum_parts: next(),
+            sum_by_token: next(),
+            sum_rows: next(),
+            sum_columns: next(),
+            transpose: next(),
+            copy_block: next(),
+            input_bias: next(),
+            pull_centroids: next(),
+            read_out: next(),
+            cross_entropy: next(),
+            square_parts: next(),
+            update: next(),
+            forward: [next(), next()],
+            backward: [next(), next()],
+        })
+    }
+}
+
+fn load(
+    context: &Arc<CudaContext>,
+    target: &str,
+    shared: usize,
+    source: &str,
+    definitions: &[(&str, String)],
+    names: &[&str],
+) -> Result<Vec<CudaFunction>, CudaError> {
+    let code = compile::compiled(source, definitions, target)?;
+    let module = context.load_module(cudarc::nvrtc::Ptx::from_binary(code))?;
+    let most = CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+    let function = |name: &&str| {
+        let function = module.load_function(name)?;
+        let static_bytes = function.shared_size_bytes()?;
+        function.set_attribute(most, shared as i32 - static_bytes)?;
+        Ok(function)
+    };
+    names.iter().map(function).collect()
+}
+
+/// Memory on the device that grows to what is needed and is used again.
+pub struct Room<T> {
+    slice: Option<CudaSlice<T>>,
+}
+
+impl<T> Default for Room<T> {
+    fn default() -> Self {
+        Room { slice: None }
+    }
+}
+
+impl<T: DeviceRepr> Room<T> {
+    /// Makes room for `count` numbers; what was in it may be lost. Returns where it is.
+    pub fn fit(&mut self, device: &Device, count: usize) -> Result<Address, CudaError> {
+        let have = self.slice.as_ref().map_or(0, |slice| slice.len());
+        if count > have {
+            // A graph or a kernel may still be at work in the old room.
+            device.wait()?;
+            self.slice = None;
+            let bytes = count * size_of::<T>();
+            // SAFETY: every kernel writes what it or another reads, or the room is cleared.
+            let slice = unsafe { device.stream.alloc(count.next_power_of_two().max(256)) };
+            self.slice = Some(slice.map_err(|error| CudaError::Memory { bytes, error })?);
+        }
+        Ok(self.address(device))
+    }
+
+    /// Where it is; nothing where it was never fitted.
+    pub fn address(&self, device: &Device) -> Address {
+        self.slice.as_ref().map_or(0, |slice| slice.device_ptr(&device.stream).0)
+    }
+
+    /// Copies numbers to its beginning.
+    pub fn write(&mut self, device: &Device, values: &[T]) -> Result<Address, CudaError> {
+        let address = self.fit(device, values.len())?;
+        if !values.is_empty() {
+            let slice = self.slice.as_mut().expect("fitted just now");
+            device.stream.memcpy_htod(values, &mut slice.slice_mut(0..values.len()))?;
+        }
+        Ok(address)
+    }
+}
+
+impl<T: DeviceRepr + cudarc::driver::ValidAsZeroBits> Room<T> {
+    /// Makes room for `count` zeros.
+    pub fn clear(&mut self, device: &Device, count: usize) -> Result<Address, CudaError> {
+        let address = self.fit(device, count)?;
+        if count > 0 {
+            let slice = self.slice.as_mut().expect("fitted just now");
+            device.stream.memset_zeros(&mut slice.slice_mut(0..count))?;
+        }
+        Ok(address)
+    }
+}

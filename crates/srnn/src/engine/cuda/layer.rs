@@ -1,0 +1,472 @@
+//! One layer on the device: its parameters in the form the scan reads them, the scan forward and
+//! backward, and the adjoint of the preparation.
+
+use super::CudaError;
+use super::device::{Address, Device, Grid, Room, launch};
+use super::matrix::{Into, Matrix, Products, copy_block, sum_columns, sum_parts, transpose};
+use super::scan::{MEASURED, Press, SUM_BIAS, SUM_CANDIDATE, SUM_PEEPHOLE, SUMS, Scan};
+use super::upload::Placed;
+use crate::engine::Transition;
+use crate::engine::form::{Form, form, state_blocks};
+use crate::model::{Cell, Gate, Layer, LayerSlots, Reset, Score};
+
+/// A layer's shape, and where its parameters lie in the flat vector.
+pub struct Shape {
+    pub layer: Layer,
+    pub slots: LayerSlots,
+    /// E: the width of what it reads.
+    pub width: usize,
+    pub end: bool,
+}
+
+/// What changes from call to call.
+#[derive(Clone, Copy)]
+pub struct Call {
+    pub transition: Transition,
+    pub lambda: f64,
+    /// Which terms of the loss there are.
+    pub commits: bool,
+    pub weighs_entropy: bool,
+    pub presses: bool,
+    /// Whether gradients will be asked for.
+    pub learns: bool,
+    /// Whether anyone reads h.
+    pub keeps_h: bool,
+}
+
+/// What a layer reads.
+#[derive(Clone, Copy)]
+pub enum Reads {
+    /// Tokens, through an embedding at this address.
+    Tokens { embedding: Address },
+    /// Vectors `[N,E]`.
+    Vectors { at: Address },
+}
+
+/// The gradients a layer is sent: `[readouts][stride]` each, 0 where there is none.
+#[derive(Clone, Copy, Default)]
+pub struct Outside {
+    pub dh: Address,
+    pub du: Address,
+    pub dc: Address,
+    pub stride: usize,
+    /// Whether there is one for every step, or for the last of each row.
+    pub every_step: bool,
+}
+
+/// The memory of one layer.
+#[derive(Default)]
+pub struct Rooms {
+    m: Room<f32>,
+    candidate: Room<f32>,
+    bias: Room<f32>,
+    x: Room<f32>,
+    carry_in: Room<f32>,
+    gates: Room<f32>,
+    extra: Room<f32>,
+    pub c: Room<f32>,
+    pub u: Room<f32>,
+    pub alpha: Room<f32>,
+    pub h: Room<f32>,
+    da_in: Room<f32>,
+    da_state: Room<f32>,
+    d_scores: Room<f32>,
+    d_mixture: Room<f32>,
+    sums: Room<f32>,
+    measured: Room<f64>,
+    d_m: Room<f32>,
+    d_x: Room<f32>,
+    d_below: Room<f32>,
+    press: Room<Press>,
+}
+
+/// One layer on the device.
+pub struct OnDevice {
+    pub shape: Shape,
+    pub rooms: Rooms,
+}
+
+impl OnDevice {
+    pub fn new(shape: Shape) -> OnDevice {
+        OnDevice { shape, rooms: Rooms::default() }
+    }
+
+    fn cell(&self) -> i32 {
+        match self.shape.layer.cell {
+            Cell::Lstm { .. } => 0,
+            Cell::Gru { reset: Reset::AfterMatrix } => 1,
+            Cell::Gru { reset: Reset::BeforeMatrix } => 2,
+        }
+    }
+
+    fn k(&self) -> usize {
+        self.shape.layer.centroids.map_or(0, |centroids| centroids.k)
+    }
+
+    /// Puts the weights of the terms where kernels read them.
+    pub fn press(&mut self, device: &Device, press: Press) -> Result<(), CudaError> {
+        self.rooms.press.write(device, &[press])?;
+        Ok(())
+    }
+
+    /// Parameters as the scan reads them: M `[n][ns·D]`, the candidate's matrix, biases.
+    fn prepare(
+        &mut self,
+        device: &Device,
+        products: &mut Products,
+        params: Address,
+        form: Form,
+    ) -> Result<(), CudaError> {
+        let Shape { layer, slots, .. } = &self.shape;
+        let (d, k, blocks) = (layer.units, self.k(), layer.cell.blocks());
+        let ns = state_blocks(layer.cell, form);
+        let at = |range: &std::ops::Range<usize>| params + 4 * range.start as u64;
+        let (r, s) = (at(&slots.w_hh), at(&slots.centroids));
+        match form {
+            Form::LowRank => {
+                let m = self.rooms.m.fit(device, k * ns * d)?;
+                let (s_rows, r_columns) = (Matrix::rows(s, d), Matrix::rows(r, d).transposed());
+                let into = Matrix::rows(m, ns * d);
+                let size = (k, d, blocks * d);
+                products.product(device, size, s_rows, r_columns, into, Into::Place)?;
+                if ns > blocks {
+                    let block = m + 4 * (blocks * d) as u64;
+                    copy_block(device, (k, d), (s, d), (block, ns * d), Into::Place)?;
+                }
+            }
+            Form::Direct => {
+                let m = self.rooms.m.fit(device, d * ns * d)?;
+                transpose(device, (ns * d, d), r, (m, ns * d))?;
+                if ns < blocks {
+                    let candidate = self.rooms.candidate.fit(device, d * d)?;
+                    transpose(device, (d, d), r + 4 * (ns * d * d) as u64, (candidate, d))?;
+                }
+            }
+        }
+        if layer.bias {
+            let bias = self.rooms.bias.fit(device, blocks * d)?;
+            let apart = (self.cell() == 1) as i32;
+            launch!(device, &device.gpu.kernels.input_bias, Device::each(blocks * d);
+                at(&slots.b_ih), at(&slots.b_hh), d as i32, blocks as i32, apart, bias)?;
+        }
+        Ok(())
+    }
+
+    /// What the input contributes: a row `[ni·D]` for every distinct token, or for every step.
+    fn read(
+        &mut self,
+        device: &Device,
+        products: &mut Products,
+        params: Address,
+        placed: &Placed,
+        reads: Reads,
+    ) -> Result<(), CudaError> {
+        let Shape { layer, slots, width, .. } = &self.shape;
+        let wide = layer.cell.blocks() * layer.units;
+        let bias = if layer.bias { self.rooms.bias.address(device) } else { 0 };
+        let (rows, from) = match reads {
+            Reads::Tokens { embedding } => {
+                (placed.distinct, Matrix::rows(embedding, *width).listed(placed.ids))
+            }
+            Reads::Vectors { at } => (placed.steps, Matrix::rows(at, *width)),
+        };
+        let x = self.rooms.x.fit(device, rows * wide)?;
+        let w = Matrix::rows(params + 4 * slots.w_ih.start as u64, *width).transposed();
+        let size = (rows, *width, wide);
+        products.with_bias(device, size, from, w, bias, Matrix::rows(x, wide), Into::Place)
+    }
+
+    fn scan(
+        &mut self,
+        device: &Device,
+        params: Address,
+        placed: &Placed,
+        reads: Reads,
+        call: Call,
+        draws: Address,
+    ) -> Result<Scan, CudaError> {
+        let form = form(&self.shape.layer, call.lambda);
+        let (d, k, cell) = (self.shape.layer.units, self.k(), self.cell());
+        let Shape { layer, slots, end, .. } = &self.shape;
+        let n = if form == Form::LowRank { k } else { d };
+        let (ns, ni) = (state_blocks(layer.cell, form), layer.cell.blocks());
+        let steps = placed.steps;
+        let rooms = &mut self.rooms;
+        let wanted = |wanted: bool, at: Address| if wanted { at } else { 0 };
+        let at = |range: &std::ops::Range<usize>, first: usize| {
+            wanted(!range.is_empty(), params + 4 * (range.start + first) as u64)
+        };
+        let memory = layer.cell.has_memory();
+        Ok(Scan {
+            cell,
+            hard: (layer.gate == Gate::HardSigmoid) as i32,
+            euclidean: layer.centroids.is_some_and(|s| s.score == Score::Euclidean) as i32,
+            low_rank: (form == Form::LowRank) as i32,
+            d: d as i32,
+            k: k as i32,
+            n: n as i32,
+            ns: ns as i32,
+            ni: ni as i32,
+            rows: placed.rows as i32,
+            end: *end as i32,
+            transition: match call.transition {
+                Transition::Mixture => 0,
+                Transition::Sample(_) => 1,
+                Transition::Argmax => 2,
+            },
+            commits: (call.commits && k > 0) as i32,
+            weighs_entropy: (call.weighs_entropy && k > 0) as i32,
+            presses: call.presses as i32,
+            offsets: placed.offsets,
+            order: placed.order,
+            press: rooms.press.address(device),
+            x: rooms.x.address(device),
+            places: wanted(matches!(reads, Reads::Tokens { .. }), placed.places),
+            m: rooms.m.address(device),
+            candidate: rooms.candidate.address(device),
+            q_bias: wanted(cell == 1, at(&slots.b_hh, 2 * d)),
+            peephole: at(&slots.peephole, 0),
+            s: at(&slots.centroids, 0),
+            draws,
+            carry_in: if call.learns { rooms.carry_in.fit(device, steps * n)? } else { 0 },
+            gates: rooms.gates.fit(device, steps * 4 * d)?,
+            extra: if memory { 0 } else { rooms.extra.fit(device, steps * d)? },
+            c: if memory { rooms.c.fit(device, steps * d)? } else { 0 },
+            u: rooms.u.fit(device, steps * d)?,
+            alpha: rooms.alpha.fit(device, steps * k)?,
+            h: if call.keeps_h { rooms.h.fit(device, steps * d)? } else { 0 },
+            ..Scan::default()
+        })
+    }
+
+    /// Rows a block carries, and threads of it.
+    fn blocks(&self, device: &Device, scan: &Scan) -> (usize, usize) {
+        // Rows that share a block share what is read of M.
+        let streams = scan.low_rank == 0 && 4 * scan.n as usize * scan.ns as usize > 1000;
+        let rows = scan.rows as usize;
+        let together =
+            if rows > 2 * device.gpu.processors || (streams && rows >= 16) { 4 } else { 1 };
+        (together, if scan.d > 256 { 512 } else { 256 })
+    }
+
+    /// Runs the layer over all rows.
+    #[allow(clippy::too_many_arguments)]
+    pub fn forward(
+        &mut self,
+        device: &Device,
+        products: &mut Products,
+        params: Address,
+        placed: &Placed,
+        reads: Reads,
+        call: Call,
+        draws: Address,
+    ) -> Result<(), CudaError> {
+        self.prepare(device, products, params, form(&self.shape.layer, call.lambda))?;
+        self.read(device, products, params, placed, reads)?;
+        let scan = self.scan(device, params, placed, reads, call, draws)?;
+        let (together, threads) = self.blocks(device, &scan);
+        let floats = together * (scan.n + 3 * scan.d + scan.k) as usize;
+        let grid = Grid::of(placed.rows.div_ceil(together), threads).shared(4 * floats);
+        self.fits(device, grid)?;
+        launch!(device, &device.gpu.kernels.forward[(together > 1) as usize], grid; scan)?;
+        Ok(())
+    }
+
+    fn fits(&self, device: &Device, grid: Grid) -> Result<(), CudaError> {
+        let (need, have) = (grid.shared as usize, device.gpu.shared);
+        if need + 1024 > have { Err(CudaError::TooWide { need, have }) } else { Ok(()) }
+    }
+
+    /// The adjoint of [`forward`](OnDevice::forward): adds to `grads`, and leaves what the terms
+    /// measure in `report` `[MEASURED]`.
+    #[allow(clippy::too_many_arguments)]
+    pub fn backward(
+        &mut self,
+        device: &Device,
+        products: &mut Products,
+        (params, grads): (Address, Address),
+        placed: &Placed,
+        reads: Reads,
+        call: Call,
+        out: Outside,
+        report: Address,
+    ) -> Result<(), CudaError> {
+        let mut scan = self.scan(device, params, placed, reads, call, 0)?;
+        let (together, threads) = self.blocks(device, &scan);
+        let blocks = placed.rows.div_ceil(together);
+        let (steps, d, k) = (placed.steps, scan.d as usize, scan.k as usize);
+        let rooms = &mut self.rooms;
+        let (ns, ni) = (scan.ns as usize, scan.ni as usize);
+        scan.da_in = rooms.da_in.fit(device, steps * ni * d)?;
+        scan.da_state =
+            if scan.cell == 0 { 0 } else { rooms.da_state.fit(device, steps * ns * d)? };
+        scan.d_scores = rooms.d_scores.fit(device, steps * k)?;
+        let pulled = k > 0 && (scan.low_rank == 0 || out.dh != 0 || scan.commits != 0);
+        scan.d_mixture = if pulled { rooms.d_mixture.fit(device, steps * d)? } else { 0 };
+        scan.sums = rooms.sums.fit(device, blocks * SUMS * d)?;
+        scan.measured = rooms.measured.fit(device, blocks * MEASURED)?;
+        (scan.dh_out, scan.du_out, scan.dc_out) = (out.dh, out.du, out.dc);
+        (scan.out_stride, scan.out_every) = (out.stride as i64, out.every_step as i32);
+        let floats = together * (scan.n as usize + (4 + ns) * d + 3 * k) + SUMS * d;
+        let grid = Grid::of(blocks, threads).shared(4 * floats);
+        self.fits(device, grid)?;
+        launch!(device, &device.gpu.kernels.backward[(together > 1) as usize], grid; scan)?;
+        sum_columns(device, scan.measured, (blocks, MEASURED), report)?;
+        self.sums(device, grads, &scan, blocks)?;
+        self.recurrent_gradients(device, products, (params, grads), &scan, steps)?;
+        self.input_gradients(device, products, (params, grads), placed, &scan, reads)
+    }
+
+    /// Biases and peepholes, from the sums of the blocks.
+    fn sums(
+        &mut self,
+        device: &Device,
+        grads: Address,
+        scan: &Scan,
+        blocks: usize,
+    ) -> Result<(), CudaError> {
+        let d = scan.d as usize;
+        let total = self.rooms.d_x.fit(device, SUMS * d)?;
+        let rows = Matrix::rows(total, SUMS * d);
+        sum_parts(device, scan.sums, blocks, (1, SUMS * d), rows, Into::Place)?;
+        let Shape { layer, slots, .. } = &self.shape;
+        let add = |row: usize, count: usize, to: usize| {
+            let from = total + 4 * (row * d) as u64;
+            let size = (1, count * d);
+            let to = grads + 4 * to as u64;
+            copy_block(device, size, (from, count * d), (to, count * d), Into::Sum)
+        };
+        if layer.bias {
+            let blocks = layer.cell.blocks();
+            add(SUM_BIAS, blocks, slots.b_ih.start)?;
+            let apart = scan.cell == 1;
+            add(SUM_BIAS, if apart { 2 } else { blocks }, slots.b_hh.start)?;
+            if apart {
+                add(SUM_CANDIDATE, 1, slots.b_hh.start + 2 * d)?;
+            }
+        }
+        if layer.cell.has_peephole() {
+            add(SUM_PEEPHOLE, 3, slots.peephole.start)?;
+        }
+        Ok(())
+    }
+
+    /// R and S.
+    fn recurrent_gradients(
+        &mut self,
+        device: &Device,
+        products: &mut Products,
+        (params, grads): (Address, Address),
+        scan: &Scan,
+        steps: usize,
+    ) -> Result<(), CudaError> {
+        let Shape { layer, slots, .. } = &self.shape;
+        let (d, k, ns) = (scan.d as usize, scan.k as usize, scan.ns as usize);
+        let wide = layer.cell.blocks() * d;
+        let (r, s) = (4 * slots.w_hh.start as u64, 4 * slots.centroids.start as u64);
+        let d_r = Matrix::rows(grads + r, d);
+        let d_s = Matrix::rows(grads + s, d);
+        let da = Matrix::rows(if scan.da_state == 0 { scan.da_in } else { scan.da_state }, ns * d);
+        let carry = Matrix::rows(scan.carry_in, scan.n as usize);
+        if scan.low_rank != 0 {
+            let d_m = Matrix::rows(self.rooms.d_m.fit(device, k * ns * d)?, ns * d);
+            products.product(
+                device,
+                (k, steps, ns * d),
+                carry.transposed(),
+                da,
+                d_m,
+                Into::Place,
+            )?;
+            let (r, s) = (Matrix::rows(params + r, d), Matrix::rows(params + s, d));
+            products.product(device, (k, wide, d), d_m, r, d_s, Into::Sum)?;
+            products.product(device, (wide, k, d), d_m.transposed(), s, d_r, Into::Sum)?;
+            if ns * d > wide {
+                let block = d_m.at + 4 * wide as u64;
+                copy_block(device, (k, d), (block, ns * d), (d_s.at, d), Into::Sum)?;
+            }
+        } else {
+            let size = (ns * d, steps, d);
+            products.product(device, size, da.transposed(), carry, d_r, Into::Sum)?;
+            if scan.cell == 2 {
+                let first = 4 * (2 * d) as u64;
+                let dn = Matrix { at: scan.da_in + first, ..Matrix::rows(0, wide) }.transposed();
+                let into = Matrix::rows(grads + r + 4 * (2 * d * d) as u64, d);
+                let rh = Matrix::rows(scan.extra, d);
+                products.product(device, (d, steps, d), dn, rh, into, Into::Sum)?;
+            }
+        }
+        if k == 0 {
+            return Ok(());
+        }
+        if scan.euclidean != 0 {
+            let what = (scan.d_scores, scan.u, scan.s);
+            products.pull_centroids(device, what, (steps, k, d), d_s.at)?;
+        } else {
+            let scores = Matrix::rows(scan.d_scores, k).transposed();
+            let u = Matrix::rows(scan.u, d);
+            products.product(device, (k, steps, d), scores, u, d_s, Into::Sum)?;
+        }
+        if scan.d_mixture != 0 {
+            let alpha = Matrix::rows(scan.alpha, k).transposed();
+            let pull = Matrix::rows(scan.d_mixture, d);
+            products.product(device, (k, steps, d), alpha, pull, d_s, Into::Sum)?;
+        }
+        Ok(())
+    }
+
+    /// W and the embedding; what the layer below is sent is left in [`OnDevice::d_below`].
+    fn input_gradients(
+        &mut self,
+        device: &Device,
+        products: &mut Products,
+        (params, grads): (Address, Address),
+        placed: &Placed,
+        scan: &Scan,
+        reads: Reads,
+    ) -> Result<(), CudaError> {
+        let Shape { slots, width, .. } = &self.shape;
+        let wide = (scan.ni * scan.d) as usize;
+        let w = Matrix::rows(params + 4 * slots.w_ih.start as u64, *width);
+        let d_w = Matrix::rows(grads + 4 * slots.w_ih.start as u64, *width);
+        match reads {
+            Reads::Tokens { embedding } => {
+                let (count, distinct) = (placed.steps, placed.distinct);
+                let d_x = self.rooms.d_x.fit(device, distinct * wide)?;
+                let by = (placed.by_place, placed.first, distinct);
+                products.sum_by_token(device, scan.da_in, (count, wide), by, d_x)?;
+                let d_x = Matrix::rows(d_x, wide);
+                let rows = Matrix::rows(embedding, *width).listed(placed.ids);
+                let size = (wide, distinct, *width);
+                products.product(device, size, d_x.transposed(), rows, d_w, Into::Sum)?;
+                // The embedding is the first of the parameters' tensors, and so of the gradients'.
+                let into = Matrix::rows(grads + (embedding - params), *width).listed(placed.ids);
+                products.product(device, (distinct, wide, *width), d_x, w, into, Into::Sum)
+            }
+            Reads::Vectors { at } => {
+                let da = Matrix::rows(scan.da_in, wide);
+                let read = Matrix::rows(at, *width);
+                let size = (wide, placed.steps, *width);
+                products.product(device, size, da.transposed(), read, d_w, Into::Sum)
+            }
+        }
+    }
+
+    /// What the layer below is sent, `[N,E]`.
+    pub fn d_below(
+        &mut self,
+        device: &Device,
+        products: &mut Products,
+        params: Address,
+        steps: usize,
+    ) -> Result<Address, CudaError> {
+        let Shape { layer, slots, width, .. } = &self.shape;
+        let wide = layer.cell.blocks() * layer.units;
+        let into = self.rooms.d_below.fit(device, steps * width)?;
+        let da = Matrix::rows(self.rooms.da_in.address(device), wide);
+        let w = Matrix::rows(params + 4 * slots.w_ih.start as u64, *width);
+        let size = (steps, wide, *width);
+        products.product(device, size, da, w, Matrix::rows(into, *width), Into::Place)?;
+        Ok(into)
+    }
+}

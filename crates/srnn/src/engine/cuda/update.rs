@@ -1,0 +1,122 @@
+//! Updates on the device: the rules of `train/optimiser.rs`.
+
+use super::CudaError;
+use super::device::{Address, Device, Grid, Room, launch};
+use super::matrix::sum_columns;
+use crate::train::{Optimiser, Rule};
+
+/// Blocks that share the gradient's norm.
+const BLOCKS: usize = 128;
+
+/// `Rates` of `kernels/update.cu`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Rates {
+    clip: f64,
+    l2: f32,
+    rate: f32,
+    fix1: f32,
+    fix2: f32,
+}
+
+// SAFETY: numbers alone, laid out as the kernel's own.
+unsafe impl cudarc::driver::DeviceRepr for Rates {}
+
+/// `Update` of `kernels/update.cu`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Arguments {
+    params: Address,
+    moments: Address,
+    gradient: Address,
+    report: Address,
+    rates: Address,
+    reported: i32,
+    count: i32,
+    rule: i32,
+    keep1: f32,
+    take1: f32,
+    keep2: f32,
+    take2: f32,
+    epsilon: f32,
+    centred: i32,
+}
+
+/// The memory of updates.
+#[derive(Default)]
+pub struct Updates {
+    squares: Room<f64>,
+    rates: Room<Rates>,
+}
+
+impl Updates {
+    /// Puts what changes with every update where the kernel reads it; `t` is this update's number,
+    /// from 1.
+    pub fn press(
+        &mut self,
+        device: &Device,
+        optimiser: &Optimiser,
+        rate: f64,
+        t: u64,
+    ) -> Result<(), CudaError> {
+        let fix = |beta: f64| (1.0 / (1.0 - beta.powf(t as f64))) as f32;
+        let (fix1, fix2) = match optimiser.rule {
+            Rule::Adam { beta1, beta2, .. } => (fix(beta1), fix(beta2)),
+            Rule::RmsProp { .. } | Rule::AdaDelta { .. } => (1.0, 1.0),
+        };
+        let (clip, l2, rate) = (optimiser.clip, optimiser.l2 as f32, rate as f32);
+        self.rates.write(device, &[Rates { clip, l2, rate, fix1, fix2 }])?;
+        Ok(())
+    }
+
+    /// The square of the gradient's norm, into `report[0]`.
+    pub fn norm(
+        &mut self,
+        device: &Device,
+        gradient: Address,
+        count: usize,
+        report: Address,
+    ) -> Result<(), CudaError> {
+        let parts = self.squares.fit(device, BLOCKS)?;
+        let grid = Grid::of(BLOCKS, 256);
+        launch!(device, &device.gpu.kernels.square_parts, grid; gradient, count as i32, parts)?;
+        sum_columns(device, parts, (BLOCKS, 1), report)
+    }
+
+    /// One update, unless something reported is not a number.
+    pub fn update(
+        &mut self,
+        device: &Device,
+        optimiser: &Optimiser,
+        (params, moments, gradient): (Address, Address, Address),
+        count: usize,
+        (report, reported): (Address, usize),
+    ) -> Result<(), CudaError> {
+        // keep and take of the first and the second memory.
+        let (rule, keep1, keep2, epsilon, centred) = match optimiser.rule {
+            Rule::RmsProp { decay, momentum, epsilon, centred } => {
+                (0, decay, momentum, epsilon, centred)
+            }
+            Rule::Adam { beta1, beta2, epsilon } => (1, beta1, beta2, epsilon, false),
+            Rule::AdaDelta { decay, epsilon } => (2, decay, decay, epsilon, false),
+        };
+        let arguments = Arguments {
+            params,
+            moments,
+            gradient,
+            report,
+            rates: self.rates.address(device),
+            reported: reported as i32,
+            count: count as i32,
+            rule,
+            keep1: keep1 as f32,
+            take1: (1.0 - keep1) as f32,
+            keep2: keep2 as f32,
+            take2: (1.0 - keep2) as f32,
+            epsilon: epsilon as f32,
+            centred: centred as i32,
+        };
+        launch!(device, &device.gpu.kernels.update, Device::each(count); arguments)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,138 @@
+//! What of a batch the device needs, in one copy.
+
+use super::CudaError;
+use super::device::{Address, Device, Room};
+use crate::engine::tokens::Tokens;
+use crate::engine::{Batch, Inputs, Transition};
+use crate::model::Arch;
+
+/// A batch on the device.
+#[derive(Default)]
+pub struct Upload {
+    room: Room<u32>,
+    words: Vec<u32>,
+    draws: Room<f32>,
+}
+
+/// Where the parts of a batch are.
+#[derive(Clone, Copy, Default)]
+pub struct Placed {
+    /// B.
+    pub rows: usize,
+    /// N.
+    pub steps: usize,
+    /// Steps of the longest row.
+    pub longest: usize,
+    /// Distinct tokens; 0 for real inputs.
+    pub distinct: usize,
+    /// `[B+1]`.
+    pub offsets: Address,
+    /// `[B]`: rows, the longest first.
+    pub order: Address,
+    /// `[B]` or `[N]`.
+    pub targets: Address,
+    /// `[C]`, or nothing.
+    pub class_weights: Address,
+    /// Ids `[distinct]`.
+    pub ids: Address,
+    /// The place of each step's token among them `[N]`.
+    pub places: Address,
+    /// The steps in the order of their places `[N]`, and where each place begins `[distinct+1]`.
+    pub by_place: Address,
+    pub first: Address,
+    /// `[N,E]`, real inputs.
+    pub real: Address,
+}
+
+impl Upload {
+    /// Copies a batch to the device.
+    pub fn write(
+        &mut self,
+        device: &Device,
+        arch: &Arch,
+        batch: &Batch,
+    ) -> Result<Placed, CudaError> {
+        self.words.clear();
+        let mut order: Vec<u32> = (0..batch.rows() as u32).collect();
+        order.sort_by_key(|&b| (std::cmp::Reverse(batch.row(b as usize).len()), b));
+        let longest = order.first().map_or(0, |&b| batch.row(b as usize).len());
+        let tokens = Tokens::of(batch, arch.input.vocabulary());
+        let (by_place, first) = sorted(&tokens);
+        let offsets = self.push(batch.offsets.iter().map(|&offset| offset as u32));
+        let order = self.push(order);
+        let targets = self.push(batch.target_ids().iter().copied());
+        let weights = self.push(batch.class_weights.iter().map(|weight| weight.to_bits()));
+        let ids = self.push(tokens.distinct.iter().copied());
+        let places = self.push(tokens.places.iter().copied());
+        let (by_place, first) = (self.push(by_place), self.push(first));
+        let real = self.push(match &batch.input {
+            Inputs::Real(x) => x.iter().map(|x| x.to_bits()).collect(),
+            Inputs::Tokens(_) => vec![],
+        });
+        let at = self.room.write(device, &self.words)?;
+        let place = |word: usize| at + 4 * word as u64;
+        Ok(Placed {
+            rows: batch.rows(),
+            steps: batch.steps(),
+            longest,
+            distinct: tokens.distinct.len(),
+            offsets: place(offsets),
+            order: place(order),
+            targets: place(targets),
+            class_weights: if batch.class_weights.is_empty() { 0 } else { place(weights) },
+            ids: place(ids),
+            places: place(places),
+            by_place: place(by_place),
+            first: place(first),
+            real: place(real),
+        })
+    }
+
+    fn push(&mut self, words: impl IntoIterator<Item = u32>) -> usize {
+        // 16 bytes, so that vectors can be loaded from the beginning of each part.
+        self.words.resize(self.words.len().next_multiple_of(4), 0);
+        let first = self.words.len();
+        self.words.extend(words);
+        first
+    }
+
+    /// The draws of a layer, a number for every step, where transitions are sampled.
+    pub fn draws(
+        &mut self,
+        device: &Device,
+        batch: &Batch,
+        l: usize,
+        end: bool,
+        transition: Transition,
+    ) -> Result<Address, CudaError> {
+        if !matches!(transition, Transition::Sample(_)) {
+            return Ok(0);
+        }
+        let mut draws = vec![0.0f32; batch.steps()];
+        for b in 0..batch.rows() {
+            let mut stream = transition.draws(b, l);
+            let row = batch.row(b);
+            let moves = row.len() - (end && !row.is_empty()) as usize;
+            draws[row][..moves].fill_with(|| stream.unit() as f32);
+        }
+        // The layer below may still be reading its own.
+        device.wait()?;
+        self.draws.write(device, &draws)
+    }
+}
+
+/// Steps in the order of their tokens' places, and where each place begins.
+fn sorted(tokens: &Tokens) -> (Vec<u32>, Vec<u32>) {
+    let mut first = vec![0u32; tokens.distinct.len() + 1];
+    tokens.places.iter().for_each(|&place| first[place as usize + 1] += 1);
+    for i in 1..first.len() {
+        first[i] += first[i - 1];
+    }
+    let mut next = first.clone();
+    let mut by_place = vec![0u32; tokens.places.len()];
+    for (step, &place) in tokens.places.iter().enumerate() {
+        by_place[next[place as usize] as usize] = step as u32;
+        next[place as usize] += 1;
+    }
+    (by_place, first)
+}

@@ -1,0 +1,41 @@
+//! The engine for GPUs joins the suite. Where there is no GPU it is left out, unless
+//! `SRNN_REQUIRE_CUDA=1` demands one.
+
+use crate::agreement::{engine_agrees_with_reference, engines_agree_to_the_bit};
+use srnn::engine::cuda::{Cuda, Gpu};
+use srnn::model::Model;
+use srnn::train::Optimiser;
+use std::sync::Arc;
+
+/// The GPU, if there is one.
+fn gpu() -> Option<Arc<Gpu>> {
+    match Gpu::open() {
+        Ok(gpu) => Some(gpu),
+        Err(error) if std::env::var("SRNN_REQUIRE_CUDA").is_ok_and(|value| value == "1") => {
+            panic!("SRNN_REQUIRE_CUDA=1, but {error}")
+        }
+        Err(error) => {
+            println!("left out: {error}");
+            None
+        }
+    }
+}
+
+fn on(gpu: &Arc<Gpu>) -> impl Fn(&Model<f32>, Optimiser) -> Cuda {
+    let gpu = gpu.clone();
+    move |model, optimiser| Cuda::new(&gpu, model, optimiser).expect("room on the GPU")
+}
+
+#[test]
+fn the_cuda_engine_agrees_with_the_reference() {
+    if let Some(gpu) = gpu() {
+        engine_agrees_with_reference(on(&gpu));
+    }
+}
+
+#[test]
+fn the_cuda_engine_gives_the_same_bits_twice() {
+    if let Some(gpu) = gpu() {
+        engines_agree_to_the_bit(on(&gpu), on(&gpu));
+    }
+}
