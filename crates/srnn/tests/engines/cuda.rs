@@ -2,7 +2,7 @@
 //! `SRNN_REQUIRE_CUDA=1` demands one.
 
 use crate::agreement::{engine_agrees_with_reference, engines_agree_to_the_bit};
-use srnn::engine::cuda::{Cuda, Gpu};
+use srnn::engine::cuda::{Cuda, Gpu, Tuning};
 use srnn::model::Model;
 use srnn::train::Optimiser;
 use std::sync::Arc;
@@ -21,21 +21,28 @@ fn gpu() -> Option<Arc<Gpu>> {
     }
 }
 
-fn on(gpu: &Arc<Gpu>) -> impl Fn(&Model<f32>, Optimiser) -> Cuda {
+fn on(gpu: &Arc<Gpu>, tuning: Tuning) -> impl Fn(&Model<f32>, Optimiser) -> Cuda {
     let gpu = gpu.clone();
-    move |model, optimiser| Cuda::new(&gpu, model, optimiser).expect("room on the GPU")
+    move |model, optimiser| Cuda::tuned(&gpu, model, optimiser, tuning).expect("room on the GPU")
 }
 
 #[test]
 fn the_cuda_engine_agrees_with_the_reference() {
     if let Some(gpu) = gpu() {
-        engine_agrees_with_reference(on(&gpu));
+        engine_agrees_with_reference(on(&gpu, Tuning::default()));
+    }
+}
+
+#[test]
+fn the_cuda_engine_agrees_with_the_reference_by_its_kernels_for_any_layer() {
+    if let Some(gpu) = gpu() {
+        engine_agrees_with_reference(on(&gpu, Tuning { few: false }));
     }
 }
 
 #[test]
 fn the_cuda_engine_gives_the_same_bits_twice() {
     if let Some(gpu) = gpu() {
-        engines_agree_to_the_bit(on(&gpu), on(&gpu));
+        engines_agree_to_the_bit(on(&gpu, Tuning::default()), on(&gpu, Tuning::default()));
     }
 }

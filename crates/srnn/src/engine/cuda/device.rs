@@ -5,8 +5,10 @@ use cudarc::driver::sys::{CUdevice_attribute as Attribute, CUfunction_attribute_
 use cudarc::driver::{
     CudaContext, CudaFunction, CudaSlice, CudaStream, DevicePtr, DeviceRepr, DriverError, result,
 };
+use std::cell::Cell;
+use std::collections::HashMap;
 use std::ffi::c_void;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 /// An address on the device; 0 is nothing.
 pub type Address = u64;
@@ -24,12 +26,16 @@ pub struct Gpu {
     pub(super) shared: usize,
     /// `sm_90`, say.
     target: String,
+    /// What was compiled for a shape, by its definitions.
+    compiled: Mutex<HashMap<String, Vec<CudaFunction>>>,
 }
 
 /// A GPU, and the stream in which an engine does its work, one thing after the other.
 pub struct Device {
     pub gpu: Arc<Gpu>,
     pub stream: Arc<CudaStream>,
+    /// How often a room was moved: what was captured before that is of no use.
+    moves: Cell<u64>,
 }
 
 /// Kernels for every shape.
@@ -69,7 +75,8 @@ impl Gpu {
         let processors = attribute(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?;
         let shared = attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?;
         let kernels = Kernels::load(&context, &target, shared)?;
-        Ok(Arc::new(Gpu { context, kernels, processors, shared, target }))
+        let compiled = Mutex::default();
+        Ok(Arc::new(Gpu { context, kernels, processors, shared, target, compiled }))
     }
 
     /// What it is called.
@@ -77,26 +84,41 @@ impl Gpu {
         self.context.name().unwrap_or_else(|_| "a GPU without a name".into())
     }
 
-    /// The kernels of a source compiled with definitions of their own.
+    /// The kernels of sources compiled with definitions of their own; compiled once.
     pub(super) fn compiled(
         &self,
-        source: &str,
+        sources: &[&str],
         definitions: &[(&str, String)],
         names: &[&str],
     ) -> Result<Vec<CudaFunction>, CudaError> {
-        load(&self.context, &self.target, self.shared, source, definitions, names)
+        let name = |(name, value): &(&str, String)| format!("{name}={value}");
+        let key = definitions.iter().map(name).collect::<Vec<_>>().join(" ");
+        let mut compiled = self.compiled.lock().expect("nobody panics while compiling");
+        if let Some(kernels) = compiled.get(&key) {
+            return Ok(kernels.clone());
+        }
+        let source = sources.concat();
+        let kernels = load(&self.context, &self.target, self.shared, &source, definitions, names)?;
+        compiled.insert(key, kernels.clone());
+        Ok(kernels)
     }
 }
 
 impl Device {
     /// A stream of its own.
     pub fn new(gpu: &Arc<Gpu>) -> Result<Device, CudaError> {
-        Ok(Device { gpu: gpu.clone(), stream: gpu.context.new_stream()? })
+        let stream = gpu.context.new_stream()?;
+        Ok(Device { gpu: gpu.clone(), stream, moves: Cell::new(0) })
     }
 
     /// Waits until everything asked for is done.
     pub fn wait(&self) -> Result<(), CudaError> {
         Ok(self.stream.synchronize()?)
+    }
+
+    /// How often a room was moved.
+    pub fn moves(&self) -> u64 {
+        self.moves.get()
     }
 
     /// Threads for `count` numbers.
@@ -266,6 +288,7 @@ impl<T: DeviceRepr> Room<T> {
         if count > have {
             // A graph or a kernel may still be at work in the old room.
             device.wait()?;
+            device.moves.set(device.moves.get() + 1);
             self.slice = None;
             let bytes = count * size_of::<T>();
             // SAFETY: every kernel writes what it or another reads, or the room is cleared.

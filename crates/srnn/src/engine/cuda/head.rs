@@ -17,8 +17,6 @@ pub struct Head {
     pub logits: Room<f32>,
     d_features: Room<f32>,
     says: Room<f64>,
-    margin: Room<f32>,
-    total: Room<f64>,
 }
 
 /// Where h, u and c of the top layer are; 0 where they are not read.
@@ -27,6 +25,12 @@ pub struct Top {
     pub h: Address,
     pub u: Address,
     pub c: Address,
+}
+
+/// What may change with every update: `Margin` of `kernels/head.cu`.
+pub fn press(margin: f64, total: f64) -> Vec<u32> {
+    let total = total.to_bits();
+    vec![total as u32, (total >> 32) as u32, (margin as f32).to_bits()]
 }
 
 /// Read-outs of a batch.
@@ -38,13 +42,6 @@ pub fn readouts(arch: &Arch, placed: &Placed) -> usize {
 }
 
 impl Head {
-    /// Puts what may change with every update where kernels read it.
-    pub fn press(&mut self, device: &Device, margin: f64, total: f64) -> Result<(), CudaError> {
-        self.margin.write(device, &[margin as f32])?;
-        self.total.write(device, &[total])?;
-        Ok(())
-    }
-
     /// Logits `[readouts][C]`.
     #[allow(clippy::too_many_arguments)]
     pub fn say(
@@ -82,14 +79,15 @@ impl Head {
         layout: &Layout,
         (params, grads): (Address, Address),
         placed: &Placed,
+        press: Address,
         report: Address,
     ) -> Result<Outside, CudaError> {
         let (count, wide, classes) = (readouts(arch, placed), arch.features(), arch.classes);
         let says = self.says.fit(device, count * SAYS)?;
         let logits = self.logits.address(device);
         launch!(device, &device.gpu.kernels.cross_entropy, Grid::of(count.div_ceil(4), 128);
-            logits, placed.targets, placed.class_weights, self.total.address(device),
-            count as i32, classes as i32, self.margin.address(device), says)?;
+            logits, placed.targets, placed.class_weights, press, count as i32, classes as i32,
+            says)?;
         sum_columns(device, says, (count, SAYS), report)?;
         let d_logits = Matrix::rows(logits, classes);
         let v = Matrix::rows(params + 4 * layout.head_weight.start as u64, wide);

@@ -3,8 +3,9 @@
 
 use super::CudaError;
 use super::device::{Address, Device, Grid, Room, launch};
+use super::few::{self, Compiled, Few, Input};
 use super::matrix::{Into, Matrix, Products, copy_block, sum_columns, sum_parts, transpose};
-use super::scan::{MEASURED, Press, SUM_BIAS, SUM_CANDIDATE, SUM_PEEPHOLE, SUMS, Scan};
+use super::scan::{MEASURED, SUM_BIAS, SUM_CANDIDATE, SUM_PEEPHOLE, SUMS, Scan};
 use super::upload::Placed;
 use crate::engine::Transition;
 use crate::engine::form::{Form, form, state_blocks};
@@ -17,10 +18,12 @@ pub struct Shape {
     /// E: the width of what it reads.
     pub width: usize,
     pub end: bool,
+    /// Whether it may have kernels of its own where its centroids are few.
+    pub few: bool,
 }
 
 /// What changes from call to call.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Call {
     pub transition: Transition,
     pub lambda: f64,
@@ -30,8 +33,20 @@ pub struct Call {
     pub presses: bool,
     /// Whether gradients will be asked for.
     pub learns: bool,
-    /// Whether anyone reads h.
-    pub keeps_h: bool,
+    /// Where what may change with every update is.
+    pub press: Address,
+    /// When h and u are read by others.
+    pub keep_h: Keep,
+    pub keep_u: Keep,
+}
+
+/// When something is kept for others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Keep {
+    Never,
+    /// At the last step of each row.
+    AtLast,
+    Always,
 }
 
 /// What a layer reads.
@@ -39,8 +54,8 @@ pub struct Call {
 pub enum Reads {
     /// Tokens, through an embedding at this address.
     Tokens { embedding: Address },
-    /// Vectors `[N,E]`.
-    Vectors { at: Address },
+    /// Vectors `[N,E]`: those of the batch at the bottom, else those of the layer below.
+    Vectors { at: Address, bottom: bool },
 }
 
 /// The gradients a layer is sent: `[readouts][stride]` each, 0 where there is none.
@@ -76,8 +91,10 @@ pub struct Rooms {
     measured: Room<f64>,
     d_m: Room<f32>,
     d_x: Room<f32>,
+    d_m_parts: Room<f32>,
+    d_s_parts: Room<f32>,
+    d_x_parts: Room<f32>,
     d_below: Room<f32>,
-    press: Room<Press>,
 }
 
 /// One layer on the device.
@@ -101,12 +118,6 @@ impl OnDevice {
 
     fn k(&self) -> usize {
         self.shape.layer.centroids.map_or(0, |centroids| centroids.k)
-    }
-
-    /// Puts the weights of the terms where kernels read them.
-    pub fn press(&mut self, device: &Device, press: Press) -> Result<(), CudaError> {
-        self.rooms.press.write(device, &[press])?;
-        Ok(())
     }
 
     /// Parameters as the scan reads them: M `[n][ns·D]`, the candidate's matrix, biases.
@@ -168,7 +179,7 @@ impl OnDevice {
             Reads::Tokens { embedding } => {
                 (placed.distinct, Matrix::rows(embedding, *width).listed(placed.ids))
             }
-            Reads::Vectors { at } => (placed.steps, Matrix::rows(at, *width)),
+            Reads::Vectors { at, .. } => (placed.steps, Matrix::rows(at, *width)),
         };
         let x = self.rooms.x.fit(device, rows * wide)?;
         let w = Matrix::rows(params + 4 * slots.w_ih.start as u64, *width).transposed();
@@ -219,7 +230,7 @@ impl OnDevice {
             presses: call.presses as i32,
             offsets: placed.offsets,
             order: placed.order,
-            press: rooms.press.address(device),
+            press: call.press,
             x: rooms.x.address(device),
             places: wanted(matches!(reads, Reads::Tokens { .. }), placed.places),
             m: rooms.m.address(device),
@@ -234,9 +245,44 @@ impl OnDevice {
             c: if memory { rooms.c.fit(device, steps * d)? } else { 0 },
             u: rooms.u.fit(device, steps * d)?,
             alpha: rooms.alpha.fit(device, steps * k)?,
-            h: if call.keeps_h { rooms.h.fit(device, steps * d)? } else { 0 },
+            h: if call.keep_h > Keep::Never { rooms.h.fit(device, steps * d)? } else { 0 },
             ..Scan::default()
         })
+    }
+
+    /// The arguments of the kernels for few centroids.
+    fn few(
+        &self,
+        device: &Device,
+        params: Address,
+        scan: Scan,
+        placed: &Placed,
+        reads: Reads,
+        call: Call,
+    ) -> Few {
+        let Shape { layer, slots, .. } = &self.shape;
+        // Only backward reads them.
+        let gates = if call.learns { scan.gates } else { 0 };
+        Few {
+            scan: Scan { gates, ..scan },
+            vectors: match reads {
+                Reads::Vectors { at, .. } => at,
+                Reads::Tokens { .. } => 0,
+            },
+            w: params + 4 * slots.w_ih.start as u64,
+            bias: if layer.bias { self.rooms.bias.address(device) } else { 0 },
+            tokens: placed.distinct as i32,
+            keep_h: call.keep_h as i32,
+            keep_u: call.keep_u as i32,
+            ..Few::default()
+        }
+    }
+
+    /// Blocks of the kernels for few centroids: they go on with another row when one is done.
+    fn few_blocks(&self, device: &Device, placed: &Placed) -> usize {
+        // Two blocks fit a multiprocessor where the units are few.
+        let each = if self.shape.layer.units <= 128 { 2 } else { 1 };
+        placed.rows.min(each * device.gpu.processors)
     }
 
     /// Rows a block carries, and threads of it.
@@ -262,8 +308,17 @@ impl OnDevice {
         draws: Address,
     ) -> Result<(), CudaError> {
         self.prepare(device, products, params, form(&self.shape.layer, call.lambda))?;
-        self.read(device, products, params, placed, reads)?;
+        let few = few::compiled(device, &self.shape, placed, reads, call)?;
+        if !few.as_ref().is_some_and(|few| few.input == Input::Vectors) {
+            self.read(device, products, params, placed, reads)?;
+        }
         let scan = self.scan(device, params, placed, reads, call, draws)?;
+        if let Some(few) = few {
+            let arguments = self.few(device, params, scan, placed, reads, call);
+            let grid = Grid::of(self.few_blocks(device, placed), few.threads);
+            launch!(device, &few.forward, grid; arguments)?;
+            return Ok(());
+        }
         let (together, threads) = self.blocks(device, &scan);
         let floats = together * (scan.n + 3 * scan.d + scan.k) as usize;
         let grid = Grid::of(placed.rows.div_ceil(together), threads).shared(4 * floats);
@@ -292,6 +347,13 @@ impl OnDevice {
         report: Address,
     ) -> Result<(), CudaError> {
         let mut scan = self.scan(device, params, placed, reads, call, 0)?;
+        (scan.dh_out, scan.du_out, scan.dc_out) = (out.dh, out.du, out.dc);
+        (scan.out_stride, scan.out_every) = (out.stride as i64, out.every_step as i32);
+        if let Some(few) = few::compiled(device, &self.shape, placed, reads, call)? {
+            let both = (params, grads);
+            return self
+                .few_backward(device, products, both, placed, reads, call, few, scan, report);
+        }
         let (together, threads) = self.blocks(device, &scan);
         let blocks = placed.rows.div_ceil(together);
         let (steps, d, k) = (placed.steps, scan.d as usize, scan.k as usize);
@@ -305,8 +367,6 @@ impl OnDevice {
         scan.d_mixture = if pulled { rooms.d_mixture.fit(device, steps * d)? } else { 0 };
         scan.sums = rooms.sums.fit(device, blocks * SUMS * d)?;
         scan.measured = rooms.measured.fit(device, blocks * MEASURED)?;
-        (scan.dh_out, scan.du_out, scan.dc_out) = (out.dh, out.du, out.dc);
-        (scan.out_stride, scan.out_every) = (out.stride as i64, out.every_step as i32);
         let floats = together * (scan.n as usize + (4 + ns) * d + 3 * k) + SUMS * d;
         let grid = Grid::of(blocks, threads).shared(4 * floats);
         self.fits(device, grid)?;
@@ -315,6 +375,65 @@ impl OnDevice {
         self.sums(device, grads, &scan, blocks)?;
         self.recurrent_gradients(device, products, (params, grads), &scan, steps)?;
         self.input_gradients(device, products, (params, grads), placed, &scan, reads)
+    }
+
+    /// [`backward`](OnDevice::backward) where centroids are few: the scan sums the gradients of M,
+    /// S and a narrow input itself.
+    #[allow(clippy::too_many_arguments)]
+    fn few_backward(
+        &mut self,
+        device: &Device,
+        products: &mut Products,
+        (params, grads): (Address, Address),
+        placed: &Placed,
+        reads: Reads,
+        call: Call,
+        few: Compiled,
+        mut scan: Scan,
+        report: Address,
+    ) -> Result<(), CudaError> {
+        let blocks = self.few_blocks(device, placed);
+        let (d, k) = (scan.d as usize, scan.k as usize);
+        let (wide, width) = ((scan.ni * scan.d) as usize, self.shape.width);
+        let rooms = &mut self.rooms;
+        scan.sums = rooms.sums.fit(device, blocks * SUMS * d)?;
+        scan.measured = rooms.measured.fit(device, blocks * MEASURED)?;
+        if few.input == Input::Rows {
+            scan.da_in = rooms.da_in.fit(device, placed.steps * wide)?;
+        }
+        let rows = match few.input {
+            Input::Rows => 0,
+            Input::FewTokens => placed.distinct,
+            Input::Vectors => width,
+        };
+        let d_m_parts = rooms.d_m_parts.fit(device, blocks * k * 4 * d)?;
+        let d_s_parts = rooms.d_s_parts.fit(device, blocks * k * d)?;
+        let d_x_parts = rooms.d_x_parts.fit(device, blocks * rows * wide)?;
+        let mut arguments = self.few(device, params, scan, placed, reads, call);
+        (arguments.d_m, arguments.d_s, arguments.d_x) = (d_m_parts, d_s_parts, d_x_parts);
+        let shared = if few.input == Input::FewTokens { few::token_bytes(rows, d) } else { 0 };
+        launch!(device, &few.backward, Grid::of(blocks, few.threads).shared(shared); arguments)?;
+        sum_columns(device, scan.measured, (blocks, MEASURED), report)?;
+        self.sums(device, grads, &scan, blocks)?;
+        let d_s = Matrix::rows(grads + 4 * self.shape.slots.centroids.start as u64, d);
+        sum_parts(device, d_s_parts, blocks, (k, d), d_s, Into::Sum)?;
+        let d_m = Matrix::rows(self.rooms.d_m.fit(device, k * 4 * d)?, 4 * d);
+        sum_parts(device, d_m_parts, blocks, (k, 4 * d), d_m, Into::Place)?;
+        self.low_rank_gradients(device, products, (params, grads), &scan, d_m)?;
+        if few.input == Input::Rows {
+            return self.input_gradients(device, products, (params, grads), placed, &scan, reads);
+        }
+        let d_x = Matrix::rows(self.rooms.d_x.fit(device, rows * wide)?, wide);
+        sum_parts(device, d_x_parts, blocks, (rows, wide), d_x, Into::Place)?;
+        if let Reads::Tokens { embedding } = reads {
+            return self.table_gradients(device, products, (params, grads), placed, embedding, d_x);
+        }
+        let d_w = grads + 4 * self.shape.slots.w_ih.start as u64;
+        for e in 0..width {
+            let (from, to) = (d_x.at + 4 * (e * wide) as u64, d_w + 4 * e as u64);
+            copy_block(device, (wide, 1), (from, 1), (to, width), Into::Sum)?;
+        }
+        Ok(())
     }
 
     /// Biases and peepholes, from the sums of the blocks.
@@ -351,6 +470,30 @@ impl OnDevice {
         Ok(())
     }
 
+    /// R and S from the gradient of M, which is `S·Rᵀ` (and S itself, for a GRU).
+    fn low_rank_gradients(
+        &self,
+        device: &Device,
+        products: &mut Products,
+        (params, grads): (Address, Address),
+        scan: &Scan,
+        d_m: Matrix,
+    ) -> Result<(), CudaError> {
+        let Shape { layer, slots, .. } = &self.shape;
+        let (d, k, ns) = (scan.d as usize, scan.k as usize, scan.ns as usize);
+        let wide = layer.cell.blocks() * d;
+        let (r, s) = (4 * slots.w_hh.start as u64, 4 * slots.centroids.start as u64);
+        let (d_r, d_s) = (Matrix::rows(grads + r, d), Matrix::rows(grads + s, d));
+        let (r, s) = (Matrix::rows(params + r, d), Matrix::rows(params + s, d));
+        products.product(device, (k, wide, d), d_m, r, d_s, Into::Sum)?;
+        products.product(device, (wide, k, d), d_m.transposed(), s, d_r, Into::Sum)?;
+        if ns * d > wide {
+            let block = d_m.at + 4 * wide as u64;
+            copy_block(device, (k, d), (block, ns * d), (d_s.at, d), Into::Sum)?;
+        }
+        Ok(())
+    }
+
     /// R and S.
     fn recurrent_gradients(
         &mut self,
@@ -378,13 +521,7 @@ impl OnDevice {
                 d_m,
                 Into::Place,
             )?;
-            let (r, s) = (Matrix::rows(params + r, d), Matrix::rows(params + s, d));
-            products.product(device, (k, wide, d), d_m, r, d_s, Into::Sum)?;
-            products.product(device, (wide, k, d), d_m.transposed(), s, d_r, Into::Sum)?;
-            if ns * d > wide {
-                let block = d_m.at + 4 * wide as u64;
-                copy_block(device, (k, d), (block, ns * d), (d_s.at, d), Into::Sum)?;
-            }
+            self.low_rank_gradients(device, products, (params, grads), scan, d_m)?;
         } else {
             let size = (ns * d, steps, d);
             products.product(device, size, da.transposed(), carry, d_r, Into::Sum)?;
@@ -427,7 +564,6 @@ impl OnDevice {
     ) -> Result<(), CudaError> {
         let Shape { slots, width, .. } = &self.shape;
         let wide = (scan.ni * scan.d) as usize;
-        let w = Matrix::rows(params + 4 * slots.w_ih.start as u64, *width);
         let d_w = Matrix::rows(grads + 4 * slots.w_ih.start as u64, *width);
         match reads {
             Reads::Tokens { embedding } => {
@@ -436,20 +572,36 @@ impl OnDevice {
                 let by = (placed.by_place, placed.first, distinct);
                 products.sum_by_token(device, scan.da_in, (count, wide), by, d_x)?;
                 let d_x = Matrix::rows(d_x, wide);
-                let rows = Matrix::rows(embedding, *width).listed(placed.ids);
-                let size = (wide, distinct, *width);
-                products.product(device, size, d_x.transposed(), rows, d_w, Into::Sum)?;
-                // The embedding is the first of the parameters' tensors, and so of the gradients'.
-                let into = Matrix::rows(grads + (embedding - params), *width).listed(placed.ids);
-                products.product(device, (distinct, wide, *width), d_x, w, into, Into::Sum)
+                self.table_gradients(device, products, (params, grads), placed, embedding, d_x)
             }
-            Reads::Vectors { at } => {
+            Reads::Vectors { at, .. } => {
                 let da = Matrix::rows(scan.da_in, wide);
                 let read = Matrix::rows(at, *width);
                 let size = (wide, placed.steps, *width);
                 products.product(device, size, da.transposed(), read, d_w, Into::Sum)
             }
         }
+    }
+
+    /// W and the embedding from the gradient of their product, a row for each distinct token.
+    fn table_gradients(
+        &self,
+        device: &Device,
+        products: &mut Products,
+        (params, grads): (Address, Address),
+        placed: &Placed,
+        embedding: Address,
+        d_x: Matrix,
+    ) -> Result<(), CudaError> {
+        let (width, distinct, wide) = (self.shape.width, placed.distinct, d_x.row);
+        let at = 4 * self.shape.slots.w_ih.start as u64;
+        let rows = |at: Address| Matrix::rows(at, width).listed(placed.ids);
+        let (w, d_w) = (Matrix::rows(params + at, width), Matrix::rows(grads + at, width));
+        let size = (wide, distinct, width);
+        products.product(device, size, d_x.transposed(), rows(embedding), d_w, Into::Sum)?;
+        // Gradients lie as the parameters do.
+        let into = rows(grads + (embedding - params));
+        products.product(device, (distinct, wide, width), d_x, w, into, Into::Sum)
     }
 
     /// What the layer below is sent, `[N,E]`.

@@ -10,83 +10,47 @@
 
 mod compile;
 mod device;
+mod error;
+mod few;
 mod head;
 mod layer;
 mod matrix;
+mod replay;
 mod scan;
 mod update;
 mod upload;
 
 pub use device::Gpu;
+pub use error::CudaError;
 
 use super::share::Share;
 use super::{
     Batch, Engine, Fields, Gradients, LayerTrace, Loss, Mode, Regime, Snapshot, Step, Trace,
     Transition,
 };
-use crate::model::{Arch, Layout, Model};
+use crate::model::{Arch, Layer, Layout, Model, When};
 use crate::train::Optimiser;
-use cudarc::driver::DriverError;
-use cudarc::nvrtc::result::NvrtcError;
-use device::{Device, Room};
+use device::{Address, Device, Room};
 use head::{Head, SAYS, Top, readouts};
-use layer::{Call, OnDevice, Outside, Reads, Shape};
+use layer::{Call, Keep, OnDevice, Outside, Reads, Shape};
 use matrix::Products;
+use replay::{Replay, Seen, Work};
 use scan::{MEASURED, Press};
 use std::sync::Arc;
 use update::Updates;
 use upload::{Placed, Upload};
 
-/// Why there is no engine, or why it stopped.
-#[derive(Debug, thiserror::Error)]
-pub enum CudaError {
-    /// No driver.
-    #[error("no NVIDIA driver on this machine: use --device cpu")]
-    NoDriver,
-    /// A driver, but no GPU.
-    #[error("no NVIDIA GPU that can be used ({error}): use --device cpu")]
-    NoGpu {
-        /// What the driver said.
-        error: DriverError,
-    },
-    /// No compiler for kernels.
-    #[error(
-        "the CUDA run-time compiler (libnvrtc) is not on this machine: install the CUDA toolkit, \
-         or use --device cpu"
-    )]
-    NoCompiler,
-    /// A kernel that does not compile.
-    #[error("a kernel does not compile for this GPU ({error:?}); please report this:\n{log}")]
-    Compile {
-        /// What the compiler said.
-        error: NvrtcError,
-        /// All of it.
-        log: String,
-    },
-    /// The compiler failed otherwise.
-    #[error("the CUDA run-time compiler failed: {0:?}")]
-    Compiler(#[from] NvrtcError),
-    /// No memory left.
-    #[error("the GPU has no {} MiB left ({error}): use smaller batches, or --device cpu", bytes >> 20)]
-    Memory {
-        /// What was asked for.
-        bytes: usize,
-        /// What the driver said.
-        error: DriverError,
-    },
-    /// A layer whose state does not fit a multiprocessor.
-    #[error(
-        "a layer needs {need} bytes of a multiprocessor's {have}: use fewer units, or --device cpu"
-    )]
-    TooWide {
-        /// What it needs.
-        need: usize,
-        /// What there is.
-        have: usize,
-    },
-    /// Anything else the driver said.
-    #[error("the GPU failed: {0}")]
-    Driver(#[from] DriverError),
+/// What changes how fast the engine is, and its last bits, but not what it computes.
+#[derive(Clone, Copy, Debug)]
+pub struct Tuning {
+    /// Whether layers with few centroids have kernels of their own. Default: they have.
+    pub few: bool,
+}
+
+impl Default for Tuning {
+    fn default() -> Self {
+        Tuning { few: true }
+    }
 }
 
 /// The engine for NVIDIA GPUs.
@@ -106,6 +70,7 @@ pub struct Cuda {
     update: Updates,
     /// The square of the gradient's norm, what the read-outs say, what each layer measures.
     report: Room<f64>,
+    replay: Replay,
 }
 
 /// Where the read-outs' numbers begin in the report, and the layers'.
@@ -119,6 +84,16 @@ impl Cuda {
         model: &Model<f32>,
         optimiser: Optimiser,
     ) -> Result<Cuda, CudaError> {
+        Cuda::tuned(gpu, model, optimiser, Tuning::default())
+    }
+
+    /// The same, tuned; for tests and comparisons.
+    pub fn tuned(
+        gpu: &Arc<Gpu>,
+        model: &Model<f32>,
+        optimiser: Optimiser,
+        tuning: Tuning,
+    ) -> Result<Cuda, CudaError> {
         let device = Device::new(gpu)?;
         let (arch, layout) = (model.arch.clone(), model.layout());
         let shape = |l: usize| Shape {
@@ -126,6 +101,7 @@ impl Cuda {
             slots: layout.layers[l].clone(),
             width: arch.width_below(l),
             end: arch.input.end().is_some(),
+            few: tuning.few,
         };
         let layers = (0..arch.layers.len()).map(|l| OnDevice::new(shape(l))).collect();
         let mut cuda = Cuda {
@@ -143,6 +119,7 @@ impl Cuda {
             upload: Upload::default(),
             update: Updates::default(),
             report: Room::default(),
+            replay: Replay::default(),
         };
         cuda.try_restore(&optimiser.begin(model.params.clone()))?;
         Ok(cuda)
@@ -166,36 +143,49 @@ impl Cuda {
                 let at = self.params.address(&self.device);
                 Reads::Tokens { embedding: at + 4 * self.layout.embedding.start as u64 }
             }
-            0 => Reads::Vectors { at: placed.real },
-            l => Reads::Vectors { at: self.layers[l - 1].rooms.h.address(&self.device) },
+            0 => Reads::Vectors { at: placed.real, bottom: true },
+            l => {
+                let at = self.layers[l - 1].rooms.h.address(&self.device);
+                Reads::Vectors { at, bottom: false }
+            }
         }
     }
 
-    /// Whether anyone reads h of layer l.
-    fn keeps_h(&self, l: usize) -> bool {
-        l + 1 < self.layers.len() || self.arch.readout.from.h()
+    /// The call of layer l: when its h and u are read by others.
+    fn call_of(&self, l: usize, placed: &Placed, call: Call, fields: Fields) -> Call {
+        let (top, from) = (l + 1 == self.layers.len(), self.arch.readout.from);
+        let when = match self.arch.readout.when {
+            When::Last => Keep::AtLast,
+            When::EveryStep => Keep::Always,
+        };
+        let keep = |always: bool, read: bool| match (always, top && read) {
+            (true, _) => Keep::Always,
+            (false, true) => when,
+            (false, false) => Keep::Never,
+        };
+        let (keep_h, keep_u) = (keep(fields.h || !top, from.h()), keep(fields.u, from.u()));
+        Call { press: placed.presses[l], keep_h, keep_u, ..call }
     }
 
-    /// All layers, and the classifier.
-    fn forward(
+    fn layer_forward(
         &mut self,
-        batch: &Batch,
+        l: usize,
         placed: &Placed,
         call: Call,
         fields: Fields,
+        draws: Address,
     ) -> Result<(), CudaError> {
-        let params = self.params.address(&self.device);
-        for l in 0..self.layers.len() {
-            let reads = self.reads(l, placed);
-            let call = Call { keeps_h: self.keeps_h(l) || fields.h, ..call };
-            let end = self.arch.input.end().is_some();
-            let draws = self.upload.draws(&self.device, batch, l, end, call.transition)?;
-            let (device, products) = (&self.device, &mut self.products);
-            if placed.steps > 0 {
-                let layer = &mut self.layers[l];
-                layer.forward(device, products, params, placed, reads, call, draws)?;
-            }
+        if placed.steps == 0 {
+            return Ok(());
         }
+        let params = self.params.address(&self.device);
+        let (reads, call) = (self.reads(l, placed), self.call_of(l, placed, call, fields));
+        let (device, products) = (&self.device, &mut self.products);
+        self.layers[l].forward(device, products, params, placed, reads, call, draws)
+    }
+
+    /// The classifier.
+    fn say(&mut self, placed: &Placed) -> Result<(), CudaError> {
         let rooms = &self.layers[self.layers.len() - 1].rooms;
         let from = self.arch.readout.from;
         // A batch without a step has no rooms; what is read is still told from what is not.
@@ -204,29 +194,68 @@ impl Cuda {
         };
         let top =
             Top { h: at(from.h(), &rooms.h), u: at(from.u(), &rooms.u), c: at(from.c(), &rooms.c) };
+        let params = self.params.address(&self.device);
         let (device, products) = (&self.device, &mut self.products);
         self.head.say(device, products, &self.arch, &self.layout, params, placed, top)
     }
 
-    /// The gradients of a batch, into `grads`; the parts of the loss into the report.
-    fn learn(&mut self, batch: &Batch, regime: &Regime) -> Result<Placed, CudaError> {
-        let placed = self.upload.write(&self.device, &self.arch, batch)?;
-        let call = self.press(batch, regime)?;
+    /// Copies a batch and what may change with every update to the device.
+    fn send(&mut self, batch: &Batch, regime: &Regime) -> Result<(Placed, Call), CudaError> {
+        let share = Share::of(batch, &self.arch);
+        let press = |layer: &OnDevice| press(&layer.shape.layer, share, regime).words();
+        let mut presses: Vec<Vec<u32>> = self.layers.iter().map(press).collect();
+        presses.push(head::press(regime.margin, batch.total_weight()));
+        presses.push(update::press(&self.optimiser, regime.learning_rate, self.updates + 1));
+        let mut placed = self.upload.write(&self.device, &self.arch, batch, &presses)?;
+        let call = Call {
+            transition: Transition::Mixture,
+            lambda: regime.lambda,
+            commits: regime.commitment != 0.0,
+            weighs_entropy: regime.entropy != 0.0,
+            presses: regime.saturation != 0.0 || regime.writing != 0.0,
+            learns: true,
+            press: 0,
+            keep_h: Keep::Never,
+            keep_u: Keep::Never,
+        };
+        if self.counts_no_steps(&placed, call)? {
+            placed.steps = placed.steps.next_power_of_two();
+        }
+        Ok((placed, call))
+    }
+
+    /// Whether no kernel is told how many steps there are: then batches of about the same size are
+    /// the same work.
+    fn counts_no_steps(&self, placed: &Placed, call: Call) -> Result<bool, CudaError> {
+        let [layer] = &self.layers[..] else { return Ok(false) };
+        let few = few::compiled(&self.device, &layer.shape, placed, self.reads(0, placed), call)?;
+        let counts = few.is_none_or(|few| few.input == few::Input::Rows);
+        Ok(!counts && self.arch.readout.when == When::Last)
+    }
+
+    /// The gradients of a batch, into `grads`; the parts of the loss into the report; and, where
+    /// it is asked for, an update.
+    fn learn(&mut self, placed: &Placed, call: Call, updates: bool) -> Result<(), CudaError> {
         let params = self.params.address(&self.device);
         let grads = self.grads.clear(&self.device, self.layout.len)?;
-        let report = self.report.clear(&self.device, self.reported())?;
-        let said = report + 8 * SAID as u64;
-        self.forward(batch, &placed, call, Fields::default())?;
-        let (device, products) = (&self.device, &mut self.products);
+        let reported = self.reported();
+        let report = self.report.clear(&self.device, reported)?;
+        for l in 0..self.layers.len() {
+            self.layer_forward(l, placed, call, Fields::default(), 0)?;
+        }
+        self.say(placed)?;
         let (arch, layout, both) = (&self.arch, &self.layout, (params, grads));
-        let mut out = self.head.learn(device, products, arch, layout, both, &placed, said)?;
+        let (device, products) = (&self.device, &mut self.products);
+        let press = placed.presses[self.layers.len()];
+        let said = report + 8 * SAID as u64;
+        let mut out = self.head.learn(device, products, arch, layout, both, placed, press, said)?;
         for l in (0..self.layers.len()).rev().filter(|_| placed.steps > 0) {
-            let reads = self.reads(l, &placed);
-            let call = Call { keeps_h: self.keeps_h(l), ..call };
+            let (reads, call) =
+                (self.reads(l, placed), self.call_of(l, placed, call, Fields::default()));
             let measured = report + 8 * (LAYERS + l * MEASURED) as u64;
             let (device, products) = (&self.device, &mut self.products);
             let layer = &mut self.layers[l];
-            layer.backward(device, products, both, &placed, reads, call, out, measured)?;
+            layer.backward(device, products, both, placed, reads, call, out, measured)?;
             if l > 0 {
                 let dh = layer.d_below(device, products, params, placed.steps)?;
                 let stride = self.arch.width_below(l);
@@ -235,41 +264,42 @@ impl Cuda {
         }
         let count = self.layout.len;
         self.update.norm(&self.device, grads, count, report)?;
-        Ok(placed)
+        if updates {
+            let rooms = (params, self.moments.address(&self.device), grads);
+            let rates = placed.presses[self.layers.len() + 1];
+            let report = (report, reported);
+            self.update.update(&self.device, &self.optimiser, rooms, count, report, rates)?;
+        }
+        Ok(())
+    }
+
+    /// [`learn`](Cuda::learn), replayed where it was captured.
+    fn learn_again(&mut self, placed: Placed, call: Call, updates: bool) -> Result<(), CudaError> {
+        let work = Work { placed, call, updates, moves: self.device.moves() };
+        match self.replay.of(&work) {
+            Seen::Captured(graph) => Ok(graph.launch()?),
+            Seen::Once => {
+                replay::begin(&self.device)?;
+                let learned = self.learn(&work.placed, call, updates);
+                let graph = replay::end(&self.device);
+                learned?;
+                let graph = graph?;
+                graph.launch()?;
+                self.replay.keep(work, graph);
+                Ok(())
+            }
+            Seen::Never => {
+                self.learn(&work.placed, call, updates)?;
+                // Rooms may have moved while they grew.
+                self.replay.saw(Work { moves: self.device.moves(), ..work });
+                Ok(())
+            }
+        }
     }
 
     /// Numbers of the report.
     fn reported(&self) -> usize {
         LAYERS + self.layers.len() * MEASURED
-    }
-
-    /// Puts the regime where kernels read it.
-    fn press(&mut self, batch: &Batch, regime: &Regime) -> Result<Call, CudaError> {
-        let share = Share::of(batch, &self.arch);
-        for layer in &mut self.layers {
-            let d = layer.shape.layer.units as f64;
-            let centroids = layer.shape.layer.centroids;
-            let tau = centroids.map_or(1.0, |centroids| centroids.tau.get()) * regime.tau;
-            let press = Press {
-                lambda: if centroids.is_some() { regime.lambda as f32 } else { 0.0 },
-                inv_tau: (1.0 / tau) as f32,
-                commitment: (share.stochastic * regime.commitment / d) as f32,
-                entropy: (share.stochastic * regime.entropy) as f32,
-                saturation: (share.all * regime.saturation / d) as f32,
-                writing: (share.all * regime.writing / d) as f32,
-            };
-            layer.press(&self.device, press)?;
-        }
-        self.head.press(&self.device, regime.margin, batch.total_weight())?;
-        Ok(Call {
-            transition: Transition::Mixture,
-            lambda: regime.lambda,
-            commits: regime.commitment != 0.0,
-            weighs_entropy: regime.entropy != 0.0,
-            presses: regime.saturation != 0.0 || regime.writing != 0.0,
-            learns: true,
-            keeps_h: false,
-        })
     }
 
     /// The loss and the gradient's norm, from the report.
@@ -294,18 +324,24 @@ impl Cuda {
     }
 
     fn try_step(&mut self, batch: &Batch, regime: &Regime) -> Result<Step, CudaError> {
-        let (optimiser, rate) = (self.optimiser, regime.learning_rate);
-        self.update.press(&self.device, &optimiser, rate, self.updates + 1)?;
-        self.learn(batch, regime)?;
-        let at = |room: &Room<f32>| room.address(&self.device);
-        let rooms = (at(&self.params), at(&self.moments), at(&self.grads));
-        let report = (self.report.address(&self.device), self.reported());
-        self.update.update(&self.device, &optimiser, rooms, self.layout.len, report)?;
+        let (placed, call) = self.send(batch, regime)?;
+        self.learn_again(placed, call, true)?;
         let (loss, norm) = self.told(batch, regime)?;
-        let step =
-            Step { loss, gradient_norm: if loss.total.is_finite() { norm } else { f64::NAN } };
+        let gradient_norm = if loss.total.is_finite() { norm } else { f64::NAN };
+        let step = Step { loss, gradient_norm };
         self.updates += step.is_finite() as u64;
         Ok(step)
+    }
+
+    fn try_gradients(
+        &mut self,
+        batch: &Batch,
+        regime: &Regime,
+    ) -> Result<Gradients<f32>, CudaError> {
+        let (placed, call) = self.send(batch, regime)?;
+        self.learn_again(placed, call, false)?;
+        let (loss, _) = self.told(batch, regime)?;
+        Ok(Gradients { loss, values: self.device.read(&self.grads, self.layout.len)? })
     }
 
     fn try_trace(
@@ -326,10 +362,15 @@ impl Cuda {
             margin: 0.0,
             learning_rate: 0.0,
         };
-        let placed = self.upload.write(&self.device, &self.arch, batch)?;
-        let call =
-            Call { transition: mode.transition, learns: false, ..self.press(batch, &regime)? };
-        self.forward(batch, &placed, call, fields)?;
+        let (placed, call) = self.send(batch, &regime)?;
+        let placed = Placed { steps: batch.steps(), ..placed };
+        let call = Call { transition: mode.transition, learns: false, ..call };
+        let end = self.arch.input.end().is_some();
+        for l in 0..self.layers.len() {
+            let draws = self.upload.draws(&self.device, batch, l, end, call.transition)?;
+            self.layer_forward(l, &placed, call, fields, draws)?;
+        }
+        self.say(&placed)?;
         let count = readouts(&self.arch, &placed) * self.arch.classes;
         let logits = self.device.read(&self.head.logits, count)?;
         let layers = self.layers.iter().map(|layer| self.layer_trace(layer, batch.steps(), fields));
@@ -364,6 +405,20 @@ impl Cuda {
     }
 }
 
+/// What of a regime acts on a layer.
+fn press(layer: &Layer, share: Share, regime: &Regime) -> Press {
+    let d = layer.units as f64;
+    let tau = layer.centroids.map_or(1.0, |centroids| centroids.tau.get()) * regime.tau;
+    Press {
+        lambda: if layer.centroids.is_some() { regime.lambda as f32 } else { 0.0 },
+        inv_tau: (1.0 / tau) as f32,
+        commitment: (share.stochastic * regime.commitment / d) as f32,
+        entropy: (share.stochastic * regime.entropy) as f32,
+        saturation: (share.all * regime.saturation / d) as f32,
+        writing: (share.all * regime.writing / d) as f32,
+    }
+}
+
 /// Engines have no errors to give: a GPU that fails in the middle of a run ends it.
 fn must<A>(result: Result<A, CudaError>) -> A {
     result.unwrap_or_else(|error| panic!("{error}"))
@@ -389,9 +444,7 @@ impl Engine<f32> for Cuda {
     }
 
     fn gradients(&mut self, batch: &Batch, regime: &Regime) -> Gradients<f32> {
-        must(self.learn(batch, regime));
-        let (loss, _) = must(self.told(batch, regime));
-        Gradients { loss, values: must(self.device.read(&self.grads, self.layout.len)) }
+        must(self.try_gradients(batch, regime))
     }
 
     fn step(&mut self, batch: &Batch, regime: &Regime) -> Step {

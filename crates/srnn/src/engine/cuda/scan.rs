@@ -10,8 +10,7 @@ pub const SUMS: usize = 8;
 /// Commitment, entropy, saturation, writing.
 pub const MEASURED: usize = 4;
 
-/// What may change with every update.
-#[repr(C)]
+/// What may change with every update: `Press` of `kernels/scan.cuh`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Press {
     pub lambda: f32,
@@ -22,8 +21,13 @@ pub struct Press {
     pub writing: f32,
 }
 
-// SAFETY: numbers alone, laid out as the kernels' own.
-unsafe impl cudarc::driver::DeviceRepr for Press {}
+impl Press {
+    /// As it travels.
+    pub fn words(&self) -> Vec<u32> {
+        let Press { lambda, inv_tau, commitment, entropy, saturation, writing } = *self;
+        [lambda, inv_tau, commitment, entropy, saturation, writing].map(f32::to_bits).to_vec()
+    }
+}
 
 /// One layer, the rows of a batch, and what is kept of each step.
 #[repr(C)]

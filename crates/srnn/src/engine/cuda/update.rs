@@ -8,20 +8,6 @@ use crate::train::{Optimiser, Rule};
 /// Blocks that share the gradient's norm.
 const BLOCKS: usize = 128;
 
-/// `Rates` of `kernels/update.cu`.
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct Rates {
-    clip: f64,
-    l2: f32,
-    rate: f32,
-    fix1: f32,
-    fix2: f32,
-}
-
-// SAFETY: numbers alone, laid out as the kernel's own.
-unsafe impl cudarc::driver::DeviceRepr for Rates {}
-
 /// `Update` of `kernels/update.cu`.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -46,29 +32,23 @@ struct Arguments {
 #[derive(Default)]
 pub struct Updates {
     squares: Room<f64>,
-    rates: Room<Rates>,
+}
+
+/// What changes with every update: `Rates` of `kernels/update.cu`; `t` is this update's number,
+/// from 1.
+pub fn press(optimiser: &Optimiser, rate: f64, t: u64) -> Vec<u32> {
+    let fix = |beta: f64| (1.0 / (1.0 - beta.powf(t as f64))) as f32;
+    let (fix1, fix2) = match optimiser.rule {
+        Rule::Adam { beta1, beta2, .. } => (fix(beta1), fix(beta2)),
+        Rule::RmsProp { .. } | Rule::AdaDelta { .. } => (1.0, 1.0),
+    };
+    let clip = optimiser.clip.to_bits();
+    let mut words = vec![clip as u32, (clip >> 32) as u32];
+    words.extend([optimiser.l2 as f32, rate as f32, fix1, fix2].map(f32::to_bits));
+    words
 }
 
 impl Updates {
-    /// Puts what changes with every update where the kernel reads it; `t` is this update's number,
-    /// from 1.
-    pub fn press(
-        &mut self,
-        device: &Device,
-        optimiser: &Optimiser,
-        rate: f64,
-        t: u64,
-    ) -> Result<(), CudaError> {
-        let fix = |beta: f64| (1.0 / (1.0 - beta.powf(t as f64))) as f32;
-        let (fix1, fix2) = match optimiser.rule {
-            Rule::Adam { beta1, beta2, .. } => (fix(beta1), fix(beta2)),
-            Rule::RmsProp { .. } | Rule::AdaDelta { .. } => (1.0, 1.0),
-        };
-        let (clip, l2, rate) = (optimiser.clip, optimiser.l2 as f32, rate as f32);
-        self.rates.write(device, &[Rates { clip, l2, rate, fix1, fix2 }])?;
-        Ok(())
-    }
-
     /// The square of the gradient's norm, into `report[0]`.
     pub fn norm(
         &mut self,
@@ -85,12 +65,13 @@ impl Updates {
 
     /// One update, unless something reported is not a number.
     pub fn update(
-        &mut self,
+        &self,
         device: &Device,
         optimiser: &Optimiser,
         (params, moments, gradient): (Address, Address, Address),
         count: usize,
         (report, reported): (Address, usize),
+        rates: Address,
     ) -> Result<(), CudaError> {
         // keep and take of the first and the second memory.
         let (rule, keep1, keep2, epsilon, centred) = match optimiser.rule {
@@ -105,7 +86,7 @@ impl Updates {
             moments,
             gradient,
             report,
-            rates: self.rates.address(device),
+            rates,
             reported: reported as i32,
             count: count as i32,
             rule,

@@ -6,7 +6,7 @@ use crate::engine::tokens::Tokens;
 use crate::engine::{Batch, Inputs, Transition};
 use crate::model::Arch;
 
-/// A batch on the device.
+/// A batch on the device, and what may change with every update.
 #[derive(Default)]
 pub struct Upload {
     room: Room<u32>,
@@ -15,16 +15,17 @@ pub struct Upload {
 }
 
 /// Where the parts of a batch are.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Placed {
     /// B.
     pub rows: usize,
     /// N.
     pub steps: usize,
-    /// Steps of the longest row.
-    pub longest: usize,
     /// Distinct tokens; 0 for real inputs.
     pub distinct: usize,
+    /// What may change with every update: one for each layer, then one for the head, one for the
+    /// update.
+    pub presses: Vec<Address>,
     /// `[B+1]`.
     pub offsets: Address,
     /// `[B]`: rows, the longest first.
@@ -45,41 +46,43 @@ pub struct Placed {
 }
 
 impl Upload {
-    /// Copies a batch to the device.
+    /// Copies a batch and `presses` to the device, in one go.
     pub fn write(
         &mut self,
         device: &Device,
         arch: &Arch,
         batch: &Batch,
+        presses: &[Vec<u32>],
     ) -> Result<Placed, CudaError> {
         self.words.clear();
         let mut order: Vec<u32> = (0..batch.rows() as u32).collect();
         order.sort_by_key(|&b| (std::cmp::Reverse(batch.row(b as usize).len()), b));
-        let longest = order.first().map_or(0, |&b| batch.row(b as usize).len());
         let tokens = Tokens::of(batch, arch.input.vocabulary());
         let (by_place, first) = sorted(&tokens);
-        let offsets = self.push(batch.offsets.iter().map(|&offset| offset as u32));
-        let order = self.push(order);
-        let targets = self.push(batch.target_ids().iter().copied());
-        let weights = self.push(batch.class_weights.iter().map(|weight| weight.to_bits()));
-        let ids = self.push(tokens.distinct.iter().copied());
-        let places = self.push(tokens.places.iter().copied());
-        let (by_place, first) = (self.push(by_place), self.push(first));
-        let real = self.push(match &batch.input {
-            Inputs::Real(x) => x.iter().map(|x| x.to_bits()).collect(),
-            Inputs::Tokens(_) => vec![],
-        });
+        let real: &[f32] = match &batch.input {
+            Inputs::Real(x) => x,
+            Inputs::Tokens(_) => &[],
+        };
+        let presses: Vec<usize> = presses.iter().map(|press| self.push(press)).collect();
+        let offsets: Vec<u32> = batch.offsets.iter().map(|&offset| offset as u32).collect();
+        let offsets = self.push(&offsets);
+        let order = self.push(&order);
+        let targets = self.push(batch.target_ids());
+        let class_weights = self.push_numbers(&batch.class_weights);
+        let (ids, places) = (self.push(&tokens.distinct), self.push(&tokens.places));
+        let (by_place, first) = (self.push(&by_place), self.push(&first));
+        let real = self.push_numbers(real);
         let at = self.room.write(device, &self.words)?;
         let place = |word: usize| at + 4 * word as u64;
         Ok(Placed {
             rows: batch.rows(),
             steps: batch.steps(),
-            longest,
             distinct: tokens.distinct.len(),
+            presses: presses.into_iter().map(place).collect(),
             offsets: place(offsets),
             order: place(order),
             targets: place(targets),
-            class_weights: if batch.class_weights.is_empty() { 0 } else { place(weights) },
+            class_weights: if batch.class_weights.is_empty() { 0 } else { place(class_weights) },
             ids: place(ids),
             places: place(places),
             by_place: place(by_place),
@@ -88,11 +91,19 @@ impl Upload {
         })
     }
 
-    fn push(&mut self, words: impl IntoIterator<Item = u32>) -> usize {
-        // 16 bytes, so that vectors can be loaded from the beginning of each part.
-        self.words.resize(self.words.len().next_multiple_of(4), 0);
+    /// Where the words will lie. Each part has room for as many as the next power of two, at least
+    /// 16 bytes: batches of about the same size lie alike, and vectors can be loaded.
+    fn push(&mut self, words: &[u32]) -> usize {
         let first = self.words.len();
         self.words.extend(words);
+        self.words.resize(first + words.len().next_power_of_two().max(4), 0);
+        first
+    }
+
+    fn push_numbers(&mut self, numbers: &[f32]) -> usize {
+        let first = self.words.len();
+        self.words.extend(numbers.iter().map(|x| x.to_bits()));
+        self.words.resize(first + numbers.len().next_multiple_of(4), 0);
         first
     }
 

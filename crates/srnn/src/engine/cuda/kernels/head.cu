@@ -20,12 +20,18 @@ extern "C" __global__ void read_out(const float *h, const float *u, const float 
 
 #define IGNORE 0xffffffffu
 
+// What may change with every update: what the sum of losses is divided by, and what a target's
+// logit is put behind by.
+struct Margin {
+    double total;
+    float margin;
+};
+
 // One warp a read-out: turns logits into their gradients, and says[q] = weighted loss, whether it
-// is right, whether it counts. A target's logit is put behind by `margin`.
+// is right, whether it counts.
 extern "C" __global__ void cross_entropy(float *logits, const unsigned *targets,
-                                         const float *class_weights, const double *total,
-                                         int readouts, int classes, const float *margin,
-                                         double *says) {
+                                         const float *class_weights, const Margin *margin,
+                                         int readouts, int classes, double *says) {
     int q = (blockIdx.x * blockDim.x + threadIdx.x) / WARP, lane = threadIdx.x % WARP;
     if (q >= readouts) return;
     float *row = logits + (long long)q * classes;
@@ -44,7 +50,7 @@ extern "C" __global__ void cross_entropy(float *logits, const unsigned *targets,
     int mine = best == top ? at : classes;
     for (int o = WARP / 2; o > 0; o /= 2) mine = min(mine, __shfl_xor_sync(ALL_LANES, mine, o));
     __syncwarp();
-    if (lane == 0) row[target] -= *margin;
+    if (lane == 0) row[target] -= margin->margin;
     __syncwarp();
     float shifted = -INFINITY;
     for (int c = lane; c < classes; c += WARP) shifted = fmaxf(shifted, row[c]);
@@ -52,7 +58,7 @@ extern "C" __global__ void cross_entropy(float *logits, const unsigned *targets,
     double sum = 0.0;
     for (int c = lane; c < classes; c += WARP) sum += exp((double)(row[c] - top));
     sum = warp_sum(sum);
-    double weight = (class_weights ? (double)class_weights[target] : 1.0) / *total;
+    double weight = (class_weights ? (double)class_weights[target] : 1.0) / margin->total;
     double loss = log(sum) + top - row[target];
     __syncwarp();
     for (int c = lane; c < classes; c += WARP) {

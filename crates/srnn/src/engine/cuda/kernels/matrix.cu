@@ -85,6 +85,7 @@ extern "C" __global__ void sum_parts(const float *parts, int splits, int m, int 
     for (long long at = blockIdx.x * (long long)blockDim.x + threadIdx.x; at < size;
          at += (long long)gridDim.x * blockDim.x) {
         float sum = 0.0f;
+#pragma unroll 8
         for (int s = 0; s < splits; s++) sum += parts[s * size + at];
         long long row = at / n;
         float *into = c + (c_rows ? c_rows[row] : row) * c_m + at % n;

@@ -65,19 +65,19 @@ __device__ void cells(const Scan &p, const Rows<R> &rows, int t, const float *v,
                 p.c[n * d + j] = s.c;
                 keep_gates(p, n, j, s.i, s.f, s.g, s.o);
             } else {
-                float reset = gate(p.hard, x[0] + a[r][0]), z = gate(p.hard, x[d] + a[r][1]);
                 if (p.cell == GRU_BEFORE) {
+                    float reset = gate(p.hard, x[0] + a[r][0]), z = gate(p.hard, x[d] + a[r][1]);
                     rh[r * d + j] = reset * v[r * d + j];
                     keep_gates(p, n, j, reset, z, 0.0f, 0.0f);
                     p.extra[n * d + j] = rh[r * d + j];
                     continue;
                 }
-                float q = a[r][2] + (p.q_bias ? p.q_bias[j] : 0.0f);
-                float candidate = tanhf(fmaf(reset, q, x[2 * d]));
-                float before = p.low_rank ? a[r][3] : v[r * d + j];
-                u[r * d + j] = fmaf(z, before, (1.0f - z) * candidate);
-                p.extra[n * d + j] = before;
-                keep_gates(p, n, j, reset, z, candidate, q);
+                float in[3] = {x[0], x[d], x[2 * d]};
+                if (!p.low_rank) a[r][3] = v[r * d + j];
+                Gru s = gru(p.hard, in, a[r], p.q_bias ? p.q_bias[j] : 0.0f);
+                u[r * d + j] = s.u;
+                p.extra[n * d + j] = a[r][3];
+                keep_gates(p, n, j, s.r, s.z, s.n, s.q);
             }
         }
     }
@@ -93,7 +93,7 @@ __device__ void cells(const Scan &p, const Rows<R> &rows, int t, const float *v,
             if (!rows.has(r, t)) continue;
             long long n = rows.first[r] + t;
             float *kept = p.gates + n * 4 * d + j;
-            float z = kept[d], candidate = tanhf(a[r] + input_row(p, n)[2 * d + j]);
+            float z = kept[d], candidate = tanh_of(a[r] + input_row(p, n)[2 * d + j]);
             kept[2 * d] = candidate;
             u[r * d + j] = fmaf(z, v[r * d + j], (1.0f - z) * candidate);
         }
@@ -362,24 +362,23 @@ template <int R> __device__ void backward(const Scan &p, float *shared) {
                     if (p.presses) measure(kept, 4, kept[0], measured[2], measured[3]);
                     continue;
                 }
-                float before = p.cell == GRU_BEFORE || !p.low_rank ? p.carry_in[at * n + j] : p.extra[at * d + j];
-                float full = du[r * d + j], back = 0.0f;
+                float before = p.cell == GRU_BEFORE ? p.carry_in[at * n + j] : p.extra[at * d + j];
+                float full = du[r * d + j], back[4] = {};
                 if (p.cell == GRU_BEFORE) {
                     float drh = through[r * d + j];
                     a[2] = mixture[r * d + j];
                     a[0] = gate_back(p.hard, saturation, kept[0], drh * before);
-                    back = drh * kept[0];
+                    a[1] = gate_back(p.hard, saturation, kept[1], fmaf(full, before - kept[2], -writes));
+                    back[0] = a[0], back[1] = a[1];
+                    through[r * d + j] = fmaf(full, kept[1], drh * kept[0]);
                 } else {
                     full = reached(p, scores + r * k, p.u[at * d + j], full, j);
-                    a[2] = candidate_back(saturation, kept[2], full * (1.0f - kept[1]));
-                    a[0] = gate_back(p.hard, saturation, kept[0], a[2] * kept[3]);
-                    state[2 * d] = a[2] * kept[0];
-                    sums[SUM_CANDIDATE * d + j] += a[2] * kept[0];
+                    Gru s = {kept[0], kept[1], kept[2], kept[3], 0.0f};
+                    gru_back(p.hard, s, before, saturation, writes, full, a, back);
+                    sums[SUM_CANDIDATE * d + j] += back[2];
+                    through[r * d + j] = p.low_rank ? 0.0f : back[3];
                 }
-                a[1] = gate_back(p.hard, saturation, kept[1], fmaf(full, before - kept[2], -writes));
-                state[0] = a[0], state[d] = a[1];
-                if (p.low_rank) state[3 * d] = full * kept[1];
-                through[r * d + j] = p.low_rank ? 0.0f : fmaf(full, kept[1], back);
+                for (int b = 0; b < p.ns; b++) state[b * d] = back[b];
                 for (int b = 0; b < 3; b++) {
                     in[b * d] = a[b];
                     sums[(SUM_BIAS + b) * d + j] += a[b];
