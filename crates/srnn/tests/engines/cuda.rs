@@ -36,7 +36,7 @@ fn the_cuda_engine_agrees_with_the_reference() {
 #[test]
 fn the_cuda_engine_agrees_with_the_reference_by_its_kernels_for_any_layer() {
     if let Some(gpu) = gpu() {
-        engine_agrees_with_reference(on(&gpu, Tuning { few: false }));
+        engine_agrees_with_reference(on(&gpu, Tuning { special: false }));
     }
 }
 

@@ -40,7 +40,8 @@ pub struct Device {
 
 /// Kernels for every shape.
 pub struct Kernels {
-    pub product: CudaFunction,
+    /// By tile: small, large.
+    pub product: [CudaFunction; 2],
     pub sum_parts: CudaFunction,
     pub sum_by_token: CudaFunction,
     pub sum_rows: CudaFunction,
@@ -51,6 +52,9 @@ pub struct Kernels {
     pub pull_centroids: CudaFunction,
     pub read_out: CudaFunction,
     pub cross_entropy: CudaFunction,
+    pub classify: CudaFunction,
+    pub classify_back: CudaFunction,
+    pub add_sums: CudaFunction,
     pub square_parts: CudaFunction,
     pub update: CudaFunction,
     /// By rows a block: one, four.
@@ -223,15 +227,15 @@ impl Kernels {
         .concat();
         #[rustfmt::skip]
         let names = [
-            "product", "sum_parts", "sum_by_token", "sum_rows", "sum_columns", "transpose",
+            "product_32", "product_128", "sum_parts", "sum_by_token", "sum_rows", "sum_columns", "transpose",
             "copy_block", "input_bias", "pull_centroids", "read_out", "cross_entropy",
-            "square_parts", "update", "forward_1", "forward_4", "backward_1", "backward_4",
+            "classify", "classify_back", "add_sums", "square_parts", "update", "forward_1", "forward_4", "backward_1", "backward_4",
         ];
         let all = load(context, target, shared, &source, &[], &names)?;
         let mut all = all.into_iter();
         let mut next = || all.next().expect("one for each name");
         Ok(Kernels {
-            product: next(),
+            product: [next(), next()],
             sum_parts: next(),
             sum_by_token: next(),
             sum_rows: next(),
@@ -242,6 +246,9 @@ impl Kernels {
             pull_centroids: next(),
             read_out: next(),
             cross_entropy: next(),
+            classify: next(),
+            classify_back: next(),
+            add_sums: next(),
             square_parts: next(),
             update: next(),
             forward: [next(), next()],

@@ -50,7 +50,8 @@ pub struct Few {
 /// Kernels for a layer and a call.
 pub struct Compiled {
     pub input: Input,
-    pub threads: usize,
+    pub forward_threads: usize,
+    pub backward_threads: usize,
     pub forward: CudaFunction,
     pub backward: CudaFunction,
 }
@@ -76,7 +77,7 @@ pub fn compiled(
     let threads = d.next_multiple_of(32);
     // Backward holds 5 weights and 5 sums a centroid, and some 80 numbers besides.
     let fits = threads <= MOST_THREADS && threads * (10 * k + 80) <= REGISTERS && k <= MOST;
-    if !shape.few
+    if !shape.special
         || !fits
         || centroids.score != Score::Dot
         || call.transition != Transition::Mixture
@@ -113,5 +114,8 @@ pub fn compiled(
     let sources = [WARP, CELL, SCAN_ARGUMENTS, FEW];
     let kernels = device.gpu.compiled(&sources, &definitions, &["few_forward", "few_backward"])?;
     let [forward, backward] = kernels.try_into().expect("two kernels");
-    Ok(Some(Compiled { input, threads, forward, backward }))
+    // As in `kernels/few.cu`: two units a thread where there are many.
+    let units = if d > 128 { 2 } else { 1 };
+    let forward_threads = d.div_ceil(units).next_multiple_of(32);
+    Ok(Some(Compiled { input, forward_threads, backward_threads: threads, forward, backward }))
 }

@@ -10,6 +10,34 @@ use crate::model::{Arch, Layout, When};
 /// Numbers the cross-entropy says of each read-out: loss, right, counted.
 pub const SAYS: usize = 3;
 
+/// Few classes, features and read-outs: for these there are kernels that do all at once.
+const FEW_CLASSES: usize = 64;
+const FEW_FEATURES: usize = 4096;
+const FEW_READOUTS: usize = 4096;
+
+/// `Classify` of `kernels/head.cu`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Classify {
+    h: Address,
+    u: Address,
+    c: Address,
+    v: Address,
+    bias: Address,
+    class_weights: Address,
+    offsets: Address,
+    targets: Address,
+    margin: Address,
+    features_of: Address,
+    logits: Address,
+    d_features: Address,
+    says: Address,
+    last: i32,
+    d: i32,
+    features: i32,
+    classes: i32,
+}
+
 /// The memory of the classifier.
 #[derive(Default)]
 pub struct Head {
@@ -42,7 +70,51 @@ pub fn readouts(arch: &Arch, placed: &Placed) -> usize {
 }
 
 impl Head {
-    /// Logits `[readouts][C]`.
+    /// Whether one kernel does for a read-out all that there is to do.
+    fn is_small(arch: &Arch) -> bool {
+        arch.classes <= FEW_CLASSES && arch.features() <= FEW_FEATURES
+    }
+
+    /// Reads, says and, where there is something to learn, learns.
+    #[allow(clippy::too_many_arguments)]
+    fn classify(
+        &mut self,
+        device: &Device,
+        arch: &Arch,
+        layout: &Layout,
+        params: Address,
+        placed: &Placed,
+        top: Top,
+        press: Address,
+    ) -> Result<(), CudaError> {
+        let (count, wide, classes) = (readouts(arch, placed), arch.features(), arch.classes);
+        let learns = press != 0;
+        let arguments = Classify {
+            h: top.h,
+            u: top.u,
+            c: top.c,
+            v: params + 4 * layout.head_weight.start as u64,
+            bias: params + 4 * layout.head_bias.start as u64,
+            class_weights: placed.class_weights,
+            offsets: placed.offsets,
+            targets: placed.targets,
+            margin: press,
+            features_of: self.features.fit(device, count * wide)?,
+            logits: self.logits.fit(device, count * classes)?,
+            d_features: self.d_features.fit(device, count * wide)?,
+            // Not null, even if there is no read-out.
+            says: if learns { self.says.fit(device, count.max(1) * SAYS)? } else { 0 },
+            last: (arch.readout.when == When::Last) as i32,
+            d: arch.top().units as i32,
+            features: wide as i32,
+            classes: classes as i32,
+        };
+        let grid = Grid::of(count, 128).shared(4 * (wide + classes));
+        launch!(device, &device.gpu.kernels.classify, grid; arguments)?;
+        Ok(())
+    }
+
+    /// Logits `[readouts][C]`; where `press` is given they may be learned from already.
     #[allow(clippy::too_many_arguments)]
     pub fn say(
         &mut self,
@@ -53,7 +125,11 @@ impl Head {
         params: Address,
         placed: &Placed,
         top: Top,
+        press: Address,
     ) -> Result<(), CudaError> {
+        if Head::is_small(arch) {
+            return self.classify(device, arch, layout, params, placed, top, press);
+        }
         let (count, wide, classes) = (readouts(arch, placed), arch.features(), arch.classes);
         let d = arch.top().units as i32;
         let features = self.features.fit(device, count * wide)?;
@@ -83,23 +159,34 @@ impl Head {
         report: Address,
     ) -> Result<Outside, CudaError> {
         let (count, wide, classes) = (readouts(arch, placed), arch.features(), arch.classes);
-        let says = self.says.fit(device, count * SAYS)?;
+        let says = self.says.fit(device, count.max(1) * SAYS)?;
         let logits = self.logits.address(device);
-        launch!(device, &device.gpu.kernels.cross_entropy, Grid::of(count.div_ceil(4), 128);
-            logits, placed.targets, placed.class_weights, press, count as i32, classes as i32,
-            says)?;
-        sum_columns(device, says, (count, SAYS), report)?;
-        let d_logits = Matrix::rows(logits, classes);
-        let v = Matrix::rows(params + 4 * layout.head_weight.start as u64, wide);
-        let d_v = Matrix::rows(grads + 4 * layout.head_weight.start as u64, wide);
-        let features = Matrix::rows(self.features.address(device), wide);
-        let size = (classes, count, wide);
-        products.product(device, size, d_logits.transposed(), features, d_v, Into::Sum)?;
-        let bias = grads + 4 * layout.head_bias.start as u64;
-        products.sum_rows(device, logits, (count, classes), bias)?;
+        let features = self.features.address(device);
         let d_features = self.d_features.fit(device, count * wide)?;
-        let into = Matrix::rows(d_features, wide);
-        products.product(device, (count, classes, wide), d_logits, v, into, Into::Place)?;
+        let at = |range: &std::ops::Range<usize>| 4 * range.start as u64;
+        let (v, d_v) = (params + at(&layout.head_weight), grads + at(&layout.head_weight));
+        let bias = grads + at(&layout.head_bias);
+        if Head::is_small(arch) && count <= FEW_READOUTS {
+            sum_columns(device, says, (count, SAYS), report)?;
+            let grid = Grid::over((wide + 1).div_ceil(32), classes, 1, 256);
+            launch!(device, &device.gpu.kernels.classify_back, grid;
+                features, logits, count as i32, classes as i32, wide as i32, d_v, bias)?;
+        } else {
+            let d_logits = Matrix::rows(logits, classes);
+            let (v, d_v) = (Matrix::rows(v, wide), Matrix::rows(d_v, wide));
+            if !Head::is_small(arch) {
+                launch!(device, &device.gpu.kernels.cross_entropy, Grid::of(count.div_ceil(4), 128);
+                    logits, placed.targets, placed.class_weights, press, count as i32,
+                    classes as i32, says)?;
+                let into = Matrix::rows(d_features, wide);
+                products.product(device, (count, classes, wide), d_logits, v, into, Into::Place)?;
+            }
+            sum_columns(device, says, (count, SAYS), report)?;
+            let features = Matrix::rows(features, wide);
+            let size = (classes, count, wide);
+            products.product(device, size, d_logits.transposed(), features, d_v, Into::Sum)?;
+            products.sum_rows(device, logits, (count, classes), bias)?;
+        }
         let from = arch.readout.from;
         let part = 4 * arch.top().units as u64;
         let at = |wanted: bool, before: u64| if wanted { d_features + before * part } else { 0 };

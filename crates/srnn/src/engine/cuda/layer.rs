@@ -5,7 +5,8 @@ use super::CudaError;
 use super::device::{Address, Device, Grid, Room, launch};
 use super::few::{self, Compiled, Few, Input};
 use super::matrix::{Into, Matrix, Products, copy_block, sum_columns, sum_parts, transpose};
-use super::scan::{MEASURED, SUM_BIAS, SUM_CANDIDATE, SUM_PEEPHOLE, SUMS, Scan};
+use super::plain;
+use super::scan::{MEASURED, Places, SUM_BIAS, SUM_CANDIDATE, SUM_PEEPHOLE, SUMS, Scan};
 use super::upload::Placed;
 use crate::engine::Transition;
 use crate::engine::form::{Form, form, state_blocks};
@@ -18,8 +19,8 @@ pub struct Shape {
     /// E: the width of what it reads.
     pub width: usize,
     pub end: bool,
-    /// Whether it may have kernels of its own where its centroids are few.
-    pub few: bool,
+    /// Whether it may have kernels made for its shape.
+    pub special: bool,
 }
 
 /// What changes from call to call.
@@ -315,8 +316,13 @@ impl OnDevice {
         let scan = self.scan(device, params, placed, reads, call, draws)?;
         if let Some(few) = few {
             let arguments = self.few(device, params, scan, placed, reads, call);
-            let grid = Grid::of(self.few_blocks(device, placed), few.threads);
+            let grid = Grid::of(self.few_blocks(device, placed), few.forward_threads);
             launch!(device, &few.forward, grid; arguments)?;
+            return Ok(());
+        }
+        if let Some(plain) = plain::compiled(device, &self.shape)? {
+            let grid = Grid::of(self.few_blocks(device, placed), plain.threads);
+            launch!(device, &plain.forward, grid; scan)?;
             return Ok(());
         }
         let (together, threads) = self.blocks(device, &scan);
@@ -354,8 +360,12 @@ impl OnDevice {
             return self
                 .few_backward(device, products, both, placed, reads, call, few, scan, report);
         }
+        let plain = plain::compiled(device, &self.shape)?;
         let (together, threads) = self.blocks(device, &scan);
-        let blocks = placed.rows.div_ceil(together);
+        let blocks = match &plain {
+            Some(_) => self.few_blocks(device, placed),
+            None => placed.rows.div_ceil(together),
+        };
         let (steps, d, k) = (placed.steps, scan.d as usize, scan.k as usize);
         let rooms = &mut self.rooms;
         let (ns, ni) = (scan.ns as usize, scan.ni as usize);
@@ -367,10 +377,14 @@ impl OnDevice {
         scan.d_mixture = if pulled { rooms.d_mixture.fit(device, steps * d)? } else { 0 };
         scan.sums = rooms.sums.fit(device, blocks * SUMS * d)?;
         scan.measured = rooms.measured.fit(device, blocks * MEASURED)?;
-        let floats = together * (scan.n as usize + (4 + ns) * d + 3 * k) + SUMS * d;
-        let grid = Grid::of(blocks, threads).shared(4 * floats);
-        self.fits(device, grid)?;
-        launch!(device, &device.gpu.kernels.backward[(together > 1) as usize], grid; scan)?;
+        if let Some(plain) = plain {
+            launch!(device, &plain.backward, Grid::of(blocks, plain.threads); scan)?;
+        } else {
+            let floats = together * (scan.n as usize + (4 + ns) * d + 3 * k) + SUMS * d;
+            let grid = Grid::of(blocks, threads).shared(4 * floats);
+            self.fits(device, grid)?;
+            launch!(device, &device.gpu.kernels.backward[(together > 1) as usize], grid; scan)?;
+        }
         sum_columns(device, scan.measured, (blocks, MEASURED), report)?;
         self.sums(device, grads, &scan, blocks)?;
         self.recurrent_gradients(device, products, (params, grads), &scan, steps)?;
@@ -412,7 +426,7 @@ impl OnDevice {
         let mut arguments = self.few(device, params, scan, placed, reads, call);
         (arguments.d_m, arguments.d_s, arguments.d_x) = (d_m_parts, d_s_parts, d_x_parts);
         let shared = if few.input == Input::FewTokens { few::token_bytes(rows, d) } else { 0 };
-        launch!(device, &few.backward, Grid::of(blocks, few.threads).shared(shared); arguments)?;
+        launch!(device, &few.backward, Grid::of(blocks, few.backward_threads).shared(shared); arguments)?;
         sum_columns(device, scan.measured, (blocks, MEASURED), report)?;
         self.sums(device, grads, &scan, blocks)?;
         let d_s = Matrix::rows(grads + 4 * self.shape.slots.centroids.start as u64, d);
@@ -438,35 +452,34 @@ impl OnDevice {
 
     /// Biases and peepholes, from the sums of the blocks.
     fn sums(
-        &mut self,
+        &self,
         device: &Device,
         grads: Address,
         scan: &Scan,
         blocks: usize,
     ) -> Result<(), CudaError> {
-        let d = scan.d as usize;
-        let total = self.rooms.d_x.fit(device, SUMS * d)?;
-        let rows = Matrix::rows(total, SUMS * d);
-        sum_parts(device, scan.sums, blocks, (1, SUMS * d), rows, Into::Place)?;
         let Shape { layer, slots, .. } = &self.shape;
-        let add = |row: usize, count: usize, to: usize| {
-            let from = total + 4 * (row * d) as u64;
-            let size = (1, count * d);
-            let to = grads + 4 * to as u64;
-            copy_block(device, size, (from, count * d), (to, count * d), Into::Sum)
-        };
+        let d = scan.d as usize;
+        let (mut first, mut second) = ([0; SUMS], [0; SUMS]);
+        let at = |start: usize, block: usize| grads + 4 * (start + block * d) as u64;
         if layer.bias {
-            let blocks = layer.cell.blocks();
-            add(SUM_BIAS, blocks, slots.b_ih.start)?;
-            let apart = scan.cell == 1;
-            add(SUM_BIAS, if apart { 2 } else { blocks }, slots.b_hh.start)?;
-            if apart {
-                add(SUM_CANDIDATE, 1, slots.b_hh.start + 2 * d)?;
+            for block in 0..layer.cell.blocks() {
+                first[SUM_BIAS + block] = at(slots.b_ih.start, block);
+                second[SUM_BIAS + block] = at(slots.b_hh.start, block);
+            }
+            // The recurrent bias of a GRU's candidate stays inside r∘(·).
+            if scan.cell == 1 {
+                second[SUM_BIAS + 2] = 0;
+                first[SUM_CANDIDATE] = at(slots.b_hh.start, 2);
             }
         }
         if layer.cell.has_peephole() {
-            add(SUM_PEEPHOLE, 3, slots.peephole.start)?;
+            (0..3).for_each(|block| first[SUM_PEEPHOLE + block] = at(slots.peephole.start, block));
         }
+        let places = Places { first, second };
+        let grid = Grid::over(d.div_ceil(32), SUMS, 1, 256);
+        launch!(device, &device.gpu.kernels.add_sums, grid;
+            scan.sums, blocks as i32, d as i32, places)?;
         Ok(())
     }
 

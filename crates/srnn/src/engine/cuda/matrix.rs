@@ -3,12 +3,14 @@
 use super::CudaError;
 use super::device::{Address, Device, Grid, Room, launch};
 
-/// Edge of a block's tile in `kernels/matrix.cu`.
-const TILE: usize = 64;
-/// Threads of a product's block.
-const PRODUCT_THREADS: usize = 256;
+/// Edges of a block's tile in `kernels/matrix.cu`: small ones where there are few.
+const TILES: [usize; 2] = [32, 128];
+/// Threads of the blocks there.
+const THREADS: usize = 256;
+/// Sums that a block of `sum_parts` makes at a time.
+const LANES: usize = 32;
 /// A long sum is cut into parts of at least so many terms.
-const SHORTEST_PART: usize = 256;
+const SHORTEST_PART: usize = 32;
 
 /// A matrix on the device: where it is and the distances between its rows and columns. Rows may
 /// be looked up in a list.
@@ -104,11 +106,13 @@ impl Products {
         if m == 0 || n == 0 {
             return Ok(());
         }
-        let tiles = m.div_ceil(TILE) * n.div_ceil(TILE);
-        // Few tiles leave the device idle: the sum is cut, so that there are about four blocks a
+        let tiles = |edge: usize| m.div_ceil(edge) * n.div_ceil(edge);
+        let large = tiles(TILES[1]) * (k / 256).max(1) >= device.gpu.processors;
+        let tile = TILES[large as usize];
+        // Few tiles leave the device idle: the sum is cut, so that there are about two blocks a
         // multiprocessor.
-        let wanted = (4 * device.gpu.processors).div_ceil(tiles);
-        let splits = if bias != 0 { 1 } else { wanted.min(k / SHORTEST_PART).max(1) };
+        let wanted = (2 * device.gpu.processors).div_ceil(tiles(tile));
+        let splits = wanted.min(k / SHORTEST_PART).max(1);
         let parts = if splits > 1 { self.parts.fit(device, splits * m * n)? } else { c.at };
         let accumulate = (into == Into::Sum) as i32;
         let arguments = Arguments {
@@ -130,10 +134,10 @@ impl Products {
             splits: splits as i32,
             accumulate,
         };
-        let grid = Grid::over(n.div_ceil(TILE), m.div_ceil(TILE), splits, PRODUCT_THREADS);
-        launch!(device, &device.gpu.kernels.product, grid; arguments)?;
+        let grid = Grid::over(n.div_ceil(tile), m.div_ceil(tile), splits, THREADS);
+        launch!(device, &device.gpu.kernels.product[large as usize], grid; arguments)?;
         if splits > 1 {
-            self.sum(device, splits, (m, n), c, into)?;
+            sum_with_bias(device, parts, splits, (m, n), bias, c, into)?;
         }
         Ok(())
     }
@@ -207,12 +211,25 @@ pub fn sum_parts(
     device: &Device,
     parts: Address,
     splits: usize,
-    (m, n): (usize, usize),
+    size: (usize, usize),
     c: Matrix,
     into: Into,
 ) -> Result<(), CudaError> {
-    launch!(device, &device.gpu.kernels.sum_parts, Device::each(m * n);
-        parts, splits as i32, m as i32, n as i32, c.at, c.list, c.row as i64,
+    sum_with_bias(device, parts, splits, size, 0, c, into)
+}
+
+fn sum_with_bias(
+    device: &Device,
+    parts: Address,
+    splits: usize,
+    (m, n): (usize, usize),
+    bias: Address,
+    c: Matrix,
+    into: Into,
+) -> Result<(), CudaError> {
+    let blocks = (m * n).div_ceil(LANES).clamp(1, 8 * device.gpu.processors);
+    launch!(device, &device.gpu.kernels.sum_parts, Grid::of(blocks, THREADS);
+        parts, splits as i32, m as i32, n as i32, bias, c.at, c.list, c.row as i64,
         (into == Into::Sum) as i32)?;
     Ok(())
 }

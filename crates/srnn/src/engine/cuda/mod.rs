@@ -15,6 +15,7 @@ mod few;
 mod head;
 mod layer;
 mod matrix;
+mod plain;
 mod replay;
 mod scan;
 mod update;
@@ -43,13 +44,13 @@ use upload::{Placed, Upload};
 /// What changes how fast the engine is, and its last bits, but not what it computes.
 #[derive(Clone, Copy, Debug)]
 pub struct Tuning {
-    /// Whether layers with few centroids have kernels of their own. Default: they have.
-    pub few: bool,
+    /// Whether layers may have kernels made for their shape. Default: they may.
+    pub special: bool,
 }
 
 impl Default for Tuning {
     fn default() -> Self {
-        Tuning { few: true }
+        Tuning { special: true }
     }
 }
 
@@ -101,7 +102,7 @@ impl Cuda {
             slots: layout.layers[l].clone(),
             width: arch.width_below(l),
             end: arch.input.end().is_some(),
-            few: tuning.few,
+            special: tuning.special,
         };
         let layers = (0..arch.layers.len()).map(|l| OnDevice::new(shape(l))).collect();
         let mut cuda = Cuda {
@@ -184,8 +185,8 @@ impl Cuda {
         self.layers[l].forward(device, products, params, placed, reads, call, draws)
     }
 
-    /// The classifier.
-    fn say(&mut self, placed: &Placed) -> Result<(), CudaError> {
+    /// The classifier; `press` is 0 where nothing is learned.
+    fn say(&mut self, placed: &Placed, press: Address) -> Result<(), CudaError> {
         let rooms = &self.layers[self.layers.len() - 1].rooms;
         let from = self.arch.readout.from;
         // A batch without a step has no rooms; what is read is still told from what is not.
@@ -196,7 +197,7 @@ impl Cuda {
             Top { h: at(from.h(), &rooms.h), u: at(from.u(), &rooms.u), c: at(from.c(), &rooms.c) };
         let params = self.params.address(&self.device);
         let (device, products) = (&self.device, &mut self.products);
-        self.head.say(device, products, &self.arch, &self.layout, params, placed, top)
+        self.head.say(device, products, &self.arch, &self.layout, params, placed, top, press)
     }
 
     /// Copies a batch and what may change with every update to the device.
@@ -243,10 +244,10 @@ impl Cuda {
         for l in 0..self.layers.len() {
             self.layer_forward(l, placed, call, Fields::default(), 0)?;
         }
-        self.say(placed)?;
+        let press = placed.presses[self.layers.len()];
+        self.say(placed, press)?;
         let (arch, layout, both) = (&self.arch, &self.layout, (params, grads));
         let (device, products) = (&self.device, &mut self.products);
-        let press = placed.presses[self.layers.len()];
         let said = report + 8 * SAID as u64;
         let mut out = self.head.learn(device, products, arch, layout, both, placed, press, said)?;
         for l in (0..self.layers.len()).rev().filter(|_| placed.steps > 0) {
@@ -370,7 +371,7 @@ impl Cuda {
             let draws = self.upload.draws(&self.device, batch, l, end, call.transition)?;
             self.layer_forward(l, &placed, call, fields, draws)?;
         }
-        self.say(&placed)?;
+        self.say(&placed, 0)?;
         let count = readouts(&self.arch, &placed) * self.arch.classes;
         let logits = self.device.read(&self.head.logits, count)?;
         let layers = self.layers.iter().map(|layer| self.layer_trace(layer, batch.steps(), fields));

@@ -3,8 +3,10 @@
 // each layer: D, K, CELL, HARD, PEEPHOLE, END; INPUT (how the input is read), WIDTH; COMMITS,
 // ENTROPY, PRESSES (the terms there are).
 
-#define THREADS ((D + WARP - 1) / WARP * WARP)
-#define WARPS (THREADS / WARP)
+// Units of a thread: forward has the registers for two, and fewer warps wait for each other then.
+#define UNITS (D > 128 ? 2 : 1)
+#define THREADS_OF(units) (((D + units - 1) / units + WARP - 1) / WARP * WARP)
+#define THREADS THREADS_OF(1)
 
 // Centroids, padded to lanes of a warp.
 #if K <= 8
@@ -56,21 +58,15 @@ __device__ __forceinline__ float transposed_sums(float v[KP], int lane) {
     return v[0];
 }
 
-// Sums and maxima over the KP lanes that hold a centroid each.
-__device__ __forceinline__ float lanes_sum(float x) {
-#pragma unroll
-    for (int o = KP / 2; o > 0; o /= 2) x += __shfl_xor_sync(ALL_LANES, x, o);
-    return x;
-}
-
+// The largest of a warp's numbers, by the order of their bits.
 __device__ __forceinline__ float lanes_max(float x) {
-#pragma unroll
-    for (int o = KP / 2; o > 0; o /= 2) x = fmaxf(x, __shfl_xor_sync(ALL_LANES, x, o));
-    return x;
+    int bits = __float_as_int(x);
+    bits = __reduce_max_sync(ALL_LANES, bits ^ (bits >> 31 & 0x7fffffff));
+    return __int_as_float(bits ^ (bits >> 31 & 0x7fffffff));
 }
 
-// What is shared by the threads of a block.
-struct Shared {
+// What is shared by the threads of a block of so many warps.
+template <int WARPS> struct Shared {
     // Sums of each warp, for this step and the one before.
     float parts[2][WARPS][KP];
     // A copy for each warp, so that no warp waits for another.
@@ -78,19 +74,24 @@ struct Shared {
 };
 
 // The block's sums, one a lane (number lane % KP): one barrier.
-__device__ __forceinline__ float block_sums(Shared &shared, int flip, float v[KP]) {
+template <int WARPS>
+__device__ __forceinline__ float block_sums(Shared<WARPS> &shared, int flip, float v[KP]) {
     int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
     float sum = transposed_sums(v, lane);
     if (lane % LANES_EACH == 0) shared.parts[flip][warp][lane / LANES_EACH] = sum;
     __syncthreads();
-    sum = 0.0f;
+    float low = 0.0f, up = 0.0f;
 #pragma unroll
-    for (int w = 0; w < WARPS; w++) sum += shared.parts[flip][w][lane % KP];
-    return sum;
+    for (int w = 0; w < WARPS; w += 2) {
+        low += shared.parts[flip][w][lane % KP];
+        if (w + 1 < WARPS) up += shared.parts[flip][w + 1][lane % KP];
+    }
+    return low + up;
 }
 
 // From a number a lane to all of them in every thread.
-__device__ __forceinline__ void spread(Shared &shared, int which, float x, float v[KP]) {
+template <int WARPS>
+__device__ __forceinline__ void spread(Shared<WARPS> &shared, int which, float x, float v[KP]) {
     int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
     __syncwarp();
     if (lane < KP) shared.lanes[which][warp][lane] = x;
@@ -102,13 +103,21 @@ __device__ __forceinline__ void spread(Shared &shared, int which, float x, float
     }
 }
 
+// Their sum, as a tree.
+__device__ __forceinline__ float all_of(const float v[KP]) {
+    float sums[4] = {};
+#pragma unroll
+    for (int i = 0; i < K; i++) sums[i % 4] += v[i];
+    return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+}
+
 // A unit's parameters.
 struct Weights {
     float m[4][K], s[K], peephole[3], q_bias;
 #if INPUT == VECTORS
     float w[NI][WIDTH], bias[NI];
 #endif
-    __device__ __forceinline__ Weights(const Few &p, int j) {
+    __device__ __forceinline__ void load(const Few &p, int j) {
         bool unit = j < D;
 #pragma unroll
         for (int i = 0; i < K; i++) {
@@ -129,6 +138,14 @@ struct Weights {
 #endif
     }
 };
+
+// αS of a unit.
+__device__ __forceinline__ float mixture(const Weights &weights, const float alpha[KP]) {
+    float h = 0.0f;
+#pragma unroll
+    for (int i = 0; i < K; i++) h = fmaf(alpha[i], weights.s[i], h);
+    return h;
+}
 
 // What a step reads, fetched a step ahead.
 struct Read {
@@ -160,63 +177,80 @@ struct Read {
     }
 };
 
-extern "C" __global__ void __launch_bounds__(THREADS, 1) few_forward(Few p) {
-    __shared__ Shared shared;
-    int j = threadIdx.x, lane = j % WARP;
-    Weights weights(p, j);
+extern "C" __global__ void __launch_bounds__(THREADS_OF(UNITS), 1) few_forward(Few p) {
+    const int threads = THREADS_OF(UNITS);
+    __shared__ Shared<threads / WARP> shared;
+    int lane = threadIdx.x % WARP, unit[UNITS];
+    Weights weights[UNITS];
+#pragma unroll
+    for (int w = 0; w < UNITS; w++) {
+        unit[w] = threadIdx.x + w * threads;
+        weights[w].load(p, unit[w]);
+    }
     float inv_tau = p.scan.press->inv_tau;
     int flip = 0;
     for (int at = blockIdx.x; at < p.scan.rows; at += gridDim.x) {
         long long first;
         int length, row;
         find_row(p.scan, at, first, length, row);
-        float alpha[KP] = {}, c = 0.0f;
-        Read read;
-        if (length > 0) read.fetch(p, first, j);
+        // α times its sum, and one over that: the division is off the way from step to step.
+        float e[KP] = {}, inv = 0.0f, c[UNITS] = {};
+        Read read[UNITS];
+#pragma unroll
+        for (int w = 0; w < UNITS; w++)
+            if (length > 0) read[w].fetch(p, first, unit[w]);
         for (int t = 0; t < length; t++, flip ^= 1) {
             long long n = first + t;
-            float a[4], in[NI];
-#pragma unroll
-            for (int b = 0; b < NI; b++) in[b] = read.block(weights, b);
-#pragma unroll
-            for (int b = 0; b < 4; b++) a[b] = CELL == LSTM ? in[b % NI] : 0.0f;
-            if (t + 1 < length) read.fetch(p, n + 1, j);
-#pragma unroll
-            for (int i = 0; i < K; i++)
-#pragma unroll
-                for (int b = 0; b < 4; b++) a[b] = fmaf(alpha[i], weights.m[b][i], a[b]);
-            float u;
-            float4 kept;
-            if (CELL == LSTM) {
-                Lstm s = lstm(HARD, a, weights.peephole, c);
-                c = s.c, u = s.u;
-                kept = make_float4(s.i, s.f, s.g, s.o);
-            } else {
-                Gru s = gru(HARD, in, a, weights.q_bias);
-                u = s.u;
-                kept = make_float4(s.r, s.z, s.n, s.q);
-            }
             bool last = t + 1 == length, moves = !(END && last);
-            float z[KP];
+            float u[UNITS], z[KP];
 #pragma unroll
-            for (int i = 0; i < KP; i++) z[i] = i < K ? u * weights.s[i % K] : 0.0f;
-            if (j < D) {
-                if (p.scan.gates) ((float4 *)p.scan.gates)[n * D + j] = kept;
-                if (CELL == LSTM && p.scan.c) p.scan.c[n * D + j] = c;
-                if (p.keep_u == ALWAYS || (p.keep_u == AT_LAST && last)) p.scan.u[n * D + j] = u;
+            for (int w = 0; w < UNITS; w++) {
+                float a[4] = {}, in[NI];
+#pragma unroll
+                for (int b = 0; b < NI; b++) in[b] = read[w].block(weights[w], b);
+                if (!last) read[w].fetch(p, n + 1, unit[w]);
+#pragma unroll
+                for (int i = 0; i < K; i++)
+#pragma unroll
+                    for (int b = 0; b < 4; b++) a[b] = fmaf(e[i], weights[w].m[b][i], a[b]);
+#pragma unroll
+                for (int b = 0; b < 4; b++) a[b] = fmaf(a[b], inv, CELL == LSTM ? in[b % NI] : 0.0f);
+                float4 kept;
+                if (CELL == LSTM) {
+                    Lstm s = lstm(HARD, a, weights[w].peephole, c[w]);
+                    c[w] = s.c, u[w] = s.u;
+                    kept = make_float4(s.i, s.f, s.g, s.o);
+                } else {
+                    Gru s = gru(HARD, in, a, weights[w].q_bias);
+                    u[w] = s.u;
+                    kept = make_float4(s.r, s.z, s.n, s.q);
+                }
+                if (unit[w] < D) {
+                    long long place = n * D + unit[w];
+                    if (p.scan.gates) ((float4 *)p.scan.gates)[place] = kept;
+                    if (CELL == LSTM && p.scan.c) p.scan.c[place] = c[w];
+                    if (p.keep_u == ALWAYS || (p.keep_u == AT_LAST && last)) p.scan.u[place] = u[w];
+                }
+            }
+#pragma unroll
+            for (int i = 0; i < KP; i++) {
+                z[i] = i < K ? u[0] * weights[0].s[i % K] : 0.0f;
+#pragma unroll
+                for (int w = 1; w < UNITS; w++)
+                    if (i < K) z[i] = fmaf(u[w], weights[w].s[i % K], z[i]);
             }
             float score = block_sums(shared, flip, z) * inv_tau;
             if (lane % KP >= K) score = -INFINITY;
-            float e = __expf(score - lanes_max(score));
-            float mine = moves ? __fdividef(e, lanes_sum(e)) : 0.0f;
-            if (j < K) p.scan.alpha[n * K + j] = mine;
-            spread(shared, 0, mine, alpha);
-            if (p.keep_h == ALWAYS || (p.keep_h == AT_LAST && last)) {
-                float h = moves ? 0.0f : u;
+            float mine = __expf(score - lanes_max(score));
+            spread(shared, 0, mine, e);
+            inv = moves ? __fdividef(1.0f, all_of(e)) : 0.0f;
+            if (threadIdx.x < K) p.scan.alpha[n * K + threadIdx.x] = mine * inv;
+            if (p.keep_h == ALWAYS || (p.keep_h == AT_LAST && last))
 #pragma unroll
-                for (int i = 0; i < K; i++) h = fmaf(alpha[i], weights.s[i], h);
-                if (j < D) p.scan.h[n * D + j] = h;
-            }
+                for (int w = 0; w < UNITS; w++) {
+                    float h = mixture(weights[w], e) * inv;
+                    if (unit[w] < D) p.scan.h[n * D + unit[w]] = moves ? h : u[w];
+                }
         }
     }
 }
@@ -289,20 +323,14 @@ __device__ __forceinline__ float u_of(const Kept &kept, float c, float h) {
     return fmaf(kept.y[1], h, (1.0f - kept.y[1]) * kept.y[2]);
 }
 
-__device__ __forceinline__ float mixture(const Weights &weights, const float alpha[KP]) {
-    float h = 0.0f;
-#pragma unroll
-    for (int i = 0; i < K; i++) h = fmaf(alpha[i], weights.s[i], h);
-    return h;
-}
-
 extern __shared__ float4 dynamic[];
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1) few_backward(Few p) {
-    __shared__ Shared shared;
+    __shared__ Shared<THREADS / WARP> shared;
     __shared__ Ahead ahead;
     int j = threadIdx.x, lane = j % WARP;
-    Weights weights(p, j);
+    Weights weights;
+    weights.load(p, j);
     Press press = *p.scan.press;
     float saturation = PRESSES ? press.saturation : 0.0f, writing = PRESSES ? press.writing : 0.0f;
     float d_m[4][K] = {}, d_s[K] = {}, d_bias[NI] = {}, d_candidate = 0.0f, d_peephole[3] = {};
@@ -355,23 +383,22 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) few_backward(Few p) {
             if (COMMITS || (p.scan.dh_out && (p.scan.out_every || t + 1 == length)))
 #pragma unroll
                 for (int i = 0; i < K; i++) d_s[i] = fmaf(alpha[i], out.pull, d_s[i]);
-            float disorder = 0.0f, log_alpha = 0.0f;
+            float pressed = 0.0f, h = mixture(weights, alpha);
             if (ENTROPY) {
-                log_alpha = here > 0.0f ? __logf(here) : 0.0f;
-                disorder = lanes_sum(-here * log_alpha);
+                float log_alpha = here > 0.0f ? __logf(here) : 0.0f;
+                float disorder = warp_sum(lane < KP ? -here * log_alpha : 0.0f);
                 if (j == 0 && moves) measured[1] += disorder;
+                pressed = press.entropy * here * (log_alpha + disorder);
             }
-            float d_alpha = block_sums(shared, flip, v);
-            float mean = lanes_sum(here * d_alpha);
-            float slope = here * (d_alpha - mean);
-            if (ENTROPY) slope = fmaf(-press.entropy * here, log_alpha + disorder, slope);
-            float dz[KP];
-            spread(shared, 0, moves ? slope * press.inv_tau : 0.0f, dz);
-            float du = out.own;
+            // dz = α∘(dα − ⟨α, dα⟩)/τ; every thread makes the inner product itself, and what du
+            // needs of it is a multiple of h. What the entropy adds has sum 0.
+            float d_alpha = block_sums(shared, flip, v), dz[KP];
+            spread(shared, 0, fmaf(here, d_alpha, -pressed), dz);
+            float mean = all_of(dz);
+            float du = fmaf(press.inv_tau, fmaf(-mean, h, mixture(weights, dz)), out.own);
+            float along = u * press.inv_tau, against = -mean * along;
 #pragma unroll
-            for (int i = 0; i < K; i++) du = fmaf(dz[i], weights.s[i], du);
-#pragma unroll
-            for (int i = 0; i < K; i++) d_s[i] = fmaf(dz[i], u, d_s[i]);
+            for (int i = 0; i < K; i++) d_s[i] = fmaf(dz[i], along, fmaf(alpha[i], against, d_s[i]));
             float da[4], dx[NI];
             if (CELL == LSTM) {
                 Lstm s = {kept.y[0], kept.y[1], kept.y[2], kept.y[3], c, 0.0f};

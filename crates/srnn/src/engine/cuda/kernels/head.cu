@@ -1,5 +1,62 @@
 // The classifier: what it reads, and the cross-entropy of what it says.
 
+#define IGNORE 0xffffffffu
+// Numbers said of a read-out.
+#define SAYS 3
+
+// What may change with every update: what the sum of losses is divided by, and what a target's
+// logit is put behind by.
+struct Margin {
+    double total;
+    float margin;
+};
+
+// A warp makes gradients of a row of logits, and says of it: weighted loss, whether it is right,
+// whether it counts.
+__device__ __forceinline__ void learn_row(float *row, unsigned target, const float *class_weights,
+                                          const Margin *margin, int classes, double *says) {
+    int lane = threadIdx.x % WARP;
+    if (target == IGNORE) {
+        for (int c = lane; c < classes; c += WARP) row[c] = 0.0f;
+        if (lane < SAYS) says[lane] = 0.0;
+        return;
+    }
+    // The first of the largest, as the reference counts it.
+    float best = -INFINITY;
+    int at = classes;
+    for (int c = lane; c < classes; c += WARP)
+        if (row[c] > best) best = row[c], at = c;
+    float top = warp_max(best);
+    int mine = best == top ? at : classes;
+    for (int o = WARP / 2; o > 0; o /= 2) mine = min(mine, __shfl_xor_sync(ALL_LANES, mine, o));
+    if (lane == 0) row[target] -= margin->margin;
+    __syncwarp();
+    float shifted = -INFINITY;
+    for (int c = lane; c < classes; c += WARP) shifted = fmaxf(shifted, row[c]);
+    top = warp_max(shifted);
+    double sum = 0.0;
+    for (int c = lane; c < classes; c += WARP) sum += exp((double)(row[c] - top));
+    sum = warp_sum(sum);
+    double weight = (class_weights ? (double)class_weights[target] : 1.0) / margin->total;
+    double loss = log(sum) + top - row[target];
+    __syncwarp();
+    for (int c = lane; c < classes; c += WARP) {
+        double p = exp((double)(row[c] - top)) / sum;
+        row[c] = (float)(weight * p) - (c == target ? (float)weight : 0.0f);
+    }
+    if (lane == 0) says[0] = weight * loss, says[1] = mine == target, says[2] = 1.0;
+}
+
+// One warp a read-out.
+extern "C" __global__ void cross_entropy(float *logits, const unsigned *targets,
+                                         const float *class_weights, const Margin *margin,
+                                         int readouts, int classes, double *says) {
+    int q = (blockIdx.x * blockDim.x + threadIdx.x) / WARP;
+    if (q >= readouts) return;
+    learn_row(logits + (long long)q * classes, targets[q], class_weights, margin, classes,
+              says + q * SAYS);
+}
+
 // Gathers h, u, c (null where not read) into features [readouts][parts * d]. `last` reads the last
 // step of each row, and zeros where a row is empty.
 extern "C" __global__ void read_out(const float *h, const float *u, const float *c,
@@ -18,56 +75,75 @@ extern "C" __global__ void read_out(const float *h, const float *u, const float 
     }
 }
 
-#define IGNORE 0xffffffffu
-
-// What may change with every update: what the sum of losses is divided by, and what a target's
-// logit is put behind by.
-struct Margin {
-    double total;
-    float margin;
+// Few classes: a block reads, says and learns one read-out.
+struct Classify {
+    const float *h, *u, *c, *v, *bias, *class_weights;
+    const unsigned *offsets, *targets;
+    const Margin *margin;
+    // [readouts][features], [readouts][classes], [readouts][features], [readouts][SAYS]. Where
+    // there is nothing to learn, `says` is null.
+    float *features_of, *logits, *d_features;
+    double *says;
+    int last, d, features, classes;
 };
 
-// One warp a read-out: turns logits into their gradients, and says[q] = weighted loss, whether it
-// is right, whether it counts.
-extern "C" __global__ void cross_entropy(float *logits, const unsigned *targets,
-                                         const float *class_weights, const Margin *margin,
-                                         int readouts, int classes, double *says) {
-    int q = (blockIdx.x * blockDim.x + threadIdx.x) / WARP, lane = threadIdx.x % WARP;
-    if (q >= readouts) return;
-    float *row = logits + (long long)q * classes;
-    unsigned target = targets[q];
-    if (target == IGNORE) {
-        for (int c = lane; c < classes; c += WARP) row[c] = 0.0f;
-        if (lane == 0) says[q * 3] = says[q * 3 + 1] = says[q * 3 + 2] = 0.0;
-        return;
+extern __shared__ float classify_room[];
+
+extern "C" __global__ void __launch_bounds__(128) classify(Classify p) {
+    float *x = classify_room, *logits = x + p.features;
+    int q = blockIdx.x, lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
+    long long n = p.last ? (long long)p.offsets[q + 1] - 1 : q;
+    bool empty = p.last && p.offsets[q + 1] == p.offsets[q];
+    const float *parts[3] = {p.h, p.u, p.c};
+    int first = 0;
+#pragma unroll
+    for (int part = 0; part < 3; part++) {
+        if (!parts[part]) continue;
+        for (int j = threadIdx.x; j < p.d; j += blockDim.x)
+            x[first + j] = empty ? 0.0f : parts[part][n * p.d + j];
+        first += p.d;
     }
-    // The first of the largest, as the reference counts it.
-    float best = -INFINITY;
-    int at = classes;
-    for (int c = lane; c < classes; c += WARP)
-        if (row[c] > best) best = row[c], at = c;
-    float top = warp_max(best);
-    int mine = best == top ? at : classes;
-    for (int o = WARP / 2; o > 0; o /= 2) mine = min(mine, __shfl_xor_sync(ALL_LANES, mine, o));
-    __syncwarp();
-    if (lane == 0) row[target] -= margin->margin;
-    __syncwarp();
-    float shifted = -INFINITY;
-    for (int c = lane; c < classes; c += WARP) shifted = fmaxf(shifted, row[c]);
-    top = warp_max(shifted);
-    double sum = 0.0;
-    for (int c = lane; c < classes; c += WARP) sum += exp((double)(row[c] - top));
-    sum = warp_sum(sum);
-    double weight = (class_weights ? (double)class_weights[target] : 1.0) / margin->total;
-    double loss = log(sum) + top - row[target];
-    __syncwarp();
-    for (int c = lane; c < classes; c += WARP) {
-        double p = exp((double)(row[c] - top)) / sum;
-        row[c] = (float)(weight * p) - (c == target ? (float)weight : 0.0f);
+    __syncthreads();
+    for (int j = threadIdx.x; p.says && j < p.features; j += blockDim.x)
+        p.features_of[(long long)q * p.features + j] = x[j];
+    for (int c = warp; c < p.classes; c += blockDim.x / WARP) {
+        float sum = 0.0f;
+        for (int j = lane; j < p.features; j += WARP) sum = fmaf(x[j], p.v[c * p.features + j], sum);
+        sum = warp_sum(sum);
+        if (lane == 0) logits[c] = sum + p.bias[c];
     }
-    if (lane == 0) {
-        says[q * 3] = weight * loss;
-        says[q * 3 + 1] = mine == target;
-        says[q * 3 + 2] = 1.0;
+    __syncthreads();
+    if (p.says && warp == 0)
+        learn_row(logits, p.targets[q], p.class_weights, p.margin, p.classes, p.says + q * SAYS);
+    __syncthreads();
+    for (int c = threadIdx.x; c < p.classes; c += blockDim.x)
+        p.logits[(long long)q * p.classes + c] = logits[c];
+    for (int j = threadIdx.x; p.says && j < p.features; j += blockDim.x) {
+        float sum = 0.0f;
+        for (int c = 0; c < p.classes; c++) sum = fmaf(logits[c], p.v[c * p.features + j], sum);
+        p.d_features[(long long)q * p.features + j] = sum;
     }
+}
+
+// The gradients of the classifier from those of few logits: a block a class and 32 features. The
+// bias is one more feature, always 1.
+extern "C" __global__ void __launch_bounds__(256)
+    classify_back(const float *features_of, const float *d_logits, int readouts, int classes,
+                  int features, float *d_v, float *d_bias) {
+    __shared__ float room[256 / WARP][WARP];
+    int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, c = blockIdx.y;
+    int j = blockIdx.x * WARP + lane;
+    float sum = 0.0f;
+    if (j <= features)
+#pragma unroll 4
+        for (int q = warp; q < readouts; q += 256 / WARP) {
+            float x = j < features ? features_of[(long long)q * features + j] : 1.0f;
+            sum = fmaf(d_logits[(long long)q * classes + c], x, sum);
+        }
+    room[warp][lane] = sum;
+    __syncthreads();
+    if (warp > 0 || j > features) return;
+    for (int w = 1; w < 256 / WARP; w++) sum += room[w][lane];
+    float *into = j < features ? d_v + (long long)c * features + j : d_bias + c;
+    *into += sum;
 }

@@ -14,57 +14,79 @@ struct Product {
     int accumulate;
 };
 
-#define TILE 64
-#define DEPTH 16
 #define THREADS 256
+#define DEPTH 16
 
-// Loads a DEPTH x TILE tile. Consecutive threads go along the axis that is contiguous in memory.
-__device__ __forceinline__ void load_tile(float tile[DEPTH][TILE + 1], const float *from,
-                                          const unsigned *rows, long long by_x, long long by_k,
-                                          int x0, int x_end, int k0, int k_end, bool rows_are_x) {
-    for (int e = threadIdx.x; e < TILE * DEPTH; e += THREADS) {
-        int x, k;
-        if (by_k == 1) {
-            k = e % DEPTH;
-            x = e / DEPTH;
-        } else {
-            x = e % TILE;
-            k = e / TILE;
-        }
-        float value = 0.0f;
-        if (x0 + x < x_end && k0 + k < k_end) {
-            long long at_x = x0 + x, at_k = k0 + k;
-            if (rows && rows_are_x) at_x = rows[at_x];
-            if (rows && !rows_are_x) at_k = rows[at_k];
-            value = from[at_x * by_x + at_k * by_k];
-        }
-        tile[k][x] = value;
+// Numbers of a DEPTH x TILE tile that a thread carries from memory to shared memory. Consecutive
+// threads go along the axis that is contiguous in memory.
+template <int TILE> struct Carried {
+    static const int EACH = TILE * DEPTH / THREADS;
+    float values[EACH];
+
+    __device__ __forceinline__ static void place(int e, bool along_k, int &x, int &k) {
+        x = along_k ? e / DEPTH : e % TILE;
+        k = along_k ? e % DEPTH : e / TILE;
     }
-}
 
-extern "C" __global__ void __launch_bounds__(THREADS) product(Product p) {
-    __shared__ float a[DEPTH][TILE + 1], b[DEPTH][TILE + 1];
+    __device__ __forceinline__ void load(const float *from, const unsigned *rows, bool rows_are_x,
+                                         long long by_x, long long by_k, int x0, int x_end, int k0,
+                                         int k_end) {
+#pragma unroll
+        for (int i = 0; i < EACH; i++) {
+            int x, k;
+            place(threadIdx.x + i * THREADS, by_k == 1, x, k);
+            long long at_x = x0 + x, at_k = k0 + k;
+            bool inside = at_x < x_end && at_k < k_end;
+            if (rows && inside) (rows_are_x ? at_x : at_k) = rows[rows_are_x ? at_x : at_k];
+            values[i] = inside ? from[at_x * by_x + at_k * by_k] : 0.0f;
+        }
+    }
+
+    __device__ __forceinline__ void store(float tile[DEPTH][TILE + 4], bool along_k) const {
+#pragma unroll
+        for (int i = 0; i < EACH; i++) {
+            int x, k;
+            place(threadIdx.x + i * THREADS, along_k, x, k);
+            tile[k][x] = values[i];
+        }
+    }
+};
+
+// A block makes a TILE x TILE piece of C, a thread EACH x EACH numbers of it, in steps of DEPTH;
+// the next step's numbers are on their way while this one's are multiplied.
+template <int TILE> __device__ __forceinline__ void product_of(const Product &p) {
+    const int EACH = TILE / 16;
+    __shared__ __align__(16) float a[DEPTH][TILE + 4], b[DEPTH][TILE + 4];
     int m0 = blockIdx.y * TILE, n0 = blockIdx.x * TILE;
     int per = (p.k + p.splits - 1) / p.splits;
     int k_first = blockIdx.z * per, k_end = min(p.k, k_first + per);
-    int tm = threadIdx.x / 16 * 4, tn = threadIdx.x % 16 * 4;
-    float sum[4][4] = {};
+    int tm = threadIdx.x / 16 * EACH, tn = threadIdx.x % 16 * EACH;
+    float sum[EACH][EACH] = {};
+    Carried<TILE> next_a, next_b;
+    next_a.load(p.a, p.a_rows, true, p.a_m, p.a_k, m0, p.m, k_first, k_end);
+    next_b.load(p.b, p.b_rows, false, p.b_n, p.b_k, n0, p.n, k_first, k_end);
     for (int k0 = k_first; k0 < k_end; k0 += DEPTH) {
-        load_tile(a, p.a, p.a_rows, p.a_m, p.a_k, m0, p.m, k0, k_end, true);
-        load_tile(b, p.b, p.b_rows, p.b_n, p.b_k, n0, p.n, k0, k_end, false);
+        next_a.store(a, p.a_k == 1);
+        next_b.store(b, p.b_k == 1);
         __syncthreads();
+        next_a.load(p.a, p.a_rows, true, p.a_m, p.a_k, m0, p.m, k0 + DEPTH, k_end);
+        next_b.load(p.b, p.b_rows, false, p.b_n, p.b_k, n0, p.n, k0 + DEPTH, k_end);
 #pragma unroll
         for (int k = 0; k < DEPTH; k++) {
-            float x[4], y[4];
-            for (int i = 0; i < 4; i++) x[i] = a[k][tm + i];
-            for (int j = 0; j < 4; j++) y[j] = b[k][tn + j];
-            for (int i = 0; i < 4; i++)
-                for (int j = 0; j < 4; j++) sum[i][j] = fmaf(x[i], y[j], sum[i][j]);
+            float x[EACH], y[EACH];
+#pragma unroll
+            for (int i = 0; i < EACH; i++) x[i] = a[k][tm + i], y[i] = b[k][tn + i];
+#pragma unroll
+            for (int i = 0; i < EACH; i++)
+#pragma unroll
+                for (int j = 0; j < EACH; j++) sum[i][j] = fmaf(x[i], y[j], sum[i][j]);
         }
         __syncthreads();
     }
-    for (int i = 0; i < 4; i++)
-        for (int j = 0; j < 4; j++) {
+#pragma unroll
+    for (int i = 0; i < EACH; i++)
+#pragma unroll
+        for (int j = 0; j < EACH; j++) {
             int m = m0 + tm + i, n = n0 + tn + j;
             if (m >= p.m || n >= p.n) continue;
             float value = sum[i][j];
@@ -78,18 +100,34 @@ extern "C" __global__ void __launch_bounds__(THREADS) product(Product p) {
         }
 }
 
-// Adds parts [splits][m][n], in order, to rows of C.
-extern "C" __global__ void sum_parts(const float *parts, int splits, int m, int n, float *c,
-                                     const unsigned *c_rows, long long c_m, int accumulate) {
+extern "C" __global__ void __launch_bounds__(THREADS) product_32(Product p) { product_of<32>(p); }
+extern "C" __global__ void __launch_bounds__(THREADS) product_128(Product p) { product_of<128>(p); }
+
+// Adds parts [splits][m][n] to rows of C: a warp's lanes take a column each, the warps of a block
+// every eighth part, in order; then the warps' sums are added in order.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    sum_parts(const float *parts, int splits, int m, int n, const float *bias, float *c,
+              const unsigned *c_rows, long long c_m, int accumulate) {
+    __shared__ float room[THREADS / WARP][WARP];
     long long size = (long long)m * n;
-    for (long long at = blockIdx.x * (long long)blockDim.x + threadIdx.x; at < size;
-         at += (long long)gridDim.x * blockDim.x) {
+    int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
+    for (long long first = blockIdx.x * (long long)WARP; first < size;
+         first += (long long)gridDim.x * WARP) {
+        long long at = first + lane;
         float sum = 0.0f;
-#pragma unroll 8
-        for (int s = 0; s < splits; s++) sum += parts[s * size + at];
-        long long row = at / n;
-        float *into = c + (c_rows ? c_rows[row] : row) * c_m + at % n;
-        *into = accumulate ? *into + sum : sum;
+        if (at < size)
+#pragma unroll 4
+            for (int s = warp; s < splits; s += THREADS / WARP) sum += parts[s * size + at];
+        room[warp][lane] = sum;
+        __syncthreads();
+        if (warp == 0 && at < size) {
+            for (int w = 1; w < THREADS / WARP; w++) sum += room[w][lane];
+            long long row = at / n;
+            if (bias) sum += bias[at % n];
+            float *into = c + (c_rows ? c_rows[row] : row) * c_m + at % n;
+            *into = accumulate ? *into + sum : sum;
+        }
+        __syncthreads();
     }
 }
 
@@ -130,6 +168,30 @@ extern "C" __global__ void sum_columns(const double *rows, int count, int width,
         sum += rows[(long long)row * width + j];
     sum = block_sum(sum, room);
     if (threadIdx.x == 0) into[j] = sum;
+}
+
+// Adds the sums [blocks][SUMS][d] that the blocks of a scan left, each row of them to where it
+// belongs (one place or two); a block a row and 32 units.
+struct Places {
+    float *first[SUMS], *second[SUMS];
+};
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+    add_sums(const float *parts, int blocks, int d, Places places) {
+    __shared__ float room[THREADS / WARP][WARP];
+    int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, row = blockIdx.y;
+    int j = blockIdx.x * WARP + lane;
+    float sum = 0.0f;
+    if (j < d)
+#pragma unroll 4
+        for (int b = warp; b < blocks; b += THREADS / WARP)
+            sum += parts[((long long)b * SUMS + row) * d + j];
+    room[warp][lane] = sum;
+    __syncthreads();
+    if (warp > 0 || j >= d) return;
+    for (int w = 1; w < THREADS / WARP; w++) sum += room[w][lane];
+    if (places.first[row]) places.first[row][j] += sum;
+    if (places.second[row]) places.second[row][j] += sum;
 }
 
 // to[col][row] = from[row][col].
