@@ -33,10 +33,10 @@ pub enum Device {
     Cuda(Arc<Gpu>),
 }
 
-/// What was asked for.
+/// A device by its name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Choice {
+pub enum DeviceName {
     /// The processor: the same bits on every machine with the same vectors.
     #[default]
     Cpu,
@@ -46,7 +46,7 @@ pub enum Choice {
     Auto,
 }
 
-/// Not what was asked for.
+/// No such device, or one that failed.
 #[derive(Debug, thiserror::Error)]
 pub enum HardwareError {
     /// A program without the engine.
@@ -91,23 +91,23 @@ impl Hardware {
 }
 
 impl Device {
-    /// The choice that gives this one again.
-    pub fn choice(&self) -> Choice {
+    /// The name that opens this one again.
+    pub fn name(&self) -> DeviceName {
         match self {
-            Device::Cpu => Choice::Cpu,
+            Device::Cpu => DeviceName::Cpu,
             #[cfg(feature = "cuda")]
-            Device::Cuda(_) => Choice::Cuda,
+            Device::Cuda(_) => DeviceName::Cuda,
         }
     }
 }
 
-impl Choice {
+impl DeviceName {
     /// The device.
     pub fn open(self) -> Result<Device, HardwareError> {
         match self {
-            Choice::Cpu => Ok(Device::Cpu),
-            Choice::Cuda => gpu(),
-            Choice::Auto => match gpu() {
+            DeviceName::Cpu => Ok(Device::Cpu),
+            DeviceName::Cuda => gpu(),
+            DeviceName::Auto => match gpu() {
                 Err(error) if error.says_there_is_none() => Ok(Device::Cpu),
                 found => found,
             },
@@ -169,21 +169,21 @@ impl fmt::Display for Hardware {
     }
 }
 
-impl fmt::Display for Choice {
+impl fmt::Display for DeviceName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Choice::Cpu => "cpu",
-            Choice::Cuda => "cuda",
-            Choice::Auto => "auto",
+            DeviceName::Cpu => "cpu",
+            DeviceName::Cuda => "cuda",
+            DeviceName::Auto => "auto",
         })
     }
 }
 
-impl FromStr for Choice {
+impl FromStr for DeviceName {
     type Err = UnknownDevice;
 
-    fn from_str(text: &str) -> Result<Choice, UnknownDevice> {
-        let all = [Choice::Cpu, Choice::Cuda, Choice::Auto];
+    fn from_str(text: &str) -> Result<DeviceName, UnknownDevice> {
+        let all = [DeviceName::Cpu, DeviceName::Cuda, DeviceName::Auto];
         let named = all.into_iter().find(|choice| choice.to_string() == text);
         named.ok_or_else(|| UnknownDevice(text.into()))
     }
@@ -195,24 +195,25 @@ mod tests {
 
     #[test]
     fn a_device_is_chosen_by_its_name_and_no_other() {
-        for (text, choice) in [("cpu", Choice::Cpu), ("cuda", Choice::Cuda), ("auto", Choice::Auto)]
+        for (text, choice) in
+            [("cpu", DeviceName::Cpu), ("cuda", DeviceName::Cuda), ("auto", DeviceName::Auto)]
         {
             assert_eq!(text.parse(), Ok(choice));
             assert_eq!(serde_json::to_string(&choice).unwrap(), format!("\"{choice}\""));
         }
         for text in ["", "CPU", "gpu", "cuda:0"] {
-            let error = text.parse::<Choice>().unwrap_err();
+            let error = text.parse::<DeviceName>().unwrap_err();
             assert_eq!(error.to_string(), format!("unknown device {text:?}: cpu, cuda or auto"));
         }
     }
 
     #[test]
     fn auto_is_what_cuda_gives_or_else_the_processor() {
-        let auto = Choice::Auto.open().unwrap();
-        match Choice::Cuda.open() {
+        let auto = DeviceName::Auto.open().unwrap();
+        match DeviceName::Cuda.open() {
             Ok(device) => assert_eq!(auto.to_string(), device.to_string()),
             Err(error) => {
-                assert_eq!(auto.choice(), Choice::Cpu);
+                assert_eq!(auto.name(), DeviceName::Cpu);
                 let line = error.to_string();
                 assert!(line.contains("use --device cpu") && !line.contains('\n'), "{line}");
             }

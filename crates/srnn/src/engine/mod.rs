@@ -13,7 +13,7 @@ mod share;
 mod tokens;
 mod weights;
 
-pub use hardware::{Choice, Device, Hardware, HardwareError, UnknownDevice};
+pub use hardware::{Device, DeviceName, Hardware, HardwareError, UnknownDevice};
 
 use crate::key::{Key, Stream};
 use crate::model::Model;
