@@ -1,6 +1,7 @@
 //! From labelled words to the automaton a network learned of them:
 //! `cargo run --release -p srnn --example tomita`.
 
+use srnn::engine::Hardware;
 use srnn::key::Key;
 use srnn::learn::{Lesson, Unwatched, learn};
 use srnn::render::{dfa, table};
@@ -20,8 +21,8 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// Learns a grammar from words, draws the automaton, and says how it compares with the truth.
 pub fn run(grammar: Grammar, recipe: &Recipe, picture: &Path) -> Result<String, Box<dyn Error>> {
     let split = tomita::sets(grammar, &Key::new(1));
-    let learned =
-        learn(&Lesson { seeds: &[1, 2], threads: 2, ..Lesson::new(&split, recipe) }, &Unwatched)?;
+    let (seeds, hardware) = (&[1, 2], &Hardware::cpu(2));
+    let learned = learn(&Lesson { seeds, hardware, ..Lesson::new(&split, recipe) }, &Unwatched)?;
     let accuracy = learned.kept().run.end.as_ref().map_or(0.0, |end| end.valid.accuracy);
     let mut text = format!("right on {:.1} % of the validation words\n", 100.0 * accuracy);
 

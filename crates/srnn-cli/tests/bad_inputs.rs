@@ -62,6 +62,7 @@ fn what_cannot_be_learned_from_is_refused_with_its_place_and_a_remedy() {
         (&["tomita:1", "--seeds", "0"], "--seeds 0", "1 to"),
         (&["tomita:1", "--seed", "18446744073709551615"], "--seed", "a seed below"),
         (&["tomita:1", "--threads", "0"], "--threads 0", "--threads 1 or more"),
+        (&["tomita:1", "--device", "gpu"], "unknown device \"gpu\"", "cpu, cuda or auto"),
         (&["tomita:1", "--tau", "0"], "--tau 0", "above 0"),
         (&["tomita:1", "--tau", "NaN"], "--tau NaN", "above 0"),
         (&["tomita:1", "--arch", "transformer"], "unknown architecture", "sr-gru"),

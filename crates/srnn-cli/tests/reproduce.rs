@@ -223,7 +223,7 @@ fn ctrl_c_keeps_what_is_done_says_how_to_go_on_and_ends_with_130() {
     let (quick, endless) = OWN.rsplit_once("updates = 10\n").unwrap();
     place.write("own.toml", &format!("{quick}updates = 100000000\n{endless}"));
     let args = ["reproduce", "--file", "own.toml", "--json", "--threads", "1", "--out", "out"];
-    let mut command = place.command(&args);
+    let mut command = place.command(&[&args[..], &["--device", "auto"]].concat());
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let lines = || std::fs::read_to_string(place.path("out/outcomes.jsonl")).unwrap_or_default();
     let patience = Instant::now();
@@ -235,7 +235,7 @@ fn ctrl_c_keeps_what_is_done_says_how_to_go_on_and_ends_with_130() {
     let ended = Ended::of(child.wait_with_output().unwrap());
     assert_eq!(ended.code, Some(130), "{}", ended.stderr);
     assert!(ended.stderr.contains("the outcomes of 2 cells are kept"), "{}", ended.stderr);
-    let again = "srnn reproduce --file own.toml --out out";
+    let again = "srnn reproduce --file own.toml --out out --device auto";
     assert!(ended.json()["remedy"].as_str().unwrap().contains(again), "{}", ended.stdout);
     assert_eq!(outcomes(&place.path("out")).len(), 2);
 }

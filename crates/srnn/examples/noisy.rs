@@ -13,6 +13,7 @@
 //! word of a length, where there is one, stands there 10 (grammar 1) or 20 times (grammar 2).
 //! Then a part of all labels is flipped, and a fifth of this noisy set is held out for validation.
 
+use srnn::engine::Hardware;
 use srnn::key::Key;
 use srnn::learn::{Labels, Learned, Lesson, Unwatched, learn};
 use srnn::noise::{Belief, Evidence, Length, Work, shorten};
@@ -115,7 +116,7 @@ impl Case {
         let truth = Moore::from(&truth(self.grammar));
         let lesson = Lesson {
             seeds: &seeds,
-            threads: std::thread::available_parallelism().map_or(1, usize::from),
+            hardware: &Hardware::cpu(std::thread::available_parallelism().map_or(1, usize::from)),
             truth: Some(&truth),
             ..Lesson::new(&split, &recipe)
         };

@@ -1,5 +1,6 @@
 //! The paper's headline as an ordinary test, on a grammar the paper failed on.
 
+use srnn::engine::Hardware;
 use srnn::key::Key;
 use srnn::learn::{Lesson, Unwatched, learn};
 use srnn::task::tomita::{Grammar, sets, truth};
@@ -10,7 +11,7 @@ use srnn_automata::{Moore, distinguish};
 fn the_automaton_learned_of_tomita_5_is_the_minimal_one() {
     let split = sets(Grammar::T5, &Key::new(1));
     let recipe = recipe_default(&Sizes::of(2, 2));
-    let lesson = Lesson { threads: 2, ..Lesson::new(&split, &recipe) };
+    let lesson = Lesson { hardware: &Hardware::cpu(2), ..Lesson::new(&split, &recipe) };
     let learned = learn(&lesson, &Unwatched).expect("a lesson that can be learned");
     let end = learned.kept().run.end.as_ref().expect("a run that ended");
     assert_eq!((end.train.accuracy, end.valid.accuracy), (1.0, 1.0));

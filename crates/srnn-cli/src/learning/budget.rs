@@ -3,6 +3,7 @@
 use super::settings::Resolved;
 use super::{Material, grouped};
 use crate::failure::Failure;
+use srnn::engine::DeviceName;
 use srnn::model::Arch;
 use srnn::train::{Estimate, estimate};
 
@@ -31,9 +32,12 @@ pub fn check_memory(
         return Err(Failure::new(message, remedy));
     }
     let all = estimate(&recipe.arch, &recipe.train, train, resolved.seeds.len());
+    let plan = format!("{} updates, about {}", grouped(all.updates), bytes(needed.bytes));
+    if resolved.device != DeviceName::Cpu {
+        return Ok(plan);
+    }
     let seconds = FIXED + seconds(&recipe.arch, &all) * share(resolved.seeds.len(), workers);
-    let updates = grouped(all.updates);
-    Ok(format!("{updates} updates, about {} and {}", bytes(needed.bytes), duration(seconds)))
+    Ok(format!("{plan} and {}", duration(seconds)))
 }
 
 /// A number of bytes as it is typed: `500MB`, `4GiB`, `1000000`.

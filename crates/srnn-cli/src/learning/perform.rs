@@ -15,6 +15,7 @@ use crate::output::Output;
 use crate::proof::confirmed;
 use serde_json::json;
 use srnn::certify::{Certificate, Search, Verdict};
+use srnn::engine::Hardware;
 use srnn::learn::{Labels, LearnError, Learned, Lesson, Trust, extraction_for, learn};
 use srnn::model::ModelFile;
 use srnn_automata::Partial;
@@ -31,8 +32,8 @@ pub struct Order {
     pub material: Material,
     /// Where it goes. A run that was begun there goes on.
     pub folder: RunFolder,
-    /// Threads in all.
-    pub threads: usize,
+    /// What trains.
+    pub hardware: Hardware,
     /// When the program began to work.
     pub began: Instant,
 }
@@ -80,7 +81,7 @@ fn lesson(order: &Order) -> Lesson<'_> {
         split: &order.material.split,
         recipe: &order.resolved.recipe,
         seeds: &order.resolved.seeds,
-        threads: order.threads,
+        hardware: &order.hardware,
         truth: order.material.truth.as_ref(),
         extraction: extraction_for(order.material.split.train.alphabet.len()),
         trust: match order.resolved.data.trust_labels {

@@ -52,8 +52,9 @@ impl Account<'_> {
     fn valid_accuracy_as_given(&self, outcome: &SeedOutcome<f32>) -> Option<f64> {
         let Labels::Corrected(_) = self.learned.labels else { return None };
         outcome.run.end.as_ref()?;
-        let Order { resolved, material, threads, .. } = self.order;
-        let mut engine = Cpu::new(&outcome.model, resolved.recipe.train.optimiser, *threads);
+        let Order { resolved, material, hardware, .. } = self.order;
+        let optimiser = resolved.recipe.train.optimiser;
+        let mut engine = Cpu::new(&outcome.model, optimiser, hardware.threads);
         let evaluation = evaluate(&mut engine, &material.split.valid, Mode::default());
         self.confusion(&evaluation, &material.valid).accuracy()
     }
@@ -86,6 +87,7 @@ pub fn result(account: &Account) -> Value {
     json!({
         "run": order.folder.path().display().to_string(),
         "source": order.resolved.source.to_string(),
+        "device": order.hardware.device.to_string(),
         "data": { "digest": order.material.digests() },
         "seeds": learned.outcomes.iter().map(|o| seed(account, o)).collect::<Vec<_>>(),
         "labels": labels(account),

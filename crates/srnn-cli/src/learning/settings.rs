@@ -5,6 +5,7 @@ use crate::failure::Failure;
 use crate::reading::{Reading, whole};
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
+use srnn::engine::DeviceName;
 use srnn::key::Key;
 use srnn::model::{Arch, Init, Input, Temperature};
 use srnn::task::builtin::Task;
@@ -36,6 +37,8 @@ pub struct Settings {
     /// Without a proof the answer is no.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub must_certify: Option<bool>,
+    /// What trains.
+    pub device: Option<DeviceName>,
     /// Where the data come from.
     pub data: Data,
     /// The network in a few words.
@@ -132,6 +135,8 @@ pub struct Resolved {
     pub fail_under: Option<f64>,
     /// Without a proof the answer is no.
     pub must_certify: Option<bool>,
+    /// What trains.
+    pub device: DeviceName,
     /// Where the data come from; paths are absolute.
     pub data: Data,
     /// Network and training.
@@ -204,6 +209,7 @@ impl Settings {
             seeds: self.seed_list()?,
             fail_under: self.fail_under,
             must_certify: self.must_certify,
+            device: self.device.unwrap_or_default(),
             data: self.data()?,
             recipe,
         })
@@ -327,6 +333,7 @@ impl Resolved {
             seeds: Some(self.seeds.len() as u64),
             fail_under: self.fail_under,
             must_certify: self.must_certify,
+            device: Some(self.device),
             data: match self.source {
                 Source::BuiltIn(_) => Data { split: None, ..self.data.clone() },
                 Source::File(_) => self.data.clone(),
@@ -398,14 +405,17 @@ mod tests {
     #[test]
     fn a_resolved_configuration_resolves_to_itself() {
         let split = sets(Grammar::T2, &Key::new(1));
-        for network in
-            ["recipe = 'paper'\nclass_weights = 'balanced'", "arch = 'lstm'", "tau = 0.1"]
-        {
-            let settings = flags(&format!("source = 'tomita:2'\n[network]\n{network}"));
-            let resolved = settings.resolve(&split).unwrap();
+        for (device, network) in [
+            ("cpu", "recipe = 'paper'\nclass_weights = 'balanced'"),
+            ("cuda", "arch = 'lstm'"),
+            ("auto", "tau = 0.1"),
+        ] {
+            let top = format!("source = 'tomita:2'\ndevice = '{device}'");
+            let resolved = flags(&format!("{top}\n[network]\n{network}")).resolve(&split).unwrap();
             let text = resolved.to_toml().unwrap();
             let again = flags(&text).resolve(&split).unwrap();
             assert_eq!(again.recipe, resolved.recipe);
+            assert_eq!(again.device.to_string(), device);
             assert_eq!(again.to_toml().unwrap(), text);
         }
     }

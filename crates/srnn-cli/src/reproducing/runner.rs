@@ -5,6 +5,7 @@ use super::progress::Progress;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::words::grouped;
+use srnn::engine::Hardware;
 use srnn::experiment::{
     Cell, CellError, CellId, Done, Experiment, Material, Outcome, Table, material, run_cell, table,
 };
@@ -25,8 +26,8 @@ pub struct Order {
     pub folder: OutcomeFolder,
     /// The outcomes that are there already.
     pub outcomes: Vec<Outcome>,
-    /// Threads in all.
-    pub threads: usize,
+    /// What trains.
+    pub hardware: Hardware,
     /// How to say all this again.
     pub command: String,
 }
@@ -48,16 +49,16 @@ type Materials = HashMap<String, Material>;
 
 /// Runs what has no outcome yet.
 pub fn perform(order: Order, output: &Output) -> Result<Tally, Failure> {
-    let Order { experiment, only, folder, outcomes, threads, command } = order;
+    let Order { experiment, only, folder, outcomes, hardware, command } = order;
     let chosen = chosen(&experiment, &only)?;
     let materials = materials(&experiment, &chosen, output)?;
     let (skipped, todo) = divide(&chosen, &materials, &outcomes);
-    let workers = threads.clamp(1, todo.len().max(1));
+    let workers = hardware.threads.clamp(1, todo.len().max(1));
     output.note(plan(&experiment, todo.len(), skipped, workers));
     let desk = Desk {
         experiment: &experiment,
         materials: &materials,
-        threads: (threads / workers).max(1),
+        hardware: hardware.shared_by(workers),
         stop: listen()?,
         trouble: Mutex::new(None),
         shelf: Mutex::new(Shelf { folder, outcomes }),
@@ -158,7 +159,7 @@ struct Desk<'a> {
     experiment: &'a Experiment,
     materials: &'a Materials,
     /// Of each engine.
-    threads: usize,
+    hardware: Hardware,
     stop: Arc<AtomicBool>,
     trouble: Mutex<Option<Failure>>,
     shelf: Mutex<Shelf>,
@@ -204,7 +205,8 @@ impl Desk<'_> {
             }
         };
         let material = &self.materials[&cell.data.name];
-        let Done { mut outcome, model } = match run_cell(cell, material, self.threads, &mut watch) {
+        let done = run_cell(cell, material, &self.hardware, &mut watch);
+        let Done { mut outcome, model } = match done {
             Err(CellError::Interrupted) => return Ok(()),
             done => done.map_err(|error| Failure::new(format!("{}: {error}", cell.id()), ""))?,
         };

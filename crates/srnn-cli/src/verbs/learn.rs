@@ -9,6 +9,7 @@ use crate::output::Output;
 use crate::reading::whole;
 use clap::Args;
 use serde_json::Value;
+use srnn::engine::{DeviceName, Hardware};
 use srnn::learn::workers;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -43,6 +44,10 @@ pub struct Learn {
     /// Threads in all; the result does not depend on it [default: all].
     #[arg(long, value_name = "N", value_parser = whole::<usize>, allow_negative_numbers = true)]
     threads: Option<usize>,
+    /// What trains: cpu; cuda, an NVIDIA GPU; auto, the GPU where there is one. The bits of cpu are
+    /// the same on every machine with the same vector instructions [default: cpu].
+    #[arg(long)]
+    device: Option<DeviceName>,
     /// Exit with 1 where the validation accuracy is below this.
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     fail_under: Option<f64>,
@@ -67,9 +72,10 @@ pub struct Learn {
 /// Does it.
 pub fn run(learn: Learn, output: &Output) -> Result<Answer, Failure> {
     let began = Instant::now();
-    let settings = settings(&learn)?;
+    let mut settings = settings(&learn)?;
     settings.check()?;
-    let threads = threads(learn.threads)?;
+    let hardware = hardware(settings.device.unwrap_or_default(), learn.threads)?;
+    settings.device = Some(hardware.device.name());
     let (source, data) = (settings.source()?, settings.data()?);
     let material = Material::get(&source, &data)?;
     let resolved = settings.resolve(&material.split)?;
@@ -79,14 +85,15 @@ pub fn run(learn: Learn, output: &Output) -> Result<Answer, Failure> {
         return Ok(Answer::Yes);
     }
     announce(&resolved, &material, output);
-    let at_once = workers(resolved.seeds.len(), threads);
+    let at_once = workers(resolved.seeds.len(), hardware.threads);
     let budget = check_memory(&resolved, &material, at_once, learn.memory_limit)?;
+    output.note(format!("device {hardware}"));
     output.note(format!("plan   {budget}"));
     let account = material.to_json(&source, &resolved.data);
     let place = place(learn.out, learn.force, source.name());
     let folder = RunFolder::create(&place, &resolved.to_toml()?, &format!("{account:#}\n"))?;
     output.note(run_line(&place, &folder));
-    perform(&Order { resolved, material, folder, threads, began }, output)
+    perform(&Order { resolved, material, folder, hardware, began }, output)
 }
 
 fn settings(learn: &Learn) -> Result<Settings, Failure> {
@@ -96,6 +103,7 @@ fn settings(learn: &Learn) -> Result<Settings, Failure> {
         seeds: learn.seeds,
         fail_under: learn.fail_under,
         must_certify: learn.must_certify.then_some(true),
+        device: learn.device,
         data: learn.data.clone(),
         network: learn.network.clone(),
         ..Settings::default()
@@ -104,6 +112,12 @@ fn settings(learn: &Learn) -> Result<Settings, Failure> {
         None => Ok(flags),
         Some(path) => flags.over(Settings::read(path)?),
     }
+}
+
+/// What trains: a device, and so many threads of the processor.
+pub fn hardware(device: DeviceName, given: Option<usize>) -> Result<Hardware, Failure> {
+    let threads = threads(given)?;
+    Ok(Hardware { device: device.open()?, threads })
 }
 
 /// The number of threads: as given, or one for each core.

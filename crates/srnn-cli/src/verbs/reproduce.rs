@@ -1,12 +1,13 @@
 //! `srnn reproduce`: trains everything a table of the paper needs.
 
-use super::learn::threads;
+use super::learn::hardware;
 use crate::failure::{Answer, Failure};
 use crate::output::Output;
 use crate::reading::whole;
 use crate::reproducing::{Choice, Order, OutcomeFolder, Tally, markdown, perform, text};
 use clap::Args;
 use serde_json::json;
+use srnn::engine::DeviceName;
 use srnn::experiment::Experiment;
 use std::path::PathBuf;
 
@@ -29,6 +30,10 @@ pub struct Reproduce {
     /// Cells trained at a time; the result does not depend on it [default: all cores].
     #[arg(long, alias = "workers", value_name = "N", value_parser = whole::<usize>, allow_negative_numbers = true)]
     threads: Option<usize>,
+    /// What trains: cpu; cuda, an NVIDIA GPU; auto, the GPU where there is one. The bits of cpu are
+    /// the same on every machine with the same vector instructions.
+    #[arg(long, default_value_t)]
+    device: DeviceName,
     /// Train only cells whose name, DATA/MODEL/SETTING/seed-N, has this in it.
     #[arg(long, value_name = "SUBSTRING", default_value = "", hide_default_value = true)]
     only: String,
@@ -39,15 +44,16 @@ pub struct Reproduce {
 
 /// Does it.
 pub fn run(arguments: &Reproduce, output: &Output) -> Result<Answer, Failure> {
-    let threads = threads(arguments.threads)?;
+    let hardware = hardware(arguments.device, arguments.threads)?;
     let experiment = experiment(arguments)?;
     let path = arguments.out.clone();
     let path = path.unwrap_or_else(|| arguments.choice.folder(&experiment));
     let (folder, outcomes) = OutcomeFolder::open(&path)?;
     folder.put_experiment(&experiment)?;
     output.note(format!("folder {}", path.display()));
+    output.note(format!("device {hardware}"));
     let (only, command) = (arguments.only.clone(), command(arguments));
-    let order = Order { experiment, only, folder, outcomes, threads, command };
+    let order = Order { experiment, only, folder, outcomes, hardware, command };
     let Tally { folder, run, skipped, table } = perform(order, output)?;
     folder.put("table.md", &markdown(&table))?;
     folder.put("table.json", &format!("{:#}\n", serde_json::to_value(&table)?))?;
@@ -70,6 +76,9 @@ fn command(arguments: &Reproduce) -> String {
     let mut command = format!("srnn reproduce {}", arguments.choice.spelled());
     if let Some(out) = &arguments.out {
         command.push_str(&format!(" --out {}", out.display()));
+    }
+    if arguments.device != DeviceName::Cpu {
+        command.push_str(&format!(" --device {}", arguments.device));
     }
     if !arguments.only.is_empty() {
         command.push_str(&format!(" --only {}", arguments.only));

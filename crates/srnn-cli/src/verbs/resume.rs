@@ -1,12 +1,13 @@
 //! `srnn resume`: goes on with an interrupted run, to the same bits.
 
-use super::learn::{EXIT_CODES, threads};
+use super::learn::{EXIT_CODES, hardware};
 use crate::failure::{Answer, Failure};
 use crate::learning::{Material, Order, RunFolder, Settings, finished, perform};
 use crate::output::Output;
 use crate::reading::whole;
 use clap::Args;
 use serde_json::Value;
+use srnn::engine::DeviceName;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -23,25 +24,34 @@ pub struct Resume {
     /// Threads in all; the result does not depend on it [default: all].
     #[arg(long, value_name = "N", value_parser = whole::<usize>, allow_negative_numbers = true)]
     threads: Option<usize>,
+    /// What trains from here on, cpu, cuda or auto; another device goes on to other bits
+    /// [default: the run's].
+    #[arg(long)]
+    device: Option<DeviceName>,
 }
 
 /// Does it.
 pub fn run(resume: Resume, output: &Output) -> Result<Answer, Failure> {
     let began = Instant::now();
-    let threads = threads(resume.threads)?;
     let folder = RunFolder::open(&resume.run)?;
     if let Some(answer) = finished(&folder, output)? {
         return Ok(answer);
     }
     let settings = Settings::read(&folder.config())?;
     settings.check()?;
+    let began_on = settings.device.unwrap_or_default();
+    let hardware = hardware(resume.device.unwrap_or(began_on), resume.threads)?;
     let (source, data) = (settings.source()?, settings.data()?);
     let material = Material::get(&source, &data)?;
     check_same(&folder, &material)?;
     let resolved = settings.resolve(&material.split)?;
     output.note(format!("data   {source}"));
     output.note(format!("run    {}", folder.path().display()));
-    perform(&Order { resolved, material, folder, threads, began }, output)
+    output.note(format!("device {hardware}"));
+    if hardware.device.name() != began_on {
+        output.note(format!("note: the run began on {began_on}; from here on its bits are others"));
+    }
+    perform(&Order { resolved, material, folder, hardware, began }, output)
 }
 
 /// A run goes on with the data it began with, or not at all.

@@ -7,10 +7,13 @@ pub mod cpu;
 #[cfg(feature = "cuda")]
 pub mod cuda;
 mod form;
+mod hardware;
 pub mod reference;
 mod share;
 mod tokens;
 mod weights;
+
+pub use hardware::{Device, DeviceName, Hardware, HardwareError, UnknownDevice};
 
 use crate::key::{Key, Stream};
 use crate::model::Model;

@@ -1,8 +1,7 @@
 //! Makes a cell's data, trains its network and tests it.
 
 use super::{Cell, CellId, Data, TestRow, Validation};
-use crate::engine::cpu::Cpu;
-use crate::engine::{Engine as _, Mode};
+use crate::engine::{Engine, Hardware, Mode};
 use crate::hex::hex;
 use crate::key::Key;
 use crate::model::Model;
@@ -114,24 +113,24 @@ pub fn material(data: &Data, tests: &[TestRow]) -> Result<Material, TestError> {
     Ok(Material { split, tests, digest })
 }
 
-/// Trains the cell's network on its material with `threads` threads, and tests it.
+/// Trains the cell's network on its material with this hardware, and tests it.
 pub fn run_cell(
     cell: &Cell<'_>,
     material: &Material,
-    threads: usize,
+    hardware: &Hardware,
     observer: &mut dyn Observer,
 ) -> Result<Done, CellError> {
     let Recipe { arch, init, train: config } = cell.recipe();
     let key = Key::new(cell.seed);
     let model = Model::new(arch, &init, key).map_err(TrainError::from)?;
-    let mut engine = Cpu::new(&model, config.optimiser, threads);
+    let mut engine = hardware.engine(&model, config.optimiser).map_err(TrainError::from)?;
     let job = Job { split: &material.split, config: &config, key };
-    let run = train(&mut engine, &job, &mut Nowhere, observer)?;
+    let run = train(&mut *engine, &job, &mut Nowhere, observer)?;
     if run.stop == Stop::Interrupted {
         return Err(CellError::Interrupted);
     }
     let scores = run.end.as_ref().filter(|end| end.valid.loss.is_finite());
-    let scores = scores.map(|end| scores_of(&mut engine, end, cell.tests, &material.tests));
+    let scores = scores.map(|end| scores_of(&mut *engine, end, cell.tests, &material.tests));
     let outcome = outcome(cell, material, run, scores);
     Ok(Done { outcome, model: engine.model() })
 }
@@ -150,7 +149,12 @@ fn outcome(cell: &Cell<'_>, material: &Material, run: Run, scores: Option<Scores
     }
 }
 
-fn scores_of(engine: &mut Cpu, end: &End, rows: &[TestRow], tests: &[Dataset]) -> Scores {
+fn scores_of(
+    engine: &mut dyn Engine<f32>,
+    end: &End,
+    rows: &[TestRow],
+    tests: &[Dataset],
+) -> Scores {
     let mut error_on = |(row, test): (&TestRow, &Dataset)| {
         let evaluation = evaluate(engine, test, Mode::default());
         RowError { row: row.name.clone(), error: error(&evaluation) }

@@ -1,5 +1,6 @@
 use super::testing::{experiment, outcome};
 use super::*;
+use crate::engine::Hardware;
 use crate::key::Key;
 use crate::train::{Control, Event, Schedule, Silent};
 use std::collections::HashSet;
@@ -76,8 +77,8 @@ fn a_cell_gives_the_same_outcome_every_time_and_the_network_it_is_of() {
     let experiment = experiment();
     let cell = experiment.cells()[1];
     let material = material(cell.data, cell.tests).unwrap();
-    let done = run_cell(&cell, &material, 1, &mut Silent).unwrap();
-    assert_eq!(run_cell(&cell, &material, 2, &mut Silent).unwrap(), done);
+    let done = run_cell(&cell, &material, &Hardware::cpu(1), &mut Silent).unwrap();
+    assert_eq!(run_cell(&cell, &material, &Hardware::cpu(2), &mut Silent).unwrap(), done);
     let scores = done.outcome.scores.unwrap();
     let rows: Vec<&str> = scores.tests.iter().map(|test| test.row.as_str()).collect();
     assert_eq!(rows, ["near", "far"]);
@@ -111,7 +112,7 @@ fn a_cell_that_is_interrupted_has_no_outcome() {
         Event::Updated { update: 5, .. } => Control::Interrupt,
         _ => Control::Continue,
     };
-    let error = run_cell(&cell, &material, 1, &mut stop).unwrap_err();
+    let error = run_cell(&cell, &material, &Hardware::cpu(1), &mut stop).unwrap_err();
     assert!(matches!(error, CellError::Interrupted));
 }
 

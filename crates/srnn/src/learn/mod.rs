@@ -13,8 +13,8 @@ mod retrain;
 pub use doubt::{Correction, Labels, Trust, Unexplained};
 
 use crate::certify::{Search, Verdict, certify};
-use crate::engine::Mode;
 use crate::engine::cpu::Cpu;
+use crate::engine::{Engine, Hardware, HardwareError, Mode};
 use crate::extract::{
     self, Config, Extraction, Memoryless, Question, Refine, Refined, Refusal, Words,
 };
@@ -38,8 +38,8 @@ pub struct Lesson<'a> {
     pub recipe: &'a Recipe,
     /// One network each.
     pub seeds: &'a [u64],
-    /// Threads in all. It changes how long it takes and nothing else.
-    pub threads: usize,
+    /// What networks are trained on. Automata are read on its processor.
+    pub hardware: &'a Hardware,
     /// The automaton behind the data, if that is known. It is compared with, never selected by.
     pub truth: Option<&'a Moore<u32>>,
     /// How automata are read.
@@ -51,11 +51,13 @@ pub struct Lesson<'a> {
 }
 
 impl<'a> Lesson<'a> {
-    /// One seed, one thread, nothing known.
+    /// One seed, one thread of the processor, nothing known.
     pub fn new(split: &'a Split, recipe: &'a Recipe) -> Lesson<'a> {
         let extraction = extraction_for(split.train.alphabet.len());
+        const ALONE: &Hardware = &Hardware::cpu(1);
         let (trust, proof) = (Trust::default(), Search::default());
-        Lesson { split, recipe, seeds: &[1], threads: 1, truth: None, extraction, trust, proof }
+        let (seeds, hardware, truth) = (&[1], ALONE, None);
+        Lesson { split, recipe, seeds, hardware, truth, extraction, trust, proof }
     }
 }
 
@@ -254,9 +256,9 @@ fn train<W: Watch>(
     watch: &W,
     round: Round,
 ) -> Result<Vec<SeedOutcome<f32>>, LearnError> {
-    let Lesson { split, recipe, seeds, threads, .. } = *lesson;
-    let workers = workers(seeds.len(), threads);
-    let bench = Bench { watch, round, threads: (threads / workers).max(1) };
+    let Lesson { split, recipe, seeds, hardware, .. } = *lesson;
+    let workers = workers(seeds.len(), hardware.threads);
+    let bench = Bench { watch, round, hardware: hardware.shared_by(workers) };
     let outcomes = train_seeds(&Plan { recipe, split, seeds, workers }, &bench);
     let outcomes = outcomes.into_iter().collect::<Result<Vec<_>, _>>()?;
     match outcomes.iter().any(|outcome| outcome.run.stop == Stop::Interrupted) {
@@ -269,13 +271,16 @@ struct Bench<'a, W> {
     watch: &'a W,
     round: Round,
     /// Of each engine.
-    threads: usize,
+    hardware: Hardware,
 }
 
 impl<W: Watch> Workshop<f32> for Bench<'_, W> {
-    type Engine = Cpu;
-    fn engine(&self, model: &Model<f32>, optimiser: Optimiser) -> Cpu {
-        Cpu::new(model, optimiser, self.threads)
+    fn engine(
+        &self,
+        model: &Model<f32>,
+        optimiser: Optimiser,
+    ) -> Result<Box<dyn Engine<f32> + Send>, HardwareError> {
+        self.hardware.engine(model, optimiser)
     }
     fn keeper(&self, seed: u64) -> Box<dyn Keeper<f32> + '_> {
         self.watch.keeper(self.round, seed)
@@ -325,7 +330,6 @@ fn quality(
 
 /// The covers of a network, tested on the data and a few short words; nothing where it has none.
 fn trial(engine: &mut Cpu, alphabet: &Alphabet, data: &[Word], config: &Config) -> Option<Refined> {
-    use crate::engine::Engine as _;
     let model = engine.model().to_f64();
     let machine = Memoryless::new(&model, alphabet).ok()?;
     let most = config.words.min(TRIAL_WORDS);
@@ -336,7 +340,7 @@ fn trial(engine: &mut Cpu, alphabet: &Alphabet, data: &[Word], config: &Config) 
 }
 
 fn engine(lesson: &Lesson, model: &Model<f32>) -> Cpu {
-    Cpu::new(model, lesson.recipe.train.optimiser, lesson.threads)
+    Cpu::new(model, lesson.recipe.train.optimiser, lesson.hardware.threads)
 }
 
 /// Training and validation words.
@@ -383,7 +387,8 @@ mod tests {
         let lesson = Lesson { seeds: &[1, 2], truth: Some(&truth), ..lesson(&split, &recipe) };
         let alone = learn(&lesson, &Unwatched).unwrap();
         for threads in [2, 3, 4] {
-            assert_eq!(learn(&Lesson { threads, ..lesson }, &Unwatched).unwrap(), alone);
+            let hardware = &Hardware::cpu(threads);
+            assert_eq!(learn(&Lesson { hardware, ..lesson }, &Unwatched).unwrap(), alone);
         }
     }
 

@@ -25,7 +25,7 @@ const STEPS: usize = 1 << 14;
 ///
 /// # Panics
 /// If there are no sequences.
-pub fn evaluate<F: Real, E: Engine<F>>(
+pub fn evaluate<F: Real, E: Engine<F> + ?Sized>(
     engine: &mut E,
     examples: &impl Examples,
     mode: Mode,
@@ -38,7 +38,7 @@ pub fn evaluate<F: Real, E: Engine<F>>(
 ///
 /// # Panics
 /// If there are none.
-pub fn evaluate_at<F: Real, E: Engine<F>>(
+pub fn evaluate_at<F: Real, E: Engine<F> + ?Sized>(
     engine: &mut E,
     examples: &impl Examples,
     indices: &[usize],

@@ -7,7 +7,7 @@ use crate::key::{Key, Stream};
 
 /// Moves the centroids of every layer to hidden states u of `sequences` drawn sequences, as the
 /// network visits them at λ = 0. The optimiser's moments are left alone.
-pub fn reseed<F: Real, E: Engine<F>>(
+pub fn reseed<F: Real, E: Engine<F> + ?Sized>(
     engine: &mut E,
     examples: &impl Examples,
     sequences: usize,
@@ -32,7 +32,7 @@ pub fn reseed<F: Real, E: Engine<F>>(
     engine.restore(&snapshot);
 }
 
-fn sample<F: Real, E: Engine<F>>(
+fn sample<F: Real, E: Engine<F> + ?Sized>(
     engine: &E,
     examples: &impl Examples,
     sequences: usize,

@@ -12,7 +12,7 @@ use super::progress::{Enough, Progress, Record};
 use super::reseed::reseed;
 use super::schedule::Reseed;
 use super::sharpen::sharpen;
-use crate::engine::{Engine, Mode, Snapshot, Transition};
+use crate::engine::{Engine, HardwareError, Mode, Snapshot, Transition};
 use crate::model::{Arch, ArchError};
 use serde::{Deserialize, Serialize};
 
@@ -114,10 +114,13 @@ pub enum TrainError {
     /// A checkpoint could not be written or read.
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),
+    /// There is nothing to compute it with.
+    #[error(transparent)]
+    Hardware(#[from] HardwareError),
 }
 
 /// Trains a new network: the engine's, which has made no updates yet.
-pub fn train<F: Real, E: Engine<F>, D: Examples>(
+pub fn train<F: Real, E: Engine<F> + ?Sized, D: Examples>(
     engine: &mut E,
     job: &Job<'_, D>,
     keeper: &mut dyn Keeper<F>,
@@ -129,7 +132,7 @@ pub fn train<F: Real, E: Engine<F>, D: Examples>(
 }
 
 /// Goes on where a checkpoint of the same job was taken, to the same bits as without the break.
-pub fn resume<F: Real, E: Engine<F>, D: Examples>(
+pub fn resume<F: Real, E: Engine<F> + ?Sized, D: Examples>(
     engine: &mut E,
     checkpoint: Checkpoint<F>,
     job: &Job<'_, D>,
@@ -142,7 +145,7 @@ pub fn resume<F: Real, E: Engine<F>, D: Examples>(
 }
 
 /// Goes on from the keeper's newest good checkpoint, or begins where there is none.
-pub fn train_or_resume<F: Real, E: Engine<F>, D: Examples>(
+pub fn train_or_resume<F: Real, E: Engine<F> + ?Sized, D: Examples>(
     engine: &mut E,
     job: &Job<'_, D>,
     keeper: &mut dyn Keeper<F>,
@@ -166,7 +169,7 @@ enum Halt {
     Failed(TrainError),
 }
 
-struct Training<'a, F, E, D> {
+struct Training<'a, F, E: ?Sized, D> {
     engine: &'a mut E,
     arch: Arch,
     identity: Identity,
@@ -185,7 +188,7 @@ struct Training<'a, F, E, D> {
     control: Control,
 }
 
-impl<'a, F: Real, E: Engine<F>, D: Examples> Training<'a, F, E, D> {
+impl<'a, F: Real, E: Engine<F> + ?Sized, D: Examples> Training<'a, F, E, D> {
     fn new(
         engine: &'a mut E,
         job: &'a Job<'a, D>,

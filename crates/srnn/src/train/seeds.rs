@@ -8,7 +8,7 @@ use super::optimiser::{Optimiser, Real};
 use super::recipe::Recipe;
 use super::run::{Run, TrainError, train_or_resume};
 use crate::certify::Arithmetic;
-use crate::engine::Engine;
+use crate::engine::{Engine, HardwareError};
 use crate::key::Key;
 use crate::model::Model;
 use crate::task::{Dataset, Split};
@@ -32,11 +32,13 @@ pub struct Plan<'a, D = Dataset> {
 
 /// What the runs are equipped with.
 pub trait Workshop<F>: Sync {
-    /// What computes them.
-    type Engine: Engine<F>;
-    /// An engine that starts from `model`. It should use one thread where there are as many
-    /// seeds as workers.
-    fn engine(&self, model: &Model<f32>, optimiser: Optimiser) -> Self::Engine;
+    /// What computes them: an engine that starts from `model`. It should use one thread where
+    /// there are as many seeds as workers.
+    fn engine(
+        &self,
+        model: &Model<f32>,
+        optimiser: Optimiser,
+    ) -> Result<Box<dyn Engine<F> + Send>, HardwareError>;
     /// Where a seed's checkpoints go. A run goes on from the newest one there.
     fn keeper(&self, seed: u64) -> Box<dyn Keeper<F> + '_>;
     /// Who watches a seed.
@@ -162,10 +164,10 @@ where
     let job = Job { split: plan.split, config, key };
     job.validate(arch)?;
     let model = Model::new(arch.clone(), init, key)?;
-    let mut engine = workshop.engine(&model, config.optimiser);
+    let mut engine = workshop.engine(&model, config.optimiser)?;
     let mut keeper = workshop.keeper(seed);
     let mut observer = workshop.observer(seed);
-    let run = train_or_resume(&mut engine, &job, &mut *keeper, &mut *observer)?;
+    let run = train_or_resume(&mut *engine, &job, &mut *keeper, &mut *observer)?;
     Ok(SeedOutcome { seed, run, model: engine.model(), quality: None })
 }
 
@@ -224,9 +226,12 @@ mod tests {
     struct Bench;
 
     impl Workshop<f64> for Bench {
-        type Engine = Reference;
-        fn engine(&self, model: &Model<f32>, optimiser: Optimiser) -> Reference {
-            Reference::new(&model.to_f64(), optimiser)
+        fn engine(
+            &self,
+            model: &Model<f32>,
+            optimiser: Optimiser,
+        ) -> Result<Box<dyn Engine<f64> + Send>, HardwareError> {
+            Ok(Box::new(Reference::new(&model.to_f64(), optimiser)))
         }
         fn keeper(&self, _: u64) -> Box<dyn Keeper<f64> + '_> {
             Box::new(Nowhere)

@@ -6,7 +6,7 @@ use crate::model::{LayerSlots, Layout};
 
 /// Multiplies weights, biases and peepholes of all cells by `factor`. Embedding, centroids and
 /// classifier stay as they are.
-pub fn sharpen<F: Real, E: Engine<F>>(engine: &mut E, factor: f64) {
+pub fn sharpen<F: Real, E: Engine<F> + ?Sized>(engine: &mut E, factor: f64) {
     if factor == 1.0 {
         return;
     }

@@ -73,6 +73,16 @@ impl Level {
     }
 }
 
+impl std::fmt::Display for Level {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Level::Avx512 => "avx-512",
+            Level::Avx2 => "avx2",
+            Level::Scalar => "scalar",
+        })
+    }
+}
+
 /// Floats on cache-line boundaries: a vector load that straddles two lines costs double.
 #[derive(Clone, Default)]
 pub struct Aligned {

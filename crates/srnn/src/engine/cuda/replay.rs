@@ -24,6 +24,10 @@ pub struct Replay {
     graph: Option<CudaGraph>,
 }
 
+// SAFETY: CUDA forbids that two threads use a graph at the same time, not that another thread uses it
+// afterwards. This is the only one who has it, and it is not `Sync`.
+unsafe impl Send for Replay {}
+
 /// Whether the last work was this.
 pub enum Seen<'a> {
     Never,
