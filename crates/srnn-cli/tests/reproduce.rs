@@ -210,10 +210,23 @@ fn what_cannot_be_run_is_refused_by_its_name() {
     }
     let unknown = place.run(&["reproduce", "tab:nothing"]);
     assert!(
-        unknown.stderr.contains("tomita, bp, bp-k, bp-ablation, palindromes"),
+        unknown.stderr.contains("tomita, bp, bp-k, bp-ablation, palindromes, copying"),
         "{}",
         unknown.stderr
     );
+}
+
+#[test]
+fn copying_is_compared_with_what_has_no_memory() {
+    let place = Place::new();
+    let empty = place.run(&["table", "copying"]);
+    assert!(empty.stdout.contains("0.1733") && empty.stdout.contains("0.0400"), "{}", empty.stdout);
+    let ended = place.run(&["reproduce", "copying", "--quick"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let ours: Vec<&str> = ended.stdout.lines().filter(|line| line.contains(" ours ")).collect();
+    assert_eq!(ours.len(), 4, "{}", ended.stdout);
+    assert!(ours.iter().all(|line| line.ends_with("miss")), "{}", ended.stdout);
+    assert!(ended.stdout.contains("k=20: 0 of 1 cells at or below 1/10 of"), "{}", ended.stdout);
 }
 
 #[test]

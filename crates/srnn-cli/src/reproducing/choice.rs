@@ -7,12 +7,13 @@ use srnn::experiment::Experiment;
 use std::path::{Path, PathBuf};
 
 /// The experiments that come with the program, by their names.
-const BUILTIN: [(&str, &str); 5] = [
+const BUILTIN: [(&str, &str); 6] = [
     ("tomita", include_str!("../../../../experiments/tomita.toml")),
     ("bp", include_str!("../../../../experiments/bp.toml")),
     ("bp-k", include_str!("../../../../experiments/bp-k.toml")),
     ("bp-ablation", include_str!("../../../../experiments/bp-ablation.toml")),
     ("palindromes", include_str!("../../../../experiments/palindromes.toml")),
+    ("copying", include_str!("../../../../experiments/copying.toml")),
 ];
 
 /// Which experiment.
@@ -91,7 +92,7 @@ mod tests {
             whole.quick().validate().unwrap();
             assert!(whole.quick().cells().len() < whole.cells().len(), "{name}");
         }
-        let failure = builtin("tab:copying").unwrap_err();
+        let failure = builtin("tab:imdb").unwrap_err();
         assert!(failure.remedy.contains("tomita"), "{failure:?}");
     }
 
@@ -110,6 +111,18 @@ mod tests {
             builtin(item).unwrap().paper.iter().map(|reported| reported.errors.len()).sum()
         };
         assert_eq!(["tomita", "bp", "bp-k", "palindromes"].map(count), [0, 36, 24, 12]);
+    }
+
+    #[test]
+    fn outcomes_of_earlier_versions_are_still_those_of_their_cells() {
+        let bp = builtin("bp").unwrap();
+        let named = |name: &str| {
+            bp.cells().iter().find(|cell| cell.id().to_string() == name).unwrap().digest()
+        };
+        assert_eq!(
+            named("large-B/sr-lstm/3e-3/seed-5"),
+            "ffde6839bcfed7d2c7ac7d06794bbff3cab05f87b33a9bab8058011dced36e92"
+        );
     }
 
     #[test]

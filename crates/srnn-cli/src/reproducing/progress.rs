@@ -1,14 +1,16 @@
 //! How an experiment looks while it runs: bars on a terminal, otherwise a line for every cell.
 
+use super::show::number;
 use crate::output::Output;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
-use srnn::experiment::{CellId, Outcome};
+use srnn::experiment::{CellId, Measure, Outcome};
 use srnn::train::Event;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// How an experiment looks while it runs.
 pub struct Progress {
     cells: usize,
+    measure: Measure,
     finished: AtomicUsize,
     shown: Shown,
 }
@@ -22,8 +24,8 @@ enum Shown {
 pub struct CellProgress(Option<ProgressBar>);
 
 impl Progress {
-    /// For so many cells, as the output wants it.
-    pub fn new(output: &Output, cells: usize) -> Progress {
+    /// For so many cells, compared by `measure`, as the output wants it.
+    pub fn new(output: &Output, cells: usize, measure: Measure) -> Progress {
         let shown = match output.draws_bars() {
             true => {
                 let bars = MultiProgress::new();
@@ -33,7 +35,7 @@ impl Progress {
             }
             false => Shown::Lines(*output),
         };
-        Progress { cells, finished: AtomicUsize::new(0), shown }
+        Progress { cells, measure, finished: AtomicUsize::new(0), shown }
     }
 
     /// A cell begins.
@@ -48,7 +50,7 @@ impl Progress {
     /// A cell is done.
     pub fn finish(&self, outcome: &Outcome) {
         let number = self.finished.fetch_add(1, Ordering::Relaxed) + 1;
-        let line = format!("[{number}/{}] {}", self.cells, describe(outcome));
+        let line = format!("[{number}/{}] {}", self.cells, describe(outcome, self.measure));
         match &self.shown {
             Shown::Bars { bars, all } => {
                 all.inc(1);
@@ -80,14 +82,16 @@ impl Drop for CellProgress {
     }
 }
 
-fn describe(outcome: &Outcome) -> String {
+fn describe(outcome: &Outcome, measure: Measure) -> String {
     let Outcome { cell, seconds, stop, .. } = outcome;
     let Some(scores) = &outcome.scores else {
         return format!("{cell}  no result: {stop}  {seconds:.1} s");
     };
-    let tests: Vec<String> = scores.tests.iter().map(|test| format!("{:.3}", test.error)).collect();
-    let (valid, tests) = (scores.valid.error, tests.join(" "));
-    format!("{cell}  validation error {valid:.4}  tests {tests}  {seconds:.1} s")
+    let test = |row: usize| number(measure, outcome.test(row, measure));
+    let tests: Vec<String> = (0..scores.tests.len()).map(test).collect();
+    let (valid, tests) = (measure.of(scores.valid.error, scores.valid.loss), tests.join(" "));
+    let name = measure.name();
+    format!("{cell}  validation {name} {valid:.4}  tests {tests}  {seconds:.1} s")
 }
 
 fn style(template: &str) -> ProgressStyle {

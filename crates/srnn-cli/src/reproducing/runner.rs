@@ -7,7 +7,8 @@ use crate::output::Output;
 use crate::words::grouped;
 use srnn::engine::Hardware;
 use srnn::experiment::{
-    Cell, CellError, CellId, Done, Experiment, Material, Outcome, Table, material, run_cell, table,
+    Cell, CellError, CellId, Done, Experiment, Material, Outcome, Sequences, Table, material,
+    run_cell, table,
 };
 use srnn::model::ModelFile;
 use srnn::train::{Control, Event};
@@ -62,7 +63,7 @@ pub fn perform(order: Order, output: &Output) -> Result<Tally, Failure> {
         stop: listen()?,
         trouble: Mutex::new(None),
         shelf: Mutex::new(Shelf { folder, outcomes }),
-        progress: Progress::new(output, todo.len()),
+        progress: Progress::new(output, todo.len(), experiment.measure),
     };
     desk.work(&todo, workers);
     let Desk { stop, trouble, shelf, .. } = desk;
@@ -104,10 +105,9 @@ fn materials(
             continue;
         }
         let material = material(data, &experiment.tests)?;
-        let [train, valid] = [&material.split.train, &material.split.valid]
-            .map(|set| grouped(set.sequences.len() as u64));
-        let tests: Vec<String> =
-            material.tests.iter().map(|set| grouped(set.sequences.len() as u64)).collect();
+        let Sequences { train, valid, tests } = material.sequences();
+        let [train, valid] = [train, valid].map(|count| grouped(count as u64));
+        let tests: Vec<String> = tests.iter().map(|&count| grouped(count as u64)).collect();
         let (name, spec, tests) = (&data.name, data.spec, tests.join(" "));
         output.note(format!("data   {name} ({spec}): train {train}, valid {valid}, tests {tests}"));
         made.insert(data.name.clone(), material);
@@ -211,8 +211,7 @@ impl Desk<'_> {
             done => done.map_err(|error| Failure::new(format!("{}: {error}", cell.id()), ""))?,
         };
         outcome.seconds = (began.elapsed().as_secs_f64() * 1e3).round() / 1e3;
-        let train = &material.split.train;
-        let (alphabet, classes) = (train.alphabet.clone(), train.classes.clone());
+        let (alphabet, classes) = material.names();
         let model = ModelFile { model, alphabet, unknown: None, classes };
         let mut shelf = self.shelf.lock().unwrap_or_else(PoisonError::into_inner);
         self.progress.finish(&outcome);

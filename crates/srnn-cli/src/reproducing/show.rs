@@ -1,7 +1,7 @@
 //! Tables for people: on a terminal, and as Markdown.
 
 use crate::words::{aligned, some};
-use srnn::experiment::{Block, Column, Entry, Mark, Spread, Table, Tried};
+use srnn::experiment::{Block, Column, Entry, Mark, Measure, Spread, Table, Tried};
 
 /// What stands where there is no number.
 const NONE: &str = "–";
@@ -13,7 +13,9 @@ pub fn text(table: &Table) -> String {
         text.push('\n');
         text.push_str(&aligned(&grid(table, block)));
         for column in &block.columns {
-            text.extend(remark(column).map(|remark| format!("{}: {remark}\n", column.model)));
+            text.extend(
+                remark(table, column).map(|remark| format!("{}: {remark}\n", column.model)),
+            );
         }
     }
     let counts = counts(table);
@@ -37,7 +39,9 @@ pub fn markdown(table: &Table) -> String {
         }
         text.push('\n');
         for column in &block.columns {
-            text.extend(remark(column).map(|remark| format!("- {}: {remark}\n", column.model)));
+            text.extend(
+                remark(table, column).map(|remark| format!("- {}: {remark}\n", column.model)),
+            );
         }
     }
     let counts = counts(table);
@@ -48,11 +52,15 @@ pub fn markdown(table: &Table) -> String {
 }
 
 fn effort(table: &Table) -> String {
-    let Table { settings, seeds, .. } = table;
+    let Table { settings, seeds, measure, .. } = table;
+    let (numbers, name) = match measure {
+        Measure::Error => ("Error rates", measure.name()),
+        Measure::CrossEntropy => ("Cross-entropies of a target in nats", measure.name()),
+    };
     format!(
-        "Error rates. Tried with every model: settings {settings} × seeds {seeds}. Of these runs \
-         one is selected by its validation error alone (ours); mean, deviation and best are over \
-         the seeds of its setting."
+        "{numbers}. Tried with every model: settings {settings} × seeds {seeds}. Of these runs \
+         one is selected by its validation {name} alone (ours); mean, deviation and best are over \
+         the seeds of its setting that have a result."
     )
 }
 
@@ -61,76 +69,126 @@ fn grid(table: &Table, block: &Block) -> Vec<Vec<String>> {
     let heading = [format!("{} ({})", block.data, block.spec), String::new()];
     let mut lines = vec![heading.into_iter().chain(table.rows.iter().cloned()).collect()];
     for column in &block.columns {
-        let line = |name: &str, what: &str, show: fn(&Entry) -> String| {
-            let front = [name.to_string(), what.to_string()];
-            front.into_iter().chain(column.entries.iter().map(show)).collect::<Vec<String>>()
-        };
-        lines.push(line(&column.model, "paper", |entry| number(entry.paper)));
-        if column.selected.is_some() {
-            lines.push(line("", "ours", ours));
-        }
-        // One seed has no spread.
-        if column.entries.iter().any(|entry| entry.spread.is_some_and(|spread| spread.seeds > 1)) {
-            lines.push(line("", "mean ± sd", |entry| entry.spread.map_or(NONE.into(), mean)));
-            lines.push(line("", "best", |entry| number(entry.spread.map(|s| s.best))));
-        }
-        lines.extend(tried(column));
+        lines.extend(model(table, block, column));
     }
     lines
 }
 
+/// The lines of a model.
+fn model(table: &Table, block: &Block, column: &Column) -> Vec<Vec<String>> {
+    let number = |score: Option<f64>| number(table.measure, score);
+    let mean = |spread: Option<Spread>| spread.map_or(NONE.into(), |s| mean(table.measure, s));
+    let line = |name: &str, what: String, show: &dyn Fn(&Entry) -> String| {
+        let front = [name.to_string(), what];
+        front.into_iter().chain(column.entries.iter().map(show)).collect::<Vec<String>>()
+    };
+    let mut lines = vec![match block.baseline {
+        None => line(&column.model, "paper".into(), &|entry| number(entry.paper)),
+        Some(_) => line(&column.model, "no memory".into(), &|_| number(block.baseline)),
+    }];
+    let Some(selected) = &column.selected else { return lines };
+    lines.push(line("", "ours".into(), &|entry| ours(number(entry.ours), entry, block)));
+    let own = column.tried.iter().find(|tried| tried.setting == selected.cell.setting);
+    // One seed has no spread.
+    if column.entries.iter().any(|entry| entry.spread.is_some_and(|spread| spread.seeds > 1)) {
+        let what = format!("mean ± sd{}", own.map_or(String::new(), diverged));
+        lines.push(line("", what, &|entry| mean(entry.spread)));
+        lines.push(line("", "best".into(), &|entry| number(entry.spread.map(|s| s.best))));
+    }
+    lines.extend(tried(table, column));
+    lines
+}
+
 /// The means of every setting, where there are several to compare.
-fn tried(column: &Column) -> Vec<Vec<String>> {
-    let has_result = |tried: &&Tried| tried.spreads.iter().any(Option::is_some);
-    let tried: Vec<&Tried> = column.tried.iter().filter(has_result).collect();
+fn tried(table: &Table, column: &Column) -> Vec<Vec<String>> {
+    let was_run = |tried: &&Tried| tried.diverged > 0 || tried.spreads.iter().any(Option::is_some);
+    let tried: Vec<&Tried> = column.tried.iter().filter(was_run).collect();
     let line = |tried: &&Tried| {
         let seeds = tried.spreads.iter().flatten().map(|spread| spread.seeds).max().unwrap_or(0);
-        let what = format!("{}, {}", tried.setting, some(seeds, "seed"));
-        let spreads = tried.spreads.iter().map(|spread| spread.map_or(NONE.into(), mean));
-        [String::new(), what].into_iter().chain(spreads).collect()
+        let what = format!("{}, {}{}", tried.setting, some(seeds, "seed"), diverged(tried));
+        let mean = |s: &Option<Spread>| s.map_or(NONE.into(), |s| mean(table.measure, s));
+        [String::new(), what].into_iter().chain(tried.spreads.iter().map(mean)).collect()
     };
     if tried.len() > 1 { tried.iter().map(line).collect() } else { vec![] }
 }
 
-fn number(error: Option<f64>) -> String {
-    error.map_or(NONE.into(), |error| format!("{error:.3}"))
+/// How many seeds the numbers are without.
+fn diverged(tried: &Tried) -> String {
+    match tried.diverged {
+        0 => String::new(),
+        count => format!(", without {count} that diverged"),
+    }
 }
 
-fn ours(entry: &Entry) -> String {
-    let number = number(entry.ours);
+/// A score as tables have it.
+pub fn number(measure: Measure, score: Option<f64>) -> String {
+    let digits = digits(measure);
+    score.map_or(NONE.into(), |score| format!("{score:.digits$}"))
+}
+
+fn digits(measure: Measure) -> usize {
+    match measure {
+        Measure::Error => 3,
+        Measure::CrossEntropy => 4,
+    }
+}
+
+fn ours(number: String, entry: &Entry, block: &Block) -> String {
+    let times = match (block.baseline, entry.ours) {
+        (Some(baseline), Some(ours)) if ours < baseline => {
+            format!(" ({} × below)", three_digits(baseline / ours))
+        }
+        _ => String::new(),
+    };
     match entry.mark {
-        Mark::Hit => format!("≤ {number}"),
-        Mark::Miss => format!("{number} miss"),
+        Mark::Hit => format!("≤ {number}{times}"),
+        Mark::Miss => format!("{number}{times} miss"),
         Mark::Open => number,
     }
 }
 
-fn mean(spread: Spread) -> String {
-    format!("{:.3} ± {:.3}", spread.mean, spread.deviation)
+/// 1.09, 10.9, 4100.
+fn three_digits(number: f64) -> String {
+    match number {
+        ..10.0 => format!("{number:.2}"),
+        ..100.0 => format!("{number:.1}"),
+        _ => format!("{number:.0}"),
+    }
 }
 
-fn remark(column: &Column) -> Option<String> {
+fn mean(measure: Measure, spread: Spread) -> String {
+    let digits = digits(measure);
+    format!("{:.digits$} ± {:.digits$}", spread.mean, spread.deviation)
+}
+
+fn remark(table: &Table, column: &Column) -> Option<String> {
     let Column { finished, cells, .. } = column;
     if *finished == 0 {
         return None;
     }
     let Some(selected) = &column.selected else {
-        return Some(format!("no result from {}", some(*finished, "run")));
+        return Some(format!("no result from {}: all diverged", some(*finished, "run")));
     };
-    let (cell, error) = (&selected.cell, selected.valid.error);
+    let (cell, measure) = (&selected.cell, table.measure);
+    let (name, valid) = (measure.name(), measure.of(selected.valid.error, selected.valid.loss));
     let runs = match finished == cells {
         true => some(*cells, "run"),
         false => format!("{} of {cells} so far", some(*finished, "run")),
     };
     Some(format!(
-        "selected of {runs}: {}, seed {}, with validation error {error:.4}",
+        "selected of {runs}: {}, seed {}, with validation {name} {valid:.4}",
         cell.setting, cell.seed
     ))
 }
 
-/// How often each model is at or below the paper, where there is anything to compare.
+/// How often each model is at or below the paper, or the baseline, where there is anything to
+/// compare.
 fn counts(table: &Table) -> String {
     let models = table.blocks.first().map_or(&[][..], |block| &block.columns[..]);
+    let bar = match table.blocks.iter().any(|block| block.baseline.is_some()) {
+        false => "the paper".to_string(),
+        true => format!("1/{} of what has no memory", table.times_below),
+    };
     let line = |place: usize| {
         let compared = |block: &Block| {
             let column = &block.columns[place];
@@ -144,7 +202,7 @@ fn counts(table: &Table) -> String {
             parts.iter().map(|(data, hits, cells)| format!("{data} {hits} of {cells}")).collect();
         let (model, each) = (&models[place].model, each.join(", "));
         (cells > 0)
-            .then(|| format!("{model}: {hits} of {cells} cells at or below the paper ({each})\n"))
+            .then(|| format!("{model}: {hits} of {cells} cells at or below {bar} ({each})\n"))
     };
     (0..models.len()).filter_map(line).collect()
 }

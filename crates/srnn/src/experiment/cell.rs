@@ -2,14 +2,11 @@
 
 use super::{Data, Network, Setting, TestRow};
 use crate::hex::hex;
-use crate::model::{Input, Temperature};
-use crate::train::{Recipe, Sizes, recipe_default};
+use crate::model::Input;
+use crate::train::{Recipe, Sizes};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use std::fmt;
-
-/// Strings are balanced or not, palindromes or not: every built-in task has two classes.
-const CLASSES: usize = 2;
 
 /// One run of an experiment.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -60,20 +57,14 @@ impl Cell<'_> {
     /// Architecture, beginning and training.
     pub fn recipe(&self) -> Recipe {
         let Cell { data, model, setting, .. } = self;
-        let sizes = Sizes {
-            arch: model.arch,
-            symbols: data.spec.symbols(),
-            classes: CLASSES,
-            units: model.units,
-            k: model.k.unwrap_or(0),
-            tau: Temperature::ONE,
-        };
-        let mut recipe = recipe_default(&sizes);
+        let usual = data.spec.sizes(model.arch);
+        let (units, k) = (model.units.unwrap_or(usual.units), model.k.unwrap_or(0));
+        let mut recipe = data.spec.recipe(&Sizes { units, k, ..usual });
         if let Input::Tokens { end, .. } = &mut recipe.arch.input {
             *end = setting.end;
         }
         recipe.arch.readout.from = setting.readout;
-        recipe.init = setting.init;
+        recipe.init = setting.init.unwrap_or(recipe.init);
         let mut train = setting.train.clone();
         if let Some(updates) = setting.updates {
             train.schedule = train.schedule.scaled_to(updates);

@@ -93,6 +93,7 @@ impl Experiment {
         check_names("models", &models)?;
         check_names("settings", &settings)?;
         in_range("seeds", self.seeds, 1, MOST_SEEDS)?;
+        self.check_times_below()?;
         self.check_tests()?;
         self.check_paper()?;
         self.check_quick()?;
@@ -106,6 +107,18 @@ impl Experiment {
             self.models.iter().map(|model| &model.name).collect(),
             self.settings.iter().map(|setting| &setting.name).collect(),
         )
+    }
+
+    fn check_times_below(&self) -> Result<(), BadExperiment> {
+        let (value, most) = (self.times_below, 1e6);
+        match (1.0..=most).contains(&value) {
+            true => Ok(()),
+            false => Err(BadExperiment::Range {
+                what: "times_below".into(),
+                value: value.to_string(),
+                must: format!("from 1 to {most}"),
+            }),
+        }
     }
 
     fn check_tests(&self) -> Result<(), BadExperiment> {
@@ -145,6 +158,7 @@ impl Experiment {
         }
         let strings = self.quick.strings.map(|strings| strings as u64);
         in_range("seeds of [quick]", self.quick.seeds.unwrap_or(1), 1, MOST_SEEDS)?;
+        in_range("train of [quick]", self.quick.train.unwrap_or(1) as u64, 1, 1 << 32)?;
         in_range("updates of [quick]", self.quick.updates.unwrap_or(1), 1, 1 << 40)?;
         in_range("strings of [quick]", strings.unwrap_or(1), 1, 1 << 32)
     }

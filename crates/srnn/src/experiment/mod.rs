@@ -3,23 +3,27 @@
 //!
 //! An [`Experiment`] is a list of cells, data × model × setting × seed, in a fixed order. Each is
 //! trained by [`run_cell`]; for each data set and model one is selected, by validation alone, and
-//! [`table`] puts its test errors beside the paper's. Reading files and running several cells at
+//! [`table`] puts its test scores beside the paper's. Reading files and running several cells at
 //! a time is done elsewhere.
 
 mod cell;
 mod check;
+mod found;
+mod material;
 mod run;
 mod select;
+mod source;
 mod table;
 
 pub use cell::{Cell, CellId};
 pub use check::BadExperiment;
-pub use run::{CellError, Done, Material, Outcome, Point, RowError, Scores, material, run_cell};
-pub use select::{Validation, best};
+pub use material::{Made, Material, Sequences, Sets, material};
+pub use run::{CellError, Done, Outcome, Point, RowScore, Scores, run_cell};
+pub use select::{Measure, Validation, best};
+pub use source::{Source, TestSource, UnknownSource, UnknownTestSource};
 pub use table::{Block, Column, Entry, Mark, Selected, Spread, Table, Tried, table};
 
 use crate::model::{Init, ReadFrom};
-use crate::task::builtin::{Task, TestSet};
 use crate::train::{ArchName, TrainConfig};
 use serde::{Deserialize, Serialize};
 
@@ -35,6 +39,13 @@ pub struct Experiment {
     pub about: String,
     /// Every setting of every model is trained from the seeds 1 to this.
     pub seeds: u64,
+    /// What is compared, and selected by on the validation set. Default: the error.
+    #[serde(default)]
+    pub measure: Measure,
+    /// A score so many times below the baseline of what has no memory is a hit, where there is such
+    /// a baseline. Default 1.
+    #[serde(default = "one")]
+    pub times_below: f64,
     /// What is learned from.
     pub data: Vec<Data>,
     /// What learns.
@@ -58,7 +69,7 @@ pub struct Data {
     /// Its name.
     pub name: String,
     /// What it holds.
-    pub spec: Task,
+    pub spec: Source,
     /// The seed it is made from.
     pub seed: u64,
     /// The name of the paper's data set that it is compared with; none where it is empty.
@@ -74,8 +85,8 @@ pub struct Network {
     pub name: String,
     /// Its architecture.
     pub arch: ArchName,
-    /// D: hidden units.
-    pub units: usize,
+    /// D: hidden units. Default: those of the task's recipe.
+    pub units: Option<usize>,
     /// K: centroids, for the architectures that have them.
     pub k: Option<usize>,
 }
@@ -94,9 +105,8 @@ pub struct Setting {
     pub end: bool,
     /// All updates: the phases of the schedule are scaled to them. Default: as they are.
     pub updates: Option<u64>,
-    /// How networks begin.
-    #[serde(default)]
-    pub init: Init,
+    /// How networks begin. Default: as in the task's recipe.
+    pub init: Option<Init>,
     /// How they are trained. The schedule's parts that need centroids are dropped for models
     /// without; these train as many updates.
     #[serde(default)]
@@ -110,7 +120,7 @@ pub struct TestRow {
     /// Its name.
     pub name: String,
     /// What it holds.
-    pub spec: TestSet,
+    pub spec: TestSource,
     /// How many strings.
     pub strings: usize,
 }
@@ -137,6 +147,8 @@ pub struct Quick {
     pub updates: Option<u64>,
     /// Strings of every test.
     pub strings: Option<usize>,
+    /// Sequences to learn from, of tasks that make as many as are asked for.
+    pub train: Option<usize>,
     /// The names of the data sets that stay; all where it is empty.
     pub data: Vec<String>,
     /// The names of the settings that stay; all where it is empty.
@@ -146,12 +158,15 @@ pub struct Quick {
 impl Experiment {
     /// The small version.
     pub fn quick(&self) -> Experiment {
-        let Quick { seeds, updates, strings, data, settings } = &self.quick;
+        let Quick { seeds, updates, strings, train, data, settings } = &self.quick;
         let stays = |names: &[String], name: &String| names.is_empty() || names.contains(name);
         let mut small = self.clone();
         small.seeds = seeds.unwrap_or(self.seeds);
         small.data.retain(|set| stays(data, &set.name));
         small.settings.retain(|setting| stays(settings, &setting.name));
+        for set in &mut small.data {
+            set.spec = train.map_or(set.spec, |train| set.spec.with_train(train));
+        }
         for setting in &mut small.settings {
             setting.updates = updates.or(setting.updates);
         }
@@ -182,6 +197,14 @@ impl Experiment {
         cells
     }
 
+    /// What the best that has no memory scores on a data set, where it is known.
+    pub fn baseline(&self, data: &Data) -> Option<f64> {
+        match self.measure {
+            Measure::Error => None,
+            Measure::CrossEntropy => data.spec.baseline(),
+        }
+    }
+
     /// What the paper reports for a model on a data set and a test.
     pub fn reported(&self, data: &Data, model: &Network, test: usize) -> Option<f64> {
         let same = |r: &&Reported| r.data == data.paper && r.model == model.name;
@@ -191,6 +214,10 @@ impl Experiment {
 
 fn hidden() -> ReadFrom {
     ReadFrom::H
+}
+
+fn one() -> f64 {
+    1.0
 }
 
 #[cfg(test)]

@@ -1,28 +1,14 @@
-//! Makes a cell's data, trains its network and tests it.
+//! Trains a cell's network and tests it.
 
-use super::{Cell, CellId, Data, TestRow, Validation};
+use super::{Cell, CellId, Made, Material, Measure, Sets, TestRow, Validation};
 use crate::engine::{Engine, Hardware, Mode};
-use crate::hex::hex;
 use crate::key::Key;
 use crate::model::Model;
-use crate::task::builtin::{TestError, sets, test};
-use crate::task::{Dataset, Split};
 use crate::train::{
-    End, Evaluation, Job, Nowhere, Observer, Recipe, Record, Run, Stop, TrainError, evaluate, train,
+    End, Evaluation, Examples, Job, Nowhere, Observer, Recipe, Record, Run, Stop, TrainConfig,
+    TrainError, evaluate, train,
 };
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
-
-/// A data set and its tests.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Material {
-    /// What is learned from.
-    pub split: Split,
-    /// What is tested on, in the order of the rows.
-    pub tests: Vec<Dataset>,
-    /// The sha-256 of all of it, in hex.
-    pub digest: String,
-}
 
 /// What came of a cell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -55,16 +41,19 @@ pub struct Scores {
     /// On the validation set.
     pub valid: Validation,
     /// On each test.
-    pub tests: Vec<RowError>,
+    pub tests: Vec<RowScore>,
 }
 
-/// A test's error.
+/// How a network does on a test.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct RowError {
+pub struct RowScore {
     /// The test's name.
     pub row: String,
     /// The part that is wrong.
     pub error: f64,
+    /// Mean cross-entropy; nothing where it is no number, or the outcome is from before it was kept.
+    #[serde(default)]
+    pub loss: Option<f64>,
 }
 
 /// A point of a validation curve.
@@ -78,6 +67,17 @@ pub struct Point {
     pub error: f64,
     /// Its mean cross-entropy.
     pub loss: f64,
+}
+
+impl Outcome {
+    /// The score on a test, where there is one.
+    pub fn test(&self, row: usize, measure: Measure) -> Option<f64> {
+        let RowScore { error, loss, .. } = self.scores.as_ref()?.tests.get(row)?;
+        match measure {
+            Measure::Error => Some(*error),
+            Measure::CrossEntropy => *loss,
+        }
+    }
 }
 
 /// A cell that was run.
@@ -100,19 +100,6 @@ pub enum CellError {
     Train(#[from] TrainError),
 }
 
-/// Makes a data set and its tests.
-pub fn material(data: &Data, tests: &[TestRow]) -> Result<Material, TestError> {
-    let key = Key::new(data.seed);
-    let split = sets(data.spec, &key);
-    let made = tests.iter().map(|row| {
-        let key = key.child(&row.spec.to_string(), 0);
-        test(data.spec, &row.spec, row.strings, &split, &key)
-    });
-    let tests = made.collect::<Result<Vec<Dataset>, TestError>>()?;
-    let digest = digest([&split.train, &split.valid].into_iter().chain(&tests));
-    Ok(Material { split, tests, digest })
-}
-
 /// Trains the cell's network on its material with this hardware, and tests it.
 pub fn run_cell(
     cell: &Cell<'_>,
@@ -121,18 +108,32 @@ pub fn run_cell(
     observer: &mut dyn Observer,
 ) -> Result<Done, CellError> {
     let Recipe { arch, init, train: config } = cell.recipe();
-    let key = Key::new(cell.seed);
-    let model = Model::new(arch, &init, key).map_err(TrainError::from)?;
+    let model = Model::new(arch, &init, Key::new(cell.seed)).map_err(TrainError::from)?;
     let mut engine = hardware.engine(&model, config.optimiser).map_err(TrainError::from)?;
-    let job = Job { split: &material.split, config: &config, key };
-    let run = train(&mut *engine, &job, &mut Nowhere, observer)?;
+    let (run, scores) = match &material.sets {
+        Sets::Labelled(made) => trained(cell, made, &config, &mut *engine, observer)?,
+        Sets::Copying(made) => trained(cell, made, &config, &mut *engine, observer)?,
+    };
+    let outcome = outcome(cell, material, run, scores);
+    Ok(Done { outcome, model: engine.model() })
+}
+
+/// Trains the engine's network on sequences of any kind.
+fn trained<D: Examples>(
+    cell: &Cell<'_>,
+    made: &Made<D>,
+    config: &TrainConfig,
+    engine: &mut dyn Engine<f32>,
+    observer: &mut dyn Observer,
+) -> Result<(Run, Option<Scores>), CellError> {
+    let job = Job { split: &made.split, config, key: Key::new(cell.seed) };
+    let run = train(engine, &job, &mut Nowhere, observer)?;
     if run.stop == Stop::Interrupted {
         return Err(CellError::Interrupted);
     }
-    let scores = run.end.as_ref().filter(|end| end.valid.loss.is_finite());
-    let scores = scores.map(|end| scores_of(&mut *engine, end, cell.tests, &material.tests));
-    let outcome = outcome(cell, material, run, scores);
-    Ok(Done { outcome, model: engine.model() })
+    let end = run.end.as_ref().filter(|end| end.valid.loss.is_finite());
+    let scores = end.map(|end| scores_of(engine, end, cell.tests, &made.tests));
+    Ok((run, scores))
 }
 
 fn outcome(cell: &Cell<'_>, material: &Material, run: Run, scores: Option<Scores>) -> Outcome {
@@ -153,16 +154,18 @@ fn scores_of(
     engine: &mut dyn Engine<f32>,
     end: &End,
     rows: &[TestRow],
-    tests: &[Dataset],
+    tests: &[impl Examples],
 ) -> Scores {
-    let mut error_on = |(row, test): (&TestRow, &Dataset)| {
+    let mut tested = Vec::with_capacity(rows.len());
+    for (row, test) in rows.iter().zip(tests) {
         let evaluation = evaluate(engine, test, Mode::default());
-        RowError { row: row.name.clone(), error: error(&evaluation) }
-    };
+        let loss = Some(evaluation.loss).filter(|loss| loss.is_finite());
+        tested.push(RowScore { row: row.name.clone(), error: error(&evaluation), loss });
+    }
     Scores {
         train: error(&end.train),
         valid: Validation { error: error(&end.valid), loss: end.valid.loss },
-        tests: rows.iter().zip(tests).map(&mut error_on).collect(),
+        tests: tested,
     }
 }
 
@@ -179,10 +182,4 @@ impl From<&Record> for Point {
         let Record { update, lambda, valid, .. } = *record;
         Point { update, lambda, error: 1.0 - valid.accuracy, loss: valid.loss }
     }
-}
-
-fn digest<'a>(sets: impl Iterator<Item = &'a Dataset>) -> String {
-    let mut hash = Sha256::new();
-    sets.for_each(|set| hash.update(set.digest()));
-    hex(&hash.finalize())
 }

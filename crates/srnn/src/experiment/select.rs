@@ -2,6 +2,17 @@
 
 use serde::{Deserialize, Serialize};
 
+/// What networks are compared by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Measure {
+    /// The part that is wrong.
+    #[default]
+    Error,
+    /// The mean cross-entropy of a target, in nats.
+    CrossEntropy,
+}
+
 /// How a network does on the validation set.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Validation {
@@ -11,13 +22,41 @@ pub struct Validation {
     pub loss: f64,
 }
 
-/// The place of the best: lowest error, then lowest loss, then first. Nothing where no run has a
-/// result.
-pub fn best(runs: impl IntoIterator<Item = Option<Validation>>) -> Option<usize> {
+impl Measure {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Measure::Error => "error",
+            Measure::CrossEntropy => "cross-entropy",
+        }
+    }
+
+    /// The one of the two that it is.
+    pub fn of(self, error: f64, loss: f64) -> f64 {
+        match self {
+            Measure::Error => error,
+            Measure::CrossEntropy => loss,
+        }
+    }
+
+    /// The other one.
+    fn other(self) -> Measure {
+        match self {
+            Measure::Error => Measure::CrossEntropy,
+            Measure::CrossEntropy => Measure::Error,
+        }
+    }
+}
+
+/// The place of the best: lowest by the measure, then by the other one, then first. Nothing where
+/// no run has a result.
+pub fn best(measure: Measure, runs: impl IntoIterator<Item = Option<Validation>>) -> Option<usize> {
     let numbered = runs.into_iter().enumerate();
     let results = numbered.filter_map(|(place, run)| run.map(|run| (place, run)));
+    let by = |measure: Measure, run: &Validation| measure.of(run.error, run.loss);
     let order = |(_, a): &(usize, Validation), (_, b): &(usize, Validation)| {
-        a.error.total_cmp(&b.error).then(a.loss.total_cmp(&b.loss))
+        let other = measure.other();
+        by(measure, a).total_cmp(&by(measure, b)).then(by(other, a).total_cmp(&by(other, b)))
     };
     results.min_by(order).map(|(place, _)| place)
 }
@@ -32,9 +71,17 @@ mod tests {
 
     #[test]
     fn the_best_has_the_lowest_error_then_the_lowest_loss_then_comes_first() {
-        assert_eq!(best([run(0.2, 0.1), run(0.1, 9.0), None]), Some(1));
-        assert_eq!(best([run(0.1, 0.3), run(0.1, 0.2), run(0.1, 0.2)]), Some(1));
-        assert_eq!(best([None, run(0.5, f64::NAN), run(0.5, 7.0)]), Some(2));
-        assert_eq!(best([None, None]), None);
+        let best = |runs: &[Option<Validation>]| best(Measure::Error, runs.iter().copied());
+        assert_eq!(best(&[run(0.2, 0.1), run(0.1, 9.0), None]), Some(1));
+        assert_eq!(best(&[run(0.1, 0.3), run(0.1, 0.2), run(0.1, 0.2)]), Some(1));
+        assert_eq!(best(&[None, run(0.5, f64::NAN), run(0.5, 7.0)]), Some(2));
+        assert_eq!(best(&[None, None]), None);
+    }
+
+    #[test]
+    fn where_cross_entropies_are_compared_they_select() {
+        let best = |runs: &[Option<Validation>]| best(Measure::CrossEntropy, runs.iter().copied());
+        assert_eq!(best(&[run(0.1, 0.3), run(0.2, 0.2), None]), Some(1));
+        assert_eq!(best(&[run(0.2, 0.2), run(0.1, 0.2)]), Some(1));
     }
 }

@@ -1,8 +1,8 @@
 //! Our numbers beside the paper's.
 
-use super::{Cell, CellId, Data, Experiment, Network, Outcome, Setting, Validation, best};
+use super::found::{Ran, found};
+use super::{Cell, CellId, Data, Experiment, Measure, Network, Outcome, Setting, Validation, best};
 use serde::Serialize;
-use std::collections::HashMap;
 
 /// A table of the paper with our numbers.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -13,6 +13,10 @@ pub struct Table {
     pub title: String,
     /// What the paper trains.
     pub about: String,
+    /// What its numbers are.
+    pub measure: Measure,
+    /// A score so many times below a baseline is a hit.
+    pub times_below: f64,
     /// The names of the tests.
     pub rows: Vec<String>,
     /// Settings tried with every model.
@@ -30,6 +34,8 @@ pub struct Block {
     pub data: String,
     /// What it holds.
     pub spec: String,
+    /// What the best that has no memory scores, where it is known.
+    pub baseline: Option<f64>,
     /// One for each model.
     pub columns: Vec<Column>,
 }
@@ -56,7 +62,9 @@ pub struct Column {
 pub struct Tried {
     /// Its name.
     pub setting: String,
-    /// Its seeds on each test; nothing where none has a result.
+    /// Seeds that ended without a result.
+    pub diverged: usize,
+    /// Its other seeds on each test; nothing where none has a result.
     pub spreads: Vec<Option<Spread>>,
 }
 
@@ -74,7 +82,7 @@ pub struct Selected {
 pub struct Entry {
     /// What the paper reports.
     pub paper: Option<f64>,
-    /// The selected run's error.
+    /// The selected run's score.
     pub ours: Option<f64>,
     /// How the two compare.
     pub mark: Mark,
@@ -82,7 +90,7 @@ pub struct Entry {
     pub spread: Option<Spread>,
 }
 
-/// Errors of several seeds.
+/// Scores of several seeds, those left out that ended without a result.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Spread {
     /// How many seeds.
@@ -95,11 +103,11 @@ pub struct Spread {
     pub best: f64,
 }
 
-/// How our error compares with the paper's.
+/// How our score compares with the paper's, or with the baseline where the paper has none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mark {
-    /// At most the paper's.
+    /// At most the paper's, or below the baseline by as much as the experiment asks for.
     Hit,
     /// Above it.
     Miss,
@@ -110,47 +118,30 @@ pub enum Mark {
 /// The table of an experiment, as far as it was run. Outcomes of other settings are passed over,
 /// and those of other data than the last; of several outcomes of a cell the last counts.
 pub fn table(experiment: &Experiment, outcomes: &[Outcome]) -> Table {
-    let cells = experiment.cells();
-    let digests: Vec<String> = cells.iter().map(Cell::digest).collect();
-    let found = found(&cells, &digests, outcomes);
+    let runs = found(experiment, outcomes);
     let block = |data: &Data| {
         let column = |model: &Network| {
-            let here = |&place: &usize| cells[place].data == data && cells[place].model == model;
-            let runs = (0..cells.len()).filter(here).map(|place| (cells[place], found[place]));
-            column(experiment, &runs.collect::<Vec<_>>())
+            let here = |(cell, _): &&Ran<'_, '_>| cell.data == data && cell.model == model;
+            column(experiment, &runs.iter().filter(here).copied().collect::<Vec<_>>())
         };
-        let columns = experiment.models.iter().map(column).collect();
-        Block { data: data.name.clone(), spec: data.spec.to_string(), columns }
+        Block {
+            data: data.name.clone(),
+            spec: data.spec.to_string(),
+            baseline: experiment.baseline(data),
+            columns: experiment.models.iter().map(column).collect(),
+        }
     };
     Table {
         item: experiment.item.clone(),
         title: experiment.title.clone(),
         about: experiment.about.clone(),
+        measure: experiment.measure,
+        times_below: experiment.times_below,
         rows: experiment.tests.iter().map(|test| test.name.clone()).collect(),
         settings: experiment.settings.len(),
         seeds: experiment.seeds,
         blocks: experiment.data.iter().map(block).collect(),
     }
-}
-
-/// The outcome of each cell. A data set's outcomes must be of the same strings: where the program
-/// came to make others, the newer ones count.
-fn found<'a>(
-    cells: &[Cell<'_>],
-    digests: &[String],
-    outcomes: &'a [Outcome],
-) -> Vec<Option<&'a Outcome>> {
-    let mut newest: HashMap<&str, &str> = HashMap::new();
-    for outcome in outcomes {
-        for place in (0..cells.len()).filter(|&place| digests[place] == outcome.settings) {
-            newest.insert(&cells[place].data.name, &outcome.data);
-        }
-    }
-    let of = |(cell, digest): (&Cell<'_>, &String)| {
-        let data = newest.get(cell.data.name.as_str())?;
-        outcomes.iter().rev().find(|o| o.settings == *digest && o.data == **data)
-    };
-    cells.iter().zip(digests).map(of).collect()
 }
 
 impl Column {
@@ -161,30 +152,28 @@ impl Column {
 }
 
 /// The cells of one data set and one model, with their outcomes.
-fn column(experiment: &Experiment, runs: &[(Cell<'_>, Option<&Outcome>)]) -> Column {
+fn column(experiment: &Experiment, runs: &[Ran<'_, '_>]) -> Column {
+    let (measure, rows) = (experiment.measure, 0..experiment.tests.len());
+    let Cell { data, model, .. } = runs[0].0;
     let valid = |outcome: &Outcome| outcome.scores.as_ref().map(|scores| scores.valid);
     let validations: Vec<Option<Validation>> =
         runs.iter().map(|(_, outcome)| outcome.and_then(valid)).collect();
-    let selected = best(validations.iter().copied());
-    let setting = selected.map(|place| runs[place].0.setting);
-    let Cell { data, model, .. } = runs[0].0;
-    let error =
-        |place: usize, row: usize| Some(runs[place].1?.scores.as_ref()?.tests.get(row)?.error);
-    let seeds = |of: &Setting, row: usize| {
-        let same = |&place: &usize| runs[place].0.setting == of;
-        let errors = (0..runs.len()).filter(same).filter_map(|place| error(place, row));
-        spread(&errors.collect::<Vec<f64>>())
-    };
+    let selected = best(measure, validations.iter().copied());
+    let seeds = selected.map_or(vec![], |place| seeds_of(runs[place].0.setting, runs));
+    let bar = experiment.baseline(data).map(|baseline| baseline / experiment.times_below);
     let entry = |row: usize| {
         let paper = experiment.reported(data, model, row);
-        let ours = selected.and_then(|place| error(place, row));
-        let spread = setting.and_then(|setting| seeds(setting, row));
-        Entry { paper, ours, mark: mark(paper, ours), spread }
+        let ours = selected.and_then(|place| runs[place].1?.test(row, measure));
+        let mark = mark(paper.or(bar), ours);
+        Entry { paper, ours, mark, spread: spread(&seeds, row, measure) }
     };
-    let rows = 0..experiment.tests.len();
-    let tried = |setting: &Setting| Tried {
-        setting: setting.name.clone(),
-        spreads: rows.clone().map(|row| seeds(setting, row)).collect(),
+    let tried = |setting: &Setting| {
+        let seeds = seeds_of(setting, runs);
+        Tried {
+            setting: setting.name.clone(),
+            diverged: seeds.iter().filter(|outcome| outcome.scores.is_none()).count(),
+            spreads: rows.clone().map(|row| spread(&seeds, row, measure)).collect(),
+        }
     };
     // Named as it was when it ran: that is where its network is.
     let named = |place: usize| {
@@ -200,19 +189,26 @@ fn column(experiment: &Experiment, runs: &[(Cell<'_>, Option<&Outcome>)]) -> Col
     }
 }
 
-fn mark(paper: Option<f64>, ours: Option<f64>) -> Mark {
-    match (paper, ours) {
-        (Some(paper), Some(ours)) if ours <= paper => Mark::Hit,
+/// The outcomes of a setting's seeds.
+fn seeds_of<'b>(setting: &Setting, runs: &[Ran<'_, 'b>]) -> Vec<&'b Outcome> {
+    runs.iter().filter(|run| run.0.setting == setting).filter_map(|run| run.1).collect()
+}
+
+fn mark(bar: Option<f64>, ours: Option<f64>) -> Mark {
+    match (bar, ours) {
+        (Some(bar), Some(ours)) if ours <= bar => Mark::Hit,
         (Some(_), Some(_)) => Mark::Miss,
         _ => Mark::Open,
     }
 }
 
-fn spread(errors: &[f64]) -> Option<Spread> {
-    let best = errors.iter().copied().min_by(f64::total_cmp)?;
-    let count = errors.len() as f64;
-    let mean = errors.iter().sum::<f64>() / count;
-    let squares: f64 = errors.iter().map(|error| (error - mean).powi(2)).sum();
+/// How these outcomes do on a test; nothing where none has a result.
+fn spread(outcomes: &[&Outcome], row: usize, measure: Measure) -> Option<Spread> {
+    let scores: Vec<f64> = outcomes.iter().filter_map(|o| o.test(row, measure)).collect();
+    let best = scores.iter().copied().min_by(f64::total_cmp)?;
+    let count = scores.len() as f64;
+    let mean = scores.iter().sum::<f64>() / count;
+    let squares: f64 = scores.iter().map(|score| (score - mean).powi(2)).sum();
     let deviation = (squares / (count - 1.0).max(1.0)).sqrt();
-    Some(Spread { seeds: errors.len(), mean, deviation, best })
+    Some(Spread { seeds: scores.len(), mean, deviation, best })
 }

@@ -1,10 +1,10 @@
 //! A small experiment for tests.
 
 use super::{
-    Cell, Data, Experiment, Network, Outcome, Quick, Reported, RowError, Scores, Setting, TestRow,
-    Validation,
+    Cell, Data, Experiment, Measure, Network, Outcome, Quick, Reported, RowScore, Scores, Setting,
+    TestRow, Validation,
 };
-use crate::model::{Init, ReadFrom};
+use crate::model::ReadFrom;
 use crate::train::{ArchName, Schedule, Stop, TrainConfig};
 
 /// Two data sets, two models, two settings, two seeds, two tests.
@@ -14,6 +14,8 @@ pub(super) fn experiment() -> Experiment {
         title: "A small one".into(),
         about: "For tests".into(),
         seeds: 2,
+        measure: Measure::Error,
+        times_below: 1.0,
         data: vec![data("one", "tomita:1", "paper"), data("two", "tomita:2", "")],
         models: vec![model("sr-gru", Some(3)), model("gru", None)],
         settings: vec![setting("slow", 1e-3), setting("fast", 1e-2)],
@@ -32,7 +34,7 @@ fn data(name: &str, spec: &str, paper: &str) -> Data {
 
 fn model(name: &str, k: Option<usize>) -> Network {
     let arch = if k.is_some() { ArchName::SrGru } else { ArchName::Gru };
-    Network { name: name.into(), arch, units: 4, k }
+    Network { name: name.into(), arch, units: Some(4), k }
 }
 
 fn setting(name: &str, rate: f64) -> Setting {
@@ -40,7 +42,7 @@ fn setting(name: &str, rate: f64) -> Setting {
     let learning_rate = crate::train::LearningRate::Constant { rate };
     let train =
         TrainConfig { schedule, learning_rate, validate_every: 4, ..TrainConfig::default() };
-    let (readout, init) = (ReadFrom::H, Init::default());
+    let (readout, init) = (ReadFrom::H, None);
     Setting { name: name.into(), readout, end: false, updates: None, init, train }
 }
 
@@ -51,10 +53,15 @@ fn test(name: &str, spec: &str) -> TestRow {
 /// An outcome made up: validation error and loss, and the errors of the tests.
 pub(super) fn outcome(cell: &Cell<'_>, valid: (f64, f64), tests: &[f64]) -> Outcome {
     let rows = cell.tests.iter().zip(tests);
+    let row = |(test, &error): (&TestRow, &f64)| RowScore {
+        row: test.name.clone(),
+        error,
+        loss: Some(2.0 * error),
+    };
     let scores = Scores {
         train: 0.0,
         valid: Validation { error: valid.0, loss: valid.1 },
-        tests: rows.map(|(test, &error)| RowError { row: test.name.clone(), error }).collect(),
+        tests: rows.map(row).collect(),
     };
     Outcome {
         cell: cell.id(),

@@ -37,11 +37,11 @@ fn a_cell_is_known_by_what_decides_its_outcome_and_not_by_names() {
     let changes: [fn(&mut Experiment); 9] = [
         |e| e.data[0].seed = 2,
         |e| e.data[0].spec = "tomita:3".parse().unwrap(),
-        |e| e.models[0].units = 5,
+        |e| e.models[0].units = Some(5),
         |e| e.models[0].k = Some(4),
         |e| e.settings[0].end = true,
         |e| e.settings[0].updates = Some(13),
-        |e| e.settings[0].init.forget_bias = 1.0,
+        |e| e.settings[0].init = Some(Init { forget_bias: 1.0, ..Init::default() }),
         |e| e.tests[1].strings = 21,
         |e| e.tests.truncate(1),
     ];
@@ -63,6 +63,7 @@ fn the_small_version_keeps_what_it_names() {
     let mut whole = experiment();
     whole.quick.updates = Some(6);
     whole.quick.strings = Some(5);
+    whole.quick.train = Some(7);
     whole.quick.settings = vec!["fast".into()];
     let quick = whole.quick();
     quick.validate().unwrap();
@@ -98,9 +99,11 @@ fn the_material_of_a_cell_is_a_function_of_its_seed() {
     };
     assert_eq!(made(1), made(1));
     assert_ne!(made(1).digest, made(2).digest);
-    assert_eq!(made(1).tests.len(), 2);
     let key = Key::new(1);
-    assert_eq!(made(1).split, crate::task::builtin::sets("tomita:1".parse().unwrap(), &key));
+    let Sets::Labelled(Made { split, tests }) = made(1).sets else { panic!("labelled") };
+    assert_eq!(split, crate::task::builtin::sets("tomita:1".parse().unwrap(), &key));
+    let counts: Vec<usize> = tests.iter().map(|set| set.sequences.len()).collect();
+    assert_eq!((counts.len(), made(1).sequences().tests), (2, counts));
 }
 
 #[test]
@@ -168,10 +171,80 @@ fn a_table_passes_over_outcomes_of_other_settings_and_other_data() {
     assert_eq!(column.selected.unwrap().cell.to_string(), "one/sr-gru/fast/seed-1");
 }
 
+/// Copying three steps later, by few sequences and units.
+fn copying() -> Experiment {
+    let mut experiment = experiment();
+    experiment.measure = Measure::CrossEntropy;
+    experiment.times_below = 2.0;
+    experiment.data.truncate(1);
+    experiment.data[0].spec = "copy:T=3:40".parse().unwrap();
+    experiment.models[0].arch = crate::train::ArchName::SrLstmP;
+    experiment.models[1].arch = crate::train::ArchName::Lstm;
+    experiment.settings.iter_mut().for_each(|setting| setting.readout = ReadFrom::U);
+    experiment.tests.truncate(1);
+    experiment.tests[0].spec = "copy".parse().unwrap();
+    experiment.paper.clear();
+    experiment.validate().unwrap();
+    experiment
+}
+
+#[test]
+fn where_every_step_has_a_target_cross_entropies_are_compared_with_what_has_no_memory() {
+    let experiment = copying();
+    let baseline = crate::task::copying::baseline(3.try_into().unwrap());
+    let cells = experiment.cells();
+    let tests = [0.3 * baseline, 0.2 * baseline, 0.6 * baseline, 0.1 * baseline];
+    let valid = [(0.0, 4.0), (0.5, 3.0), (0.9, 1.0), (0.1, 2.0)];
+    let made = |i: usize| {
+        let half = tests[i] / 2.0;
+        outcome(&cells[i], valid[i], &[half])
+    };
+    let column = |seeds: &[usize]| {
+        let outcomes: Vec<Outcome> = seeds.iter().map(|&i| made(i)).collect();
+        let table = table(&experiment, &outcomes);
+        assert_eq!(table.blocks[0].baseline, Some(baseline));
+        table.blocks[0].columns[0].clone()
+    };
+    let all = column(&[0, 1, 2, 3]);
+    assert_eq!(all.selected.unwrap().cell.to_string(), "one/sr-gru/fast/seed-1");
+    assert_eq!((all.entries[0].ours, all.entries[0].mark), (Some(tests[2]), Mark::Miss));
+    assert_eq!(column(&[0, 1]).entries[0].mark, Mark::Hit, "twice below");
+}
+
+#[test]
+fn a_cell_of_copying_is_trained_by_its_recipe_and_tested_at_every_step() {
+    let experiment = copying();
+    let cell = experiment.cells()[0];
+    let material = material(cell.data, cell.tests).unwrap();
+    assert_eq!(material.sequences(), Sequences { train: 40, valid: 1_000, tests: vec![20] });
+    let done = run_cell(&cell, &material, &Hardware::Cpu { threads: 1 }, &mut Silent).unwrap();
+    let test = &done.outcome.scores.as_ref().unwrap().tests[0];
+    assert!(test.error > 0.0 && test.loss.unwrap() > 0.0, "{test:?}");
+    assert_eq!(done.outcome.test(0, Measure::CrossEntropy), test.loss);
+    let (symbols, classes) = material.names();
+    assert_eq!((symbols.len(), classes.len()), (10, done.model.arch.classes));
+}
+
+#[test]
+fn what_a_model_and_a_setting_leave_out_is_as_in_the_recipe_of_the_task() {
+    let mut experiment = copying();
+    experiment.models[0].units = None;
+    let at = |delay: &str, experiment: &mut Experiment| {
+        experiment.data[0].spec = delay.parse().unwrap();
+        let recipe = experiment.cells()[0].recipe();
+        (recipe.arch.layers[0].units, recipe.init.forget_bias)
+    };
+    assert_eq!(at("copy:T=100", &mut experiment), (128, 100f64.ln()));
+    assert_eq!(at("copy:T=500", &mut experiment), (256, 500f64.ln()));
+    experiment.settings[0].init = Some(Init::default());
+    experiment.models[0].units = Some(9);
+    assert_eq!(at("copy:T=500", &mut experiment), (9, 0.0));
+}
+
 #[test]
 fn what_cannot_be_run_is_refused_in_words() {
     type Change = fn(&mut Experiment);
-    let cases: [(&str, Change); 14] = [
+    let cases: [(&str, Change); 16] = [
         ("[[data]] is empty", |e| e.data.clear()),
         ("\"one\" twice", |e| e.data[1].name = "one".into()),
         ("\"../one\" in [[data]]", |e| e.data[0].name = "../one".into()),
@@ -185,6 +258,8 @@ fn what_cannot_be_run_is_refused_in_words() {
         ("\"gru\": its architecture has no centroids", |e| e.models[1].k = Some(2)),
         ("one/sr-gru/slow/seed-1: the read-out", |e| e.settings[0].readout = ReadFrom::Uc),
         ("one/sr-gru/fast/seed-1: batch_size", |e| e.settings[1].train.batch_size = 0),
+        ("times_below is 0: must be from 1", |e| e.times_below = 0.0),
+        ("\"copy\" is no test of \"tomita:1\"", |e| e.tests[0].spec = TestSource::Copying),
         ("\"three\", which [[data]]", |e| e.quick.data = vec!["three".into()]),
     ];
     experiment().validate().unwrap();

@@ -72,9 +72,9 @@ pub enum TestError {
     #[error("\"{test}\" is no test of \"{task}\": name a test set of the same task")]
     OtherTask {
         /// The test set.
-        test: TestSet,
+        test: String,
         /// The task.
-        task: Task,
+        task: String,
     },
     /// There are not so many strings.
     #[error(transparent)]
@@ -100,7 +100,7 @@ impl Task {
             (Task::Tomita(_), TestSet::Tomita { .. }) => Ok(()),
             (Task::Parentheses(..), TestSet::Parentheses { .. }) => Ok(()),
             (Task::Palindrome(_), TestSet::Palindrome { .. }) => Ok(()),
-            (task, test) => Err(TestError::OtherTask { test: test.clone(), task }),
+            (task, test) => Err(no_test(task, test)),
         }
     }
 }
@@ -133,8 +133,12 @@ pub fn test(
         (Task::Palindrome(negatives), TestSet::Palindrome { longest }) => {
             Ok(palindrome::test(*longest, negatives, count, key))
         }
-        (task, test) => Err(TestError::OtherTask { test: test.clone(), task }),
+        (task, test) => Err(no_test(task, test)),
     }
+}
+
+fn no_test(task: Task, test: &TestSet) -> TestError {
+    TestError::OtherTask { test: test.to_string(), task: task.to_string() }
 }
 
 impl FromStr for Task {
