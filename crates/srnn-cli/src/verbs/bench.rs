@@ -2,6 +2,8 @@
 
 mod check;
 mod device;
+mod export;
+mod growth;
 mod measure;
 mod report;
 mod setting;
@@ -11,23 +13,13 @@ use crate::failure::{Answer, Failure};
 use crate::output::Output;
 use clap::Args;
 use device::Device;
+use growth::Growth;
 use measure::{Side, measure};
 use report::{Line, Machine};
 use setting::{CellName, Setting, Shape, named};
-use srnn::engine::{Batch, Regime};
+use srnn::engine::Batch;
 use srnn::key::Key;
-
-/// The paper's network. The step size is small: what is timed should stay what was checked.
-const REGIME: Regime = Regime {
-    lambda: 1.0,
-    commitment: 0.0,
-    entropy: 0.0,
-    saturation: 0.0,
-    writing: 0.0,
-    tau: 1.0,
-    margin: 0.0,
-    learning_rate: 1e-4,
-};
+use std::path::{Path, PathBuf};
 
 /// A step reads another batch than the one before.
 const BATCHES: u64 = 4;
@@ -64,40 +56,87 @@ pub struct Bench {
     /// The seed of weights and data.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
+    /// λ from 0 to 1: below 1 is the direct form that the homotopy of training begins with.
+    #[arg(long, value_name = "LAMBDA", default_value_t = 1.0, allow_negative_numbers = true)]
+    lambda: f64,
+    /// How times grow with T, B, D, K and V, each ×2 to ×16 from --shape, and the exponents.
+    #[arg(long, conflicts_with_all = ["setting", "export"])]
+    growth: bool,
+    /// Time nothing; write weights, batches and the gradients expected to DIR/SETTING, for other
+    /// programs to check and time.
+    #[arg(long, value_name = "DIR")]
+    export: Option<PathBuf>,
 }
 
 /// Does it.
 pub fn run(arguments: &Bench, output: &Output) -> Result<Answer, Failure> {
+    check_numbers(arguments)?;
     let machine =
         Machine { device: arguments.device.resolved(), threads: threads(arguments.threads)? };
-    if !(1..=1_000_000).contains(&arguments.repeats) {
-        let message = format!("--repeats {}", arguments.repeats);
-        return Err(Failure::new(message, "1 to 1,000,000"));
-    }
     if cfg!(debug_assertions) {
         output.note("this is a debug build: build with --release for times that mean something");
     }
-    let mut lines = vec![];
-    for setting in settings(arguments)? {
-        let cells: Vec<Setting> = match &arguments.cell[..] {
-            [] => vec![setting],
-            cells => cells.iter().map(|&cell| setting.with_cell(cell)).collect(),
-        };
-        lines.extend(compare(arguments, machine, cells, output)?);
+    match &arguments.export {
+        Some(folder) => export_all(arguments, machine, folder, output)?,
+        None if arguments.growth => grow(arguments, machine, output)?,
+        None => measure_all(arguments, machine, output)?,
     }
-    output.result(report::text(machine, &lines), &report::value(machine, &lines))?;
     Ok(Answer::Yes)
 }
 
-/// What is asked for.
-fn settings(arguments: &Bench) -> Result<Vec<Setting>, Failure> {
-    if let Some(shape) = arguments.shape {
-        return Ok(vec![Setting::free(CellName::SrLstmP, shape)]);
+fn measure_all(arguments: &Bench, machine: Machine, output: &Output) -> Result<(), Failure> {
+    let mut lines = vec![];
+    for cells in settings(arguments)? {
+        lines.extend(compare(arguments, machine, cells, output)?);
     }
+    output.result(report::text(machine, &lines), &report::value(machine, &lines))
+}
+
+fn grow(arguments: &Bench, machine: Machine, output: &Output) -> Result<(), Failure> {
+    let shape = arguments.shape.unwrap_or(growth::BASE.parse().expect("written there"));
+    let cell = *arguments.cell.first().unwrap_or(&CellName::SrLstmP);
+    let base = Setting::free(cell, shape).with(cell, arguments.lambda);
+    let mut growths = vec![];
+    for (axis, settings) in growth::settings(&base) {
+        growths.push(Growth { axis, lines: compare(arguments, machine, settings, output)? });
+    }
+    let value = growth::value(machine, &base, &growths);
+    output.result(growth::text(machine, &base, &growths), &value)
+}
+
+fn export_all(
+    arguments: &Bench,
+    machine: Machine,
+    folder: &Path,
+    output: &Output,
+) -> Result<(), Failure> {
+    let mut written = vec![];
+    for setting in settings(arguments)?.into_iter().flatten() {
+        let folder = folder.join(&setting.name);
+        export::export(&setting, arguments.seed, machine, &folder)?;
+        written.push(folder.display().to_string());
+    }
+    output.result(written.join("\n"), &serde_json::json!({ "exported": written }))
+}
+
+fn check_numbers(arguments: &Bench) -> Result<(), Failure> {
+    let Bench { repeats, lambda, .. } = *arguments;
+    if !(1..=1_000_000).contains(&repeats) {
+        return Err(Failure::new(format!("--repeats {repeats}"), "1 to 1,000,000"));
+    }
+    if !(0.0..=1.0).contains(&lambda) {
+        return Err(Failure::new(format!("--lambda {lambda}: no part of a whole"), "0 to 1"));
+    }
+    if arguments.cell.len() > 1 && (arguments.growth || arguments.export.is_some()) {
+        let message = "--cell: several cells are compared with each other only";
+        return Err(Failure::new(message, "name one with --growth and --export"));
+    }
+    Ok(())
+}
+
+/// What is asked for: settings, each with the cells to compare.
+fn settings(arguments: &Bench) -> Result<Vec<Vec<Setting>>, Failure> {
     let all = named();
-    if arguments.setting.is_empty() {
-        return Ok(all);
-    }
     let find = |name: &String| {
         all.iter().find(|setting| setting.name == *name).cloned().ok_or_else(|| {
             let names: Vec<&str> = all.iter().map(|setting| setting.name.as_str()).collect();
@@ -105,7 +144,17 @@ fn settings(arguments: &Bench) -> Result<Vec<Setting>, Failure> {
             Failure::new(format!("--setting {name}: there is none of this name"), remedy)
         })
     };
-    arguments.setting.iter().map(find).collect()
+    let chosen = match (arguments.shape, &arguments.setting[..]) {
+        (Some(shape), _) => vec![Setting::free(CellName::SrLstmP, shape)],
+        (None, []) => all.clone(),
+        (None, names) => names.iter().map(find).collect::<Result<_, _>>()?,
+    };
+    let lambda = arguments.lambda;
+    let cells = |setting: Setting| match &arguments.cell[..] {
+        [] => vec![setting.with(setting.cell, lambda)],
+        cells => cells.iter().map(|&cell| setting.with(cell, lambda)).collect(),
+    };
+    Ok(chosen.into_iter().map(cells).collect())
 }
 
 /// Measures settings against each other.
@@ -120,15 +169,18 @@ fn compare(
     for setting in &settings {
         let model = setting.model(arguments.seed)?;
         let mut engine = machine.device.engine(&model, machine.threads)?;
-        let near = check::check(&mut *engine, &check::expected(setting, &model, arguments.seed))?;
+        let expected = check::expected(setting, &model, arguments.seed);
+        let near = check::check(&mut *engine, &expected, setting)?;
         output.note(format!(
-            "{} {}: checked on {} rows of {} steps",
+            "{} {} {}: checked on {} rows of {} steps",
             setting.name,
             setting.cell.name(),
+            setting.shape,
             near.rows,
             near.steps
         ));
-        sides.push(Side { engine, batches: batches(setting, arguments.seed) });
+        let batches = batches(setting, arguments.seed);
+        sides.push(Side { engine, batches, regime: setting.regime() });
         checked.push(near);
     }
     let times = measure(&mut sides, arguments.repeats)?;

@@ -1,6 +1,5 @@
 //! Before anything is timed: does the engine compute what the reference computes?
 
-use super::REGIME;
 use super::setting::Setting;
 use crate::failure::Failure;
 use srnn::engine::reference::Reference;
@@ -52,15 +51,19 @@ pub fn expected(setting: &Setting, model: &Model<f32>, seed: u64) -> Expected {
     let steps = shape.steps.min((EFFORT / a_step.max(1)).max(2));
     let batch = setting.batch(rows, steps, Key::new(seed).child("check", 0));
     let nobody = Optimiser { rule: Rule::ADAM, clip: f64::INFINITY, l2: 0.0 };
-    let gradients = Reference::new(&model.to_f64(), nobody).gradients(&batch, &REGIME);
+    let gradients = Reference::new(&model.to_f64(), nobody).gradients(&batch, &setting.regime());
     Expected { batch, gradients }
 }
 
 /// How near `engine`, which has not learned anything yet, comes to what is expected; an error
 /// where that is not near enough.
-pub fn check(engine: &mut dyn Engine<f32>, expected: &Expected) -> Result<Nearness, Failure> {
+pub fn check(
+    engine: &mut dyn Engine<f32>,
+    expected: &Expected,
+    setting: &Setting,
+) -> Result<Nearness, Failure> {
     let Expected { batch, gradients: want } = expected;
-    let got = engine.gradients(batch, &REGIME);
+    let got = engine.gradients(batch, &setting.regime());
     let layout = Layout::of(&engine.model().arch);
     let errors = layout.slots.iter().map(|slot| {
         let (got, want) = (&got.values[slot.range.clone()], &want.values[slot.range.clone()]);

@@ -1,9 +1,8 @@
 //! Times of training steps: several things to compare are run in turn, so that what the machine
 //! does meanwhile hits all of them.
 
-use super::REGIME;
 use crate::failure::Failure;
-use srnn::engine::{Batch, Engine};
+use srnn::engine::{Batch, Engine, Regime};
 use std::time::Instant;
 
 /// Steps before the first that counts.
@@ -18,6 +17,8 @@ pub struct Side {
     pub engine: Box<dyn Engine<f32>>,
     /// Taken in turn, so that no step sees what the last one saw.
     pub batches: Vec<Batch>,
+    /// How steps are made.
+    pub regime: Regime,
 }
 
 /// Median and quartiles of times in seconds.
@@ -61,7 +62,7 @@ pub fn measure(sides: &mut [Side], repeats: usize) -> Result<Vec<Times>, Failure
 pub fn step(side: &mut Side, i: usize) -> Result<f64, Failure> {
     let batch = &side.batches[i % side.batches.len()];
     let begin = Instant::now();
-    let made = side.engine.step(batch, &REGIME);
+    let made = side.engine.step(batch, &side.regime);
     let seconds = begin.elapsed().as_secs_f64();
     match made.is_finite() {
         true => Ok(seconds),

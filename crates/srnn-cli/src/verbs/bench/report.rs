@@ -4,7 +4,7 @@ use super::check::Nearness;
 use super::device::Device;
 use super::measure::Times;
 use super::setting::Setting;
-use crate::words::aligned;
+use crate::words::{aligned, some};
 use serde_json::{Value, json};
 
 /// What stands where there is no number.
@@ -47,11 +47,15 @@ pub fn text(machine: Machine, lines: &[Line]) -> String {
     ];
     let mut rows = vec![heading.map(String::from).to_vec()];
     rows.extend(lines.iter().map(|line| row(machine, line)));
-    let on = match machine.device {
+    format!("Training steps (loss, gradients, update) on {}:\n{}", on(machine), aligned(&rows))
+}
+
+/// A machine in words.
+pub fn on(machine: Machine) -> String {
+    match machine.device {
         Device::Cuda => "cuda".to_string(),
-        _ => format!("cpu, {} threads", machine.threads),
-    };
-    format!("Training steps (loss, gradients, update) on {on}:\n{}", aligned(&rows))
+        _ => format!("cpu, {}", some(machine.threads, "thread")),
+    }
 }
 
 /// The same as an object.
@@ -81,6 +85,7 @@ fn object(machine: Machine, line: &Line) -> Value {
     json!({
         "setting": setting.name,
         "cell": setting.cell.name(),
+        "lambda": setting.lambda,
         "shape": setting.shape.to_string(),
         "milliseconds": 1e3 * times.median,
         "quartiles": [1e3 * times.low, 1e3 * times.high],

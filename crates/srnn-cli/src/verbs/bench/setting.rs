@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use clap::ValueEnum;
-use srnn::engine::{Batch, Inputs, Targets};
+use srnn::engine::{Batch, Inputs, Regime, Targets};
 use srnn::key::Key;
 use srnn::model::{
     Arch, Cell, Centroids, Gate, Init, Input, Layer, Model, ReadFrom, Readout, Recurrent, Reset,
@@ -18,6 +18,8 @@ pub struct Setting {
     pub cell: CellName,
     /// The sizes.
     pub shape: Shape,
+    /// λ: 1 is the paper's network, less the direct form that training begins with.
+    pub lambda: f64,
     /// What the hardware allows.
     pub floor: Floor,
 }
@@ -72,6 +74,7 @@ pub fn named() -> Vec<Setting> {
         name: name.into(),
         cell: CellName::SrLstmP,
         shape: Shape { classes, ..numbers.parse().expect("written here") },
+        lambda: 1.0,
         floor: Floor { two_cores: Some(two_cores), h200 },
     };
     let tomita = lstm("tomita", "64,16,100,100,50,2", 2, 0.58, None);
@@ -137,13 +140,29 @@ impl CellName {
 impl Setting {
     /// A setting without a name.
     pub fn free(cell: CellName, shape: Shape) -> Setting {
-        Setting { name: "free".into(), cell, shape, floor: Floor::default() }
+        Setting { name: "free".into(), cell, shape, lambda: 1.0, floor: Floor::default() }
     }
 
-    /// The same sizes with another cell, of which no floor is known.
-    pub fn with_cell(&self, cell: CellName) -> Setting {
-        let floor = if cell == self.cell { self.floor } else { Floor::default() };
-        Setting { cell, floor, ..self.clone() }
+    /// The same sizes with another cell or λ, of which no floor is known.
+    pub fn with(&self, cell: CellName, lambda: f64) -> Setting {
+        let same = cell == self.cell && lambda == self.lambda;
+        let floor = if same { self.floor } else { Floor::default() };
+        Setting { cell, lambda, floor, ..self.clone() }
+    }
+
+    /// How its steps are made.
+    pub fn regime(&self) -> Regime {
+        Regime {
+            lambda: self.lambda,
+            commitment: 0.0,
+            entropy: 0.0,
+            saturation: 0.0,
+            writing: 0.0,
+            tau: 1.0,
+            margin: 0.0,
+            // Small: what is timed should stay what was checked.
+            learning_rate: 1e-4,
+        }
     }
 
     /// Its network, from a seed.
