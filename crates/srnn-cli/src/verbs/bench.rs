@@ -6,11 +6,13 @@ mod export;
 mod growth;
 mod measure;
 mod report;
+mod request;
 mod setting;
 
 use super::learn::threads;
 use crate::failure::{Answer, Failure};
 use crate::output::Output;
+use check::Nearness;
 use clap::Args;
 use device::Device;
 use growth::Growth;
@@ -66,6 +68,10 @@ pub struct Bench {
     /// programs to check and time.
     #[arg(long, value_name = "DIR")]
     export: Option<PathBuf>,
+    /// For each line of stdin, `step` or `gradients`, do one and say its seconds, so that another
+    /// program can take turns; one setting.
+    #[arg(long, conflicts_with_all = ["growth", "export"])]
+    on_request: bool,
 }
 
 /// Does it.
@@ -79,6 +85,7 @@ pub fn run(arguments: &Bench, output: &Output) -> Result<Answer, Failure> {
     match &arguments.export {
         Some(folder) => export_all(arguments, machine, folder, output)?,
         None if arguments.growth => grow(arguments, machine, output)?,
+        None if arguments.on_request => on_request(arguments, machine)?,
         None => measure_all(arguments, machine, output)?,
     }
     Ok(Answer::Yes)
@@ -117,6 +124,15 @@ fn export_all(
         written.push(folder.display().to_string());
     }
     output.result(written.join("\n"), &serde_json::json!({ "exported": written }))
+}
+
+fn on_request(arguments: &Bench, machine: Machine) -> Result<(), Failure> {
+    let settings: Vec<Setting> = settings(arguments)?.into_iter().flatten().collect();
+    let [setting] = &settings[..] else {
+        let message = format!("--on-request: {} settings or cells", settings.len());
+        return Err(Failure::new(message, "name one with --setting"));
+    };
+    request::answer(&mut prepare(arguments, machine, setting)?.0)
 }
 
 fn check_numbers(arguments: &Bench) -> Result<(), Failure> {
@@ -167,20 +183,11 @@ fn compare(
     let mut sides = vec![];
     let mut checked = vec![];
     for setting in &settings {
-        let model = setting.model(arguments.seed)?;
-        let mut engine = machine.device.engine(&model, machine.threads)?;
-        let expected = check::expected(setting, &model, arguments.seed);
-        let near = check::check(&mut *engine, &expected, setting)?;
-        output.note(format!(
-            "{} {} {}: checked on {} rows of {} steps",
-            setting.name,
-            setting.cell.name(),
-            setting.shape,
-            near.rows,
-            near.steps
-        ));
-        let batches = batches(setting, arguments.seed);
-        sides.push(Side { engine, batches, regime: setting.regime() });
+        let (side, near) = prepare(arguments, machine, setting)?;
+        let (name, cell, shape) = (&setting.name, setting.cell.name(), setting.shape);
+        let Nearness { rows, steps, .. } = near;
+        output.note(format!("{name} {cell} {shape}: checked on {rows} rows of {steps} steps"));
+        sides.push(side);
         checked.push(near);
     }
     let times = measure(&mut sides, arguments.repeats)?;
@@ -189,6 +196,20 @@ fn compare(
     Ok(lines
         .map(|((setting, near), times)| Line { setting, near, times, ratio: times.median / first })
         .collect())
+}
+
+/// An engine that was checked, and the batches to time it on.
+fn prepare(
+    arguments: &Bench,
+    machine: Machine,
+    setting: &Setting,
+) -> Result<(Side, Nearness), Failure> {
+    let model = setting.model(arguments.seed)?;
+    let mut engine = machine.device.engine(&model, machine.threads)?;
+    let expected = check::expected(setting, &model, arguments.seed);
+    let near = check::check(&mut *engine, &expected, setting)?;
+    let batches = batches(setting, arguments.seed);
+    Ok((Side { engine, batches, regime: setting.regime() }, near))
 }
 
 /// The batches that are timed.

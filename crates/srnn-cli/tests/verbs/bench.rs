@@ -1,6 +1,6 @@
 //! `srnn bench` on tiny shapes.
 
-use crate::program::srnn;
+use crate::program::{srnn, srnn_reading};
 use safetensors::SafeTensors;
 use serde_json::Value;
 use srnn::engine::cpu::Cpu;
@@ -159,4 +159,22 @@ fn batch(file: &SafeTensors, prefix: &str) -> Batch {
 fn numbers(file: &SafeTensors, name: &str) -> Vec<f32> {
     let tensor = file.tensor(name).unwrap();
     tensor.data().as_chunks().0.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect()
+}
+
+#[test]
+fn on_request_every_line_is_answered_with_seconds_and_nonsense_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let always = ["bench", "--quiet", "--shape", "3,5,2,8,4", "--on-request"];
+    let ran = srnn_reading(folder.path(), &always, b"step\ngradients\nstep\n").yes();
+    let lines: Vec<Value> =
+        ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines[0]["ready"], true);
+    assert_eq!(lines.len(), 4);
+    assert!(lines[1..].iter().all(|line| line["seconds"].as_f64().unwrap() > 0.0), "{lines:?}");
+    let ran = srnn_reading(folder.path(), &always, b"step\nstop\n");
+    assert_eq!(ran.code, 2);
+    assert!(ran.stderr.contains("line 2: \"stop\" is no request"), "{}", ran.stderr);
+    let ran = srnn_reading(folder.path(), &[&always[..], &["--cell", "gru,lstm"]].concat(), b"");
+    assert_eq!(ran.code, 2);
+    assert!(ran.stderr.contains("2 settings or cells"), "{}", ran.stderr);
 }

@@ -1,0 +1,14 @@
+"""SR-LSTM-P loops in PyTorch: the direct form and ours, eager and as CUDA graphs."""
+
+from device import CUDA, DEVICE, measure_loop
+from exported import Exported
+from loops import Loop, Scan
+from measure import Part
+
+part = Part()
+for setting in map(Exported, part.folders):
+    for form, low_rank in (("direct", False), ("low rank", True)):
+        make = lambda: Loop(Scan(low_rank), setting.weights, DEVICE)
+        measure_loop(part, setting, f"torch eager, {form}", make, False)
+        if CUDA:
+            measure_loop(part, setting, f"torch graph, {form}", make, True)
