@@ -87,6 +87,7 @@ fn what_is_not_there_is_named_with_what_is() {
     }
 }
 
+#[cfg(not(feature = "cuda"))]
 #[test]
 fn a_build_without_cuda_says_so_and_how_to_get_it() {
     let ran = bench(&["--shape", "3,5,2,8,4", "--device", "cuda"]);

@@ -4,6 +4,8 @@ use crate::failure::Failure;
 use clap::ValueEnum;
 use srnn::engine::Engine;
 use srnn::engine::cpu::Cpu;
+#[cfg(feature = "cuda")]
+use srnn::engine::cuda::{Cuda, Gpu};
 use srnn::model::Model;
 use srnn::train::{Optimiser, Rule};
 
@@ -25,6 +27,7 @@ impl Device {
     /// The one that `auto` stands for on this machine.
     pub fn resolved(self) -> Device {
         match self {
+            Device::Auto if has_gpu() => Device::Cuda,
             Device::Auto => Device::Cpu,
             named => named,
         }
@@ -42,11 +45,31 @@ impl Device {
         threads: usize,
     ) -> Result<Box<dyn Engine<f32>>, Failure> {
         match self.resolved() {
-            Device::Cuda => Err(Failure::new(
-                "--device cuda: this program was built without CUDA",
-                "build it with `cargo build --release --features cuda`, or use --device cpu",
-            )),
+            Device::Cuda => cuda(model),
             _ => Ok(Box::new(Cpu::new(model, OPTIMISER, threads))),
         }
     }
+}
+
+#[cfg(feature = "cuda")]
+fn has_gpu() -> bool {
+    Gpu::open().is_ok()
+}
+
+#[cfg(not(feature = "cuda"))]
+fn has_gpu() -> bool {
+    false
+}
+
+#[cfg(feature = "cuda")]
+fn cuda(model: &Model<f32>) -> Result<Box<dyn Engine<f32>>, Failure> {
+    Ok(Box::new(Cuda::new(&Gpu::open()?, model, OPTIMISER)?))
+}
+
+#[cfg(not(feature = "cuda"))]
+fn cuda(_: &Model<f32>) -> Result<Box<dyn Engine<f32>>, Failure> {
+    Err(Failure::new(
+        "--device cuda: this program was built without CUDA",
+        "build it with `cargo build --release --features cuda`, or use --device cpu",
+    ))
 }
