@@ -31,10 +31,13 @@ class Scan:
     def __init__(self, low_rank=False, move=move):
         self.low_rank, self.move = low_rank, move
 
+    def start(self, x, width):
+        return x.new_zeros(x.size(0), width)
+
     def __call__(self, xs, r, s, p_if, p_o, end):
-        c, st = xs[0].new_zeros(xs[0].size(0), s.size(1)), s.t()
+        c, st = self.start(xs[0], s.size(1)), s.t()
         into, out = (s @ r.t(), None) if self.low_rank else (r.t(), s)
-        carried = xs[0].new_zeros(xs[0].size(0), into.size(0))
+        carried = self.start(xs[0], into.size(0))
         for x in xs[: len(xs) - end]:
             carried, c = self.move(x, carried, c, into, st, out, p_if, p_o)
         if end:

@@ -7,8 +7,9 @@ import time
 
 WARM_UPS = 5
 RUNS = 20
-# What takes longer than this many seconds is run only so often.
+# What takes longer than this many seconds is run less often.
 SLOW = 0.5
+FEW_WARM_UPS = 2
 FEW_RUNS = 10
 # Fewer do not make a median.
 LEAST_RUNS = 5
@@ -57,16 +58,17 @@ class Part:
             self.write(setting, what, error=f"{type(error).__name__}: {error}"[:300])
 
     def runs(self, work, timed):
-        warm = [timed(lambda: work(i)) for i in range(WARM_UPS) if self.left() > 0 or self.stop()]
-        runs = []
-        for i in range(RUNS if min(warm) <= SLOW else FEW_RUNS):
-            if self.left() <= 0:
-                break
-            runs.append(timed(lambda: work(i)))
-        return runs if len(runs) >= LEAST_RUNS else self.stop()
-
-    def stop(self):
-        raise OutOfTime
+        first = timed(lambda: work(0))
+        slow = min(first, timed(lambda: work(1))) > SLOW
+        warm_ups, runs = (FEW_WARM_UPS, FEW_RUNS) if slow else (WARM_UPS, RUNS)
+        for i in range(2, warm_ups):
+            timed(lambda: work(i))
+        found = []
+        while len(found) < runs and self.left() > 0:
+            found.append(timed(lambda: work(len(found))))
+        if len(found) < LEAST_RUNS:
+            raise OutOfTime
+        return found
 
 
 def checked(found):

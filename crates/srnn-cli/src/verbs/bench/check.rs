@@ -46,9 +46,9 @@ pub struct Nearness {
 pub fn expected(setting: &Setting, model: &Model<f32>, seed: u64) -> Expected {
     let shape = setting.shape;
     let rows = shape.rows.min(ROWS);
-    // Forward, and twice as much backward.
-    let a_step = 3 * rows * model.params.len().min(16 * shape.units * (shape.units + shape.width));
-    let steps = shape.steps.min((EFFORT / a_step.max(1)).max(2));
+    // Forward, and twice as much backward, of four blocks of the cell.
+    let a_step = 3 * rows * 4 * shape.units * (shape.units + shape.width);
+    let steps = shape.steps.min((EFFORT / a_step).max(2));
     let batch = setting.batch(rows, steps, Key::new(seed).child("check", 0));
     let nobody = Optimiser { rule: Rule::ADAM, clip: f64::INFINITY, l2: 0.0 };
     let gradients = Reference::new(&model.to_f64(), nobody).gradients(&batch, &setting.regime());
