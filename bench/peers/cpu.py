@@ -6,20 +6,18 @@ and the gradients of all parameters, embedding and classifier included; no updat
   ours      SR-LSTM-P, the `Cpu` engine, in a process of its own that waits for commands
   nn.LSTM   embedding lookup, torch.nn.LSTM (oneDNN) of as many units, Linear of the last h: a
             plain LSTM, without peepholes and centroids, so with less to do
-  loops     SR-LSTM-P in PyTorch. The input's product is taken out of the loop (for tokens: one
-            row per symbol, then a lookup), steps are unbound once, gates are packed.
+  loops     SR-LSTM-P in PyTorch (loops.py)
               eager     as it is
               script    the same under torch.jit.script
               low rank  eager with our algebra, α(S·R) instead of (αS)R; shown, not compared with:
                         it is not what a user of PyTorch would have
 
-Before anything is timed, loss and every gradient of ours and of each loop are compared with the
-loop in float64 on the same weights and data.
+Weights and data are those of `srnn bench --export`. Before anything is timed, loss and every
+gradient of ours and of each loop are compared with our reference in float64.
 """
 
 import json
 import os
-import pathlib
 import statistics
 import subprocess
 import sys
@@ -27,10 +25,10 @@ import tempfile
 import time
 import warnings
 
-import numpy as np
 import torch
-import torch.nn.functional as F
-from safetensors.numpy import load_file, save_file
+
+from exported import Exported
+from loops import Loop, Plain, Scan
 
 THREADS = 2
 WARM_UPS = 3
@@ -38,9 +36,6 @@ RUNS = 21
 # A side whose run takes longer than this many seconds is run only this often.
 SLOW = 1.5
 FEW_RUNS = 5
-BATCHES = 4
-# Of the largest number of a tensor, against float64.
-TOLERANCE = 1e-4
 # Between two sides, so that one side's threads have stopped spinning when the other begins.
 PAUSE = 0.02
 # Then a side runs unmeasured for so many seconds before its measured run: training makes one step
@@ -49,98 +44,12 @@ LEAD = 0.05
 warnings.filterwarnings("ignore", category=DeprecationWarning)
 warnings.filterwarnings("ignore", category=FutureWarning)
 
-SETTINGS = {
-    "bp": dict(B=64, T=100, E=100, D=100, K=5, C=2, symbols=28, floor=0.14),
-    "mnist": dict(B=128, T=784, E=1, D=256, K=10, C=10, symbols=0, floor=0.46),
-}
+SETTINGS = ("bp", "mnist")
+# Our side, so that both compute with as many threads.
+OURS = ("bench", "--quiet", "--device", "cpu", "--threads", str(THREADS))
 
 
-# ------------------------------------------------------------------ weights and data
-
-
-def arch(s):
-    tokens = {"kind": "tokens", "symbols": s["symbols"], "embedding": s["E"], "start": True, "end": True}
-    layer = {
-        "cell": {"kind": "lstm", "peephole": True},
-        "units": s["D"],
-        "gate": "sigmoid",
-        "bias": True,
-        "centroids": {"k": s["K"], "score": "dot", "tau": 1.0},
-    }
-    return {
-        "input": tokens if s["symbols"] else {"kind": "real", "width": s["E"]},
-        "layers": [layer],
-        "readout": {"from": "h", "when": "last"},
-        "classes": s["C"],
-    }
-
-
-def weights(s, rng):
-    E, D = s["E"], s["D"]
-    shapes = {
-        "rnn.weight_ih_l0": (4 * D, E),
-        "rnn.weight_hh_l0": (4 * D, D),
-        "rnn.bias_ih_l0": (4 * D,),
-        "rnn.bias_hh_l0": (4 * D,),
-        "peephole_l0": (3, D),
-        "centroids_l0": (s["K"], D),
-        "head.weight": (s["C"], D),
-        "head.bias": (s["C"],),
-    }
-    if s["symbols"]:
-        shapes["embedding.weight"] = (s["symbols"] + 2, E)
-    bound = lambda name: 0.5 if name[0] in "pce" else D**-0.5
-    return {n: rng.uniform(-bound(n), bound(n), shape).astype(np.float32) for n, shape in shapes.items()}
-
-
-def batches(s, rng):
-    """Fresh random rows, all of T steps; tokens with start and end."""
-    for _ in range(BATCHES):
-        if s["symbols"]:
-            x = rng.integers(0, s["symbols"], (s["B"], s["T"]))
-            x[:, 0], x[:, -1] = s["symbols"], s["symbols"] + 1
-        else:
-            x = rng.random((s["B"], s["T"], s["E"]), dtype=np.float32)
-        yield x, rng.integers(0, s["C"], s["B"])
-
-
-# ------------------------------------------------------------------ the loops
-
-
-def step(a, c, p_if, p_o):
-    """One cell application. a is [B, 4, D]: i, f, g, o."""
-    i, f = torch.sigmoid(torch.addcmul(a[:, :2], p_if, c.unsqueeze(1))).unbind(1)
-    c = torch.addcmul(f * c, i, torch.tanh(a[:, 2]))
-    o = torch.sigmoid(torch.addcmul(a[:, 3], p_o, c))
-    return o * torch.tanh(c), c
-
-
-def scan(xs: list[torch.Tensor], r, s, p_if, p_o, end: bool):
-    """The direct form: h = αS, then R h. Returns the last h (u after an end token)."""
-    B, D = xs[0].size(0), s.size(1)
-    h, c, rt, st = xs[0].new_zeros(B, D), xs[0].new_zeros(B, D), r.t(), s.t()
-    for t in range(len(xs)):
-        u, c = step(torch.addmm(xs[t], h, rt).view(B, 4, D), c, p_if, p_o)
-        if end and t + 1 == len(xs):
-            h = u
-        else:
-            h = torch.softmax(u @ st, 1) @ s
-    return h
-
-
-def scan_low_rank(xs: list[torch.Tensor], r, s, p_if, p_o, end: bool):
-    """Our algebra: α(S·R), h is formed once."""
-    B, D = xs[0].size(0), s.size(1)
-    alpha, c, g, st = xs[0].new_zeros(B, s.size(0)), xs[0].new_zeros(B, D), s @ r.t(), s.t()
-    u = c
-    for t in range(len(xs)):
-        u, c = step(torch.addmm(xs[t], alpha, g).view(B, 4, D), c, p_if, p_o)
-        if not (end and t + 1 == len(xs)):
-            alpha = torch.softmax(u @ st, 1)
-    return u if end else alpha @ s
-
-
-# `scan` again, in the words of torch.jit.script.
+# The direct form of `loops.Scan`, in the words of torch.jit.script.
 SCRIPT = """
 def scan(xs: List[Tensor], r: Tensor, s: Tensor, p_if: Tensor, p_o: Tensor, end: bool) -> Tensor:
     B = xs[0].size(0)
@@ -162,64 +71,27 @@ def scan(xs: List[Tensor], r: Tensor, s: Tensor, p_if: Tensor, p_o: Tensor, end:
 """
 
 
-class Loop:
-    """SR-LSTM-P in PyTorch around one of the scans."""
-
-    def __init__(self, scan, given, dtype=torch.float32):
-        self.scan = scan
-        self.p = {n: torch.tensor(w, dtype=dtype, requires_grad=True) for n, w in given.items()}
-
-    def loss(self, x, y):
-        p = self.p
-        bias = p["rnn.bias_ih_l0"] + p["rnn.bias_hh_l0"]
-        tokens = x.dtype == torch.int64
-        given = p["embedding.weight"] if tokens else x.transpose(0, 1).to(bias.dtype)
-        a = F.linear(given, p["rnn.weight_ih_l0"], bias)
-        steps = (F.embedding(x.t(), a) if tokens else a).unbind(0)
-        p_i, p_f, p_o = p["peephole_l0"].unbind(0)
-        p_if = torch.stack([p_i, p_f])
-        h = self.scan(list(steps), p["rnn.weight_hh_l0"], p["centroids_l0"], p_if, p_o, tokens)
-        return F.cross_entropy(F.linear(h, p["head.weight"], p["head.bias"]), y)
-
-    def gradients(self, x, y):
-        for w in self.p.values():
-            w.grad = None
-        loss = self.loss(x, y)
-        loss.backward()
-        return loss.item()
-
-
-class Plain(Loop):
-    """nn.LSTM with the same embedding, units and classifier."""
-
-    def __init__(self, s, given):
-        super().__init__(None, given)
-        self.lstm = torch.nn.LSTM(s["E"], s["D"])
-        own = {n: torch.tensor(given[f"rnn.{n}"]) for n in self.lstm.state_dict()}
-        self.lstm.load_state_dict(own)
-
-    def loss(self, x, y):
-        self.lstm.zero_grad(set_to_none=True)
-        p, tokens = self.p, x.dtype == torch.int64
-        steps = F.embedding(x.t(), p["embedding.weight"]) if tokens else x.transpose(0, 1).contiguous()
-        h = self.lstm(steps)[0][-1]
-        return F.cross_entropy(F.linear(h, p["head.weight"], p["head.bias"]), y)
-
-
 # ------------------------------------------------------------------ our side
 
 
 class Ours:
-    def __init__(self, program):
-        pipe = subprocess.PIPE
-        self.process = subprocess.Popen([program], stdin=pipe, stdout=pipe, text=True)
+    """`srnn bench --on-request`: it has checked itself before it is ready."""
 
-    def ask(self, *words):
-        print(*words, file=self.process.stdin, flush=True)
+    def __init__(self, program, name):
+        pipe = subprocess.PIPE
+        command = [program, *OURS, "--setting", name, "--on-request"]
+        self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True)
+        self.answer()
+
+    def answer(self):
         answer = self.process.stdout.readline()
         if not answer:
-            sys.exit(f"our side stopped at {words}: see its message above")
+            sys.exit("our side stopped: see its message above")
         return json.loads(answer)
+
+    def seconds(self):
+        print("gradients", file=self.process.stdin, flush=True)
+        return self.answer()["seconds"]
 
     def close(self):
         self.process.stdin.close()
@@ -229,28 +101,12 @@ class Ours:
 # ------------------------------------------------------------------ check, then time
 
 
-def worst(got, want):
-    """The largest error of any tensor, relative to its largest number; NaN counts as infinite."""
-    error = lambda n: np.abs(got[n] - want[n]).max() / max(np.abs(want[n]).max(), 1e-12)
-    errors = {n: float(np.nan_to_num(error(n), nan=np.inf)) for n in want}
-    name = max(errors, key=errors.get)
-    return errors[name], name
-
-
-def check(ours, loops, truth, data, folder):
-    loss = truth.gradients(*data[0])
-    want = {n: w.grad.numpy() for n, w in truth.p.items()}
-    said = ours.ask("gradients", folder / "gradients.safetensors")
-    results = {"ours": (said["loss"], load_file(folder / "gradients.safetensors"))}
+def check(e, loops):
+    batch = tuple(map(torch.from_numpy, e.check))
     for name, loop in loops.items():
-        value = loop.gradients(*data[0])
-        results[name] = (value, {n: w.grad.numpy() for n, w in loop.p.items()})
-    for name, (value, got) in results.items():
-        assert set(got) == set(want), f"{name}: other tensors"
-        error, tensor = worst(got, want)
-        off = abs(value - loss) / abs(loss)
+        loss = loop.backward(*batch).item()
+        off, error, tensor = e.demand(name, loss, loop.gradients())
         print(f"  {name:9} loss {off:.1e} off, gradients at most {error:.1e} ({tensor})")
-        assert off <= TOLERANCE and error <= TOLERANCE, f"{name} does not compute the same"
 
 
 def timed(work):
@@ -277,44 +133,38 @@ def measure(sides):
     return times
 
 
-def report(name, s, times):
-    tokens = s["B"] * s["T"]
+def report(e, times):
+    tokens, floor = e["B"] * e["T"], e["floor_us_a_token_two_cores"]
     median = {side: statistics.median(t) for side, t in times.items()}
     for side, t in times.items():
         low, _, high = statistics.quantiles(t, n=4, method="inclusive")
         per = median[side] / tokens * 1e6
         print(
             f"  {side:9} {median[side] * 1e3:9.2f} ms   quartiles {low * 1e3:.2f}–{high * 1e3:.2f}"
-            f"   {per:8.3f} µs/token   {per / s['floor']:7.1f}× the floor   {len(t)} runs"
+            f"   {per:8.3f} µs/token   {per / floor:7.1f}× the floor   {len(t)} runs"
         )
     best = min(("eager", "script"), key=median.get)
     ours, low_rank = median["ours"], median["low rank"]
-    print(f"  the better loop is {best}; the floor is {s['floor']} µs/token on 2 cores")
+    print(f"  the better loop is {best}; the floor is {floor} µs/token on 2 cores")
     print(f"  our algebra in PyTorch (low rank) takes {low_rank / ours:.1f} times as long as ours")
     return median[best] / median["ours"], median["nn.LSTM"] / median["ours"]
 
 
 def setting(name, program):
-    s = SETTINGS[name]
-    shape = ", ".join(f"{axis}={s[axis]}" for axis in "BTEDK")
-    print(f"{name}: SR-LSTM-P, {shape}, {THREADS} threads, torch {torch.__version__}")
-    rng = np.random.default_rng(7)
-    given, rows = weights(s, rng), list(batches(s, rng))
-    data = [(torch.from_numpy(x), torch.from_numpy(y)) for x, y in rows]
-    loops = {"eager": Loop(scan, given), "script": Loop(torch.jit.CompilationUnit(SCRIPT).scan, given), "low rank": Loop(scan_low_rank, given)}
-    plain, ours = Plain(s, given), Ours(program)
     with tempfile.TemporaryDirectory() as folder:
-        folder = pathlib.Path(folder)
-        named = {f"batch.{i}.input": x for i, (x, _) in enumerate(rows)}
-        named |= {f"batch.{i}.targets": y for i, (_, y) in enumerate(rows)}
-        about = {"arch": json.dumps(arch(s)), "batches": str(BATCHES)}
-        save_file(given | named, folder / "setting.safetensors", metadata=about)
-        ours.ask("load", folder / "setting.safetensors", THREADS)
-        check(ours, loops, Loop(scan, given, torch.float64), data, folder)
-    sides = {"ours": lambda i: ours.ask("time", i)["seconds"]}
-    for side, peer in {"nn.LSTM": plain, **loops}.items():
-        sides[side] = lambda i, peer=peer: timed(lambda: peer.gradients(*data[i % BATCHES]))
-    ratios = report(name, s, measure(sides))
+        subprocess.run([program, *OURS, "--setting", name, "--export", folder], check=True, stdout=subprocess.DEVNULL)
+        e = Exported(f"{folder}/{name}")
+    print(f"{name}: SR-LSTM-P, B,T,IN,D,K = {e.shape()}, {THREADS} threads, torch {torch.__version__}")
+    script = torch.jit.CompilationUnit(SCRIPT).scan
+    scans = {"eager": Scan(), "script": script, "low rank": Scan(low_rank=True)}
+    loops = {side: Loop(scan, e.weights) for side, scan in scans.items()}
+    check(e, loops)
+    ours = Ours(program, name)
+    data = [tuple(map(torch.from_numpy, batch)) for batch in e.batches]
+    sides = {"ours": lambda i: ours.seconds()}
+    for side, peer in {"nn.LSTM": Plain("LSTM", e), **loops}.items():
+        sides[side] = lambda i, peer=peer: timed(lambda: peer.backward(*data[i % len(data)]))
+    ratios = report(e, measure(sides))
     ours.close()
     return ratios
 

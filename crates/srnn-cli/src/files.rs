@@ -48,6 +48,11 @@ pub fn open(path: &Path) -> Result<File, Failure> {
 
 /// Replaces a file whole: written beside it and renamed, so that nobody sees half of it.
 pub fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    write_bytes(path, text.as_bytes())
+}
+
+/// The same for what is no text.
+pub fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     let failed = |error: io::Error| {
         let remedy = "check that the folder may be written to and has space";
         Failure::new(format!("{}: cannot be written: {error}", shown(path)), remedy)
@@ -58,7 +63,7 @@ pub fn write(path: &Path, text: &str) -> Result<(), Failure> {
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         fs::create_dir_all(folder).map_err(failed)?;
     }
-    atomic::write(path, text.as_bytes()).map_err(failed)
+    atomic::write(path, bytes).map_err(failed)
 }
 
 /// Refuses a place that is taken: what a person has there is not replaced unasked.

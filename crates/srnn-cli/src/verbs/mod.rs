@@ -1,5 +1,6 @@
 //! One file a verb.
 
+mod bench;
 mod certify;
 mod check;
 mod compare;
@@ -38,6 +39,7 @@ pub enum Verb {
     Inspect(inspect::Inspect),
     Reproduce(Box<reproduce::Reproduce>),
     Table(Box<table::PrintTable>),
+    Bench(bench::Bench),
 }
 
 /// Does it.
@@ -57,5 +59,6 @@ pub fn run(verb: Verb, output: &Output) -> Result<Answer, Failure> {
         Verb::Inspect(arguments) => inspect::run(&arguments, output),
         Verb::Reproduce(arguments) => reproduce::run(&arguments, output),
         Verb::Table(arguments) => table::run(&arguments, output),
+        Verb::Bench(arguments) => bench::run(&arguments, output),
     }
 }

@@ -2,6 +2,7 @@
 
 mod automata;
 mod bad_input;
+mod bench;
 mod conform;
 mod data;
 mod explain;

@@ -217,7 +217,7 @@ fn a_cell_of_copying_is_trained_by_its_recipe_and_tested_at_every_step() {
     let cell = experiment.cells()[0];
     let material = material(cell.data, cell.tests).unwrap();
     assert_eq!(material.sequences(), Sequences { train: 40, valid: 1_000, tests: vec![20] });
-    let done = run_cell(&cell, &material, &Hardware::Cpu { threads: 1 }, &mut Silent).unwrap();
+    let done = run_cell(&cell, &material, &Hardware::cpu(1), &mut Silent).unwrap();
     let test = &done.outcome.scores.as_ref().unwrap().tests[0];
     assert!(test.error > 0.0 && test.loss.unwrap() > 0.0, "{test:?}");
     assert_eq!(done.outcome.test(0, Measure::CrossEntropy), test.loss);

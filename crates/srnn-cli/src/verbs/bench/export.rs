@@ -1,0 +1,119 @@
+//! A setting as files, so that other programs start from the same weights and data and can check
+//! what they compute before they time it:
+//!
+//! ```text
+//! setting.json            sizes, cell, the losses expected, the tolerance
+//! model/                  the network (docs/model-format.md)
+//! check.safetensors       input and targets of a few rows
+//! gradients.safetensors   of the loss on these rows, by the f64 reference, under the model's names
+//! batches.safetensors     what is timed: 0.input, 0.targets, …
+//! ```
+//!
+//! Inputs are `[B,T]` tokens or `[B,T,E]` numbers, targets `[B]`; tokens and targets are I64.
+
+use super::check::{self, Expected};
+use super::setting::Setting;
+use super::{Machine, batches};
+use crate::failure::Failure;
+use crate::files;
+use safetensors::tensor::{Dtype, TensorView};
+use serde_json::json;
+use srnn::engine::{Batch, Inputs};
+use srnn::model::{Layout, Model, ModelFile};
+use std::path::Path;
+
+/// Writes a setting to `folder`.
+pub fn export(
+    setting: &Setting,
+    seed: u64,
+    machine: Machine,
+    folder: &Path,
+) -> Result<(), Failure> {
+    let model = setting.model(seed)?;
+    let expected = check::expected(setting, &model, seed);
+    let mut engine = machine.device.engine(&model, machine.threads)?;
+    check::check(&mut *engine, &expected, setting)?;
+    let batches = batches(setting, seed);
+    let losses = batches.iter().map(|batch| engine.gradients(batch, &setting.regime()).loss.total);
+    let losses: Vec<f64> = losses.collect();
+    model_file(setting, model.clone()).save(&folder.join("model"))?;
+    write(&folder.join("check.safetensors"), &tensors(&expected.batch, ""))?;
+    write(&folder.join("gradients.safetensors"), &gradients(&model, &expected))?;
+    let all = batches.iter().enumerate().flat_map(|(i, batch)| tensors(batch, &format!("{i}.")));
+    write(&folder.join("batches.safetensors"), &all.collect::<Vec<_>>())?;
+    // Last: where it is, all of it is.
+    let about = about(setting, &expected, &losses);
+    files::write(&folder.join("setting.json"), &format!("{about:#}\n"))
+}
+
+/// A named tensor.
+struct Tensor {
+    name: String,
+    dtype: Dtype,
+    shape: Vec<usize>,
+    bytes: Vec<u8>,
+}
+
+fn about(setting: &Setting, expected: &Expected, losses: &[f64]) -> serde_json::Value {
+    let shape = setting.shape;
+    json!({
+        "name": setting.name,
+        "cell": setting.cell.name(),
+        "B": shape.rows, "T": shape.steps, "E": shape.width, "D": shape.units, "K": shape.k,
+        "C": shape.classes, "symbols": shape.symbols,
+        "floor_us_a_token_two_cores": setting.floor.two_cores,
+        "floor_ms_h200": setting.floor.h200,
+        "tolerance": check::TOLERANCE,
+        "smallest_scale": check::SMALLEST,
+        "check_loss": expected.gradients.loss.total,
+        "batch_losses": losses,
+    })
+}
+
+fn model_file(setting: &Setting, model: Model<f32>) -> ModelFile {
+    ModelFile {
+        model,
+        alphabet: (0..setting.shape.symbols).map(|i| format!("s{i}")).collect(),
+        unknown: None,
+        classes: (0..setting.shape.classes).map(|i| i.to_string()).collect(),
+    }
+}
+
+fn tensors(batch: &Batch, prefix: &str) -> [Tensor; 2] {
+    let (rows, steps) = (batch.rows(), batch.row(0).len());
+    let input = match &batch.input {
+        Inputs::Tokens(ids) => integers(format!("{prefix}input"), vec![rows, steps], ids),
+        Inputs::Real(values) => {
+            let shape = vec![rows, steps, values.len() / (rows * steps)];
+            singles(format!("{prefix}input"), shape, values)
+        }
+    };
+    [input, integers(format!("{prefix}targets"), vec![rows], batch.target_ids())]
+}
+
+fn gradients(model: &Model<f32>, expected: &Expected) -> Vec<Tensor> {
+    let slots = Layout::of(&model.arch).slots.into_iter();
+    let of = |range: std::ops::Range<usize>| -> Vec<f32> {
+        expected.gradients.values[range].iter().map(|&value| value as f32).collect()
+    };
+    slots.map(|slot| singles(slot.name, slot.shape, &of(slot.range))).collect()
+}
+
+fn singles(name: String, shape: Vec<usize>, values: &[f32]) -> Tensor {
+    let bytes = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+    Tensor { name, dtype: Dtype::F32, shape, bytes }
+}
+
+fn integers(name: String, shape: Vec<usize>, ids: &[u32]) -> Tensor {
+    let bytes = ids.iter().flat_map(|&id| (id as i64).to_le_bytes()).collect();
+    Tensor { name, dtype: Dtype::I64, shape, bytes }
+}
+
+fn write(path: &Path, tensors: &[Tensor]) -> Result<(), Failure> {
+    let views = tensors.iter().map(|tensor| {
+        let view = TensorView::new(tensor.dtype, tensor.shape.clone(), &tensor.bytes);
+        (&tensor.name, view.expect("as many bytes as the shape says"))
+    });
+    let bytes = safetensors::serialize(views, None).expect("short names and true shapes");
+    files::write_bytes(path, &bytes)
+}
