@@ -49,9 +49,9 @@ impl Bytes {
         self.roles[usize::from(byte)]
     }
 
-    /// All bytes that mean something.
-    pub(super) fn known(&self) -> Vec<u8> {
-        (0..=u8::MAX).filter(|&byte| self.role(byte) != Role::Foreign).collect()
+    /// The first byte that means nothing.
+    pub(super) fn first_foreign(&self, text: &[u8]) -> Option<usize> {
+        text.iter().position(|&byte| self.role(byte) == Role::Foreign)
     }
 }
 
@@ -66,7 +66,7 @@ mod tests {
             Bytes::of_characters(&Alphabet::new(names).unwrap())
         };
         let bytes = of(&["a", "b"]).unwrap();
-        assert_eq!(bytes.known(), *b"\t\n\x0c\r ab");
+        assert_eq!(bytes.first_foreign(b"\t\n\x0c\r abc"), Some(7));
         assert_eq!(bytes.role(b'b'), Role::Symbol(Symbol(1)));
         for names in [&["a", "é"][..], &["open"], &["a", " "], &["\n"], &["\r"]] {
             assert!(of(names).is_none(), "{names:?}");

@@ -7,7 +7,7 @@ use super::step::Ended;
 use super::walk::Walk;
 use srnn_automata::{Moore, State};
 
-/// Bytes between two looks at what they are: both passes over them find them in the nearest cache.
+/// Bytes that a kernel is given at a time: enough to be cut into pieces, few enough to look at again.
 const BLOCK: usize = 16 << 10;
 
 /// A complete automaton that runs over bytes. Its states have the automaton's numbers.
@@ -15,7 +15,7 @@ const BLOCK: usize = 16 << 10;
 pub struct Program {
     start: State,
     states: usize,
-    known: Known,
+    bytes: Bytes,
     tables: Tables,
 }
 
@@ -41,8 +41,8 @@ pub struct Foreign {
 /// The transitions of an automaton by columns: its symbols, a line end that leads to the start, and
 /// what is skipped.
 pub(super) struct Rows {
-    /// The column of every byte.
-    pub column: Vec<usize>,
+    /// The column of every byte that is not foreign.
+    pub column: Vec<Option<usize>>,
     /// How many there are.
     pub columns: usize,
     /// `[states, columns]`, row by row.
@@ -80,9 +80,8 @@ impl Program {
                 narrow.or_else(|| Walk::new(&rows).map(Tables::Wide))
             }
         };
-        let known = Known::of(bytes);
         let (start, states) = (automaton.start(), automaton.state_count());
-        Some(Program { start, states, known, tables: tables? })
+        Some(Program { start, states, bytes: bytes.clone(), tables: tables? })
     }
 
     /// How it finds the next state.
@@ -107,15 +106,13 @@ impl Program {
         self.check(from);
         let mut state = from.0;
         for (block, at) in text.chunks(BLOCK).zip((0..).step_by(BLOCK)) {
-            if let Some(foreign) = self.known.foreign(block) {
-                return Err(Foreign { offset: at + foreign.offset, ..foreign });
-            }
-            state = match &self.tables {
+            let after = match &self.tables {
                 #[cfg(target_arch = "x86_64")]
                 Tables::Shuffle(shuffle) => shuffle.run(state, block),
                 Tables::Narrow(walk) => walk.run(state, block),
                 Tables::Wide(walk) => walk.run(state, block),
             };
+            state = after.ok_or_else(|| self.foreign(text, at))?;
         }
         Ok(State(state))
     }
@@ -131,19 +128,18 @@ impl Program {
         let mut state = from.0;
         let mut out = vec![0; BLOCK.min(text.len())];
         for (block, at) in text.chunks(BLOCK).zip((0..).step_by(BLOCK)) {
-            let foreign = self.known.foreign(block);
-            let readable = foreign.map_or(block, |foreign| &block[..foreign.offset]);
-            let ended = self.ends(state, readable, &mut out);
+            let Some(ended) = self.ends(state, block, &mut out) else {
+                let foreign = self.foreign(text, at);
+                self.words(State(state), &text[at..foreign.offset], ends)?;
+                return Err(foreign);
+            };
             ends.extend(out[..ended.words].iter().map(|&state| State(state)));
-            if let Some(foreign) = foreign {
-                return Err(Foreign { offset: at + foreign.offset, ..foreign });
-            }
             state = ended.state;
         }
         Ok(State(state))
     }
 
-    fn ends(&self, from: u32, text: &[u8], out: &mut [u32]) -> Ended {
+    fn ends(&self, from: u32, text: &[u8], out: &mut [u32]) -> Option<Ended> {
         let start = self.start.0;
         match &self.tables {
             #[cfg(target_arch = "x86_64")]
@@ -151,6 +147,13 @@ impl Program {
             Tables::Narrow(walk) => walk.ends(from, start, text, out),
             Tables::Wide(walk) => walk.ends(from, start, text, out),
         }
+    }
+
+    /// The first foreign byte from a place on, where a kernel has met one.
+    fn foreign(&self, text: &[u8], from: usize) -> Foreign {
+        let found = self.bytes.first_foreign(&text[from..]);
+        let offset = from + found.expect("a kernel is lost only by a foreign byte");
+        Foreign { offset, byte: text[offset] }
     }
 
     fn check(&self, from: State) {
@@ -166,11 +169,11 @@ impl Rows {
         let column = |byte| match bytes.role(byte) {
             Role::Symbol(symbol) => {
                 assert!(symbol.index() < symbols, "bytes of another alphabet");
-                symbol.index()
+                Some(symbol.index())
             }
-            Role::End => end,
-            // A foreign byte is found before any kernel sees it.
-            Role::Skip | Role::Foreign => skip,
+            Role::End => Some(end),
+            Role::Skip => Some(skip),
+            Role::Foreign => None,
         };
         let rows = automaton.states().flat_map(|state| {
             let symbols = automaton.successors(state).iter().map(|to| to.0);
@@ -183,55 +186,5 @@ impl Rows {
     /// How many states there are.
     pub fn states(&self) -> usize {
         self.next.len() / self.columns
-    }
-}
-
-/// The bytes that mean something.
-#[derive(Clone, Debug)]
-enum Known {
-    /// Few: to compare with each is quickest, for that is done with many bytes at once.
-    List(Vec<u8>),
-    /// Many: 1 for every byte that is foreign.
-    Table(Box<[u8; 256]>),
-}
-
-/// Bytes more than these are looked up.
-const MOST_LISTED: usize = 16;
-
-impl Known {
-    fn of(bytes: &Bytes) -> Known {
-        let known = bytes.known();
-        match known.len() <= MOST_LISTED {
-            true => Known::List(known),
-            false => {
-                let foreign = |byte: usize| u8::from(bytes.role(byte as u8) == Role::Foreign);
-                Known::Table(Box::new(std::array::from_fn(foreign)))
-            }
-        }
-    }
-
-    /// The first byte that means nothing.
-    fn foreign(&self, text: &[u8]) -> Option<Foreign> {
-        // Short enough for a loop without an end, long enough to be many vectors.
-        for (part, at) in text.chunks(256).zip((0..).step_by(256)) {
-            if self.is_foreign_in(part) {
-                let first = part.iter().position(|&byte| self.is_foreign_in(&[byte]))?;
-                return Some(Foreign { offset: at + first, byte: part[first] });
-            }
-        }
-        None
-    }
-
-    #[inline(always)]
-    fn is_foreign_in(&self, part: &[u8]) -> bool {
-        let foreign = match self {
-            Known::List(known) => part.iter().fold(0, |found, byte| {
-                found | (known.iter().fold(0, |any, one| any | u8::from(one == byte)) ^ 1)
-            }),
-            Known::Table(foreign) => {
-                part.iter().fold(0, |found, &byte| found | foreign[usize::from(byte)])
-            }
-        };
-        foreign != 0
     }
 }

@@ -10,8 +10,10 @@ pub(super) trait Step: Copy {
     fn enter(self, state: u32) -> Self::At;
     /// After a byte.
     fn step(self, at: Self::At, byte: u8) -> Self::At;
-    /// The state's number.
+    /// The state's number; any where the way is lost.
     fn state(self, at: Self::At) -> u32;
+    /// Whether a byte was foreign.
+    fn is_lost(self, at: Self::At) -> bool;
 }
 
 /// How a block of text ended.
@@ -24,7 +26,7 @@ pub(super) struct Ended {
 }
 
 /// Runs over `text`, and puts the state at the end of every word into the front of `ends`, which is
-/// as long as the text. The text is cut into `N` pieces that begin with a word, in which the kernel
+/// as long as the text; `None` where a byte is foreign. The text is cut into `N` pieces that begin with a word, in which the kernel
 /// stands at once: the next step of one does not wait for the last step of another.
 ///
 /// PERF: Every byte stores the state, and a line end moves the place to store to: there is no
@@ -36,7 +38,7 @@ pub(super) fn ends<K: Step, const N: usize>(
     start: u32,
     text: &[u8],
     ends: &mut [u32],
-) -> Ended {
+) -> Option<Ended> {
     let cuts = cut::<N>(text);
     let stop = |piece: usize| cuts.get(piece + 1).copied().unwrap_or(text.len());
     let pieces: [&[u8]; N] = std::array::from_fn(|i| &text[cuts[i]..stop(i)]);
@@ -60,13 +62,16 @@ pub(super) fn ends<K: Step, const N: usize>(
             at[lane] = kernel.step(at[lane], byte);
         }
     }
+    if at.into_iter().any(|at| kernel.is_lost(at)) {
+        return None;
+    }
     let mut words = place[0];
     for lane in 1..N {
         ends.copy_within(cuts[lane]..place[lane], words);
         words += place[lane] - cuts[lane];
     }
     let last = (0..N).rev().find(|&lane| !pieces[lane].is_empty()).unwrap_or(0);
-    Ended { words, state: kernel.state(at[last]) }
+    Some(Ended { words, state: kernel.state(at[last]) })
 }
 
 /// Where `N` pieces begin: near equal parts, each after a line end. Where there is none, a piece

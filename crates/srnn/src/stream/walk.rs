@@ -15,10 +15,12 @@ pub(super) struct Walk<E> {
     table: Vec<E>,
     /// A row has `2^shift` entries.
     shift: u32,
+    /// The row that a foreign byte leads to, and that is never left.
+    lost: E,
 }
 
 /// A number in a table: the smaller, the more of the table is in the nearest cache.
-pub(super) trait Entry: Copy {
+pub(super) trait Entry: Copy + Eq {
     /// The number, where it fits.
     fn of(number: usize) -> Option<Self>;
     /// As an index.
@@ -50,27 +52,35 @@ impl Entry for u32 {
 impl<E: Entry> Walk<E> {
     /// The table of these rows, where its places fit into entries.
     pub(super) fn new(rows: &Rows) -> Option<Walk<E>> {
-        let shift = rows.columns.next_power_of_two().trailing_zeros();
-        let columns =
-            rows.column.iter().map(|&column| E::of(column)).collect::<Option<Box<_>>>()?;
-        let mut table = vec![E::of(0)?; rows.states() << shift];
+        let foreign = rows.columns;
+        let shift = (rows.columns + 1).next_power_of_two().trailing_zeros();
+        let lost = E::of(rows.states() << shift)?;
+        let mut table = vec![lost; (rows.states() + 1) << shift];
         for (state, row) in rows.next.chunks(rows.columns).enumerate() {
             for (column, &to) in row.iter().enumerate() {
                 table[(state << shift) + column] = E::of((to as usize) << shift)?;
             }
         }
+        let column = |byte: u8| E::of(rows.column[usize::from(byte)].unwrap_or(foreign));
+        let columns = (0..=u8::MAX).map(column).collect::<Option<Vec<E>>>()?;
         let columns = columns.try_into().ok().expect("a column for every byte");
-        Some(Walk { columns, table, shift })
+        Some(Walk { columns, table, shift, lost })
     }
 
-    /// The state after a text.
-    pub(super) fn run(&self, from: u32, text: &[u8]) -> u32 {
+    /// The state after a text; `None` where a byte is foreign.
+    pub(super) fn run(&self, from: u32, text: &[u8]) -> Option<u32> {
         let end = text.iter().fold(self.enter(from), |at, &byte| self.step(at, byte));
-        self.state(end)
+        (!self.is_lost(end)).then(|| self.state(end))
     }
 
-    /// The states at the ends of words.
-    pub(super) fn ends(&self, from: u32, start: u32, text: &[u8], out: &mut [u32]) -> Ended {
+    /// The states at the ends of words; `None` where a byte is foreign.
+    pub(super) fn ends(
+        &self,
+        from: u32,
+        start: u32,
+        text: &[u8],
+        out: &mut [u32],
+    ) -> Option<Ended> {
         ends::<_, PIECES>(self, from, start, text, out)
     }
 }
@@ -91,5 +101,10 @@ impl<E: Entry> Step for &Walk<E> {
     #[inline(always)]
     fn state(self, at: E) -> u32 {
         (at.index() >> self.shift) as u32
+    }
+
+    #[inline(always)]
+    fn is_lost(self, at: E) -> bool {
+        at == self.lost
     }
 }
