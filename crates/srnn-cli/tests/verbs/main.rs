@@ -9,3 +9,4 @@ mod hostile_names;
 mod models;
 mod program;
 mod proofs;
+mod running;
