@@ -78,12 +78,24 @@ impl Saved {
     }
 
     fn likely_rule(&self) -> Tokens {
-        let unknown = self.file.unknown.map(|id| id as usize);
-        let mut names = self.file.alphabet.iter().enumerate();
-        match names.all(|(id, name)| Some(id) == unknown || name.chars().nth(1).is_none()) {
-            true => Tokens::Characters,
-            false => Tokens::Whitespace,
-        }
+        likely_rule(&self.file.alphabet, self.file.unknown)
+    }
+}
+
+/// The rule of the data that a run was trained with, where `path` is a run and says so.
+pub fn rule_of_run(path: &Path) -> Result<Option<Tokens>, Failure> {
+    match find(path) {
+        Ok((_, Some(run))) => stored_rule(&run.join("data.json")),
+        _ => Ok(None),
+    }
+}
+
+/// The rule that the names of symbols suggest; `unknown` stands for any token, and tells nothing.
+pub fn likely_rule(names: &[String], unknown: Option<u32>) -> Tokens {
+    let tells = |(id, _): &(usize, &String)| Some(*id) != unknown.map(|id| id as usize);
+    match names.iter().enumerate().filter(tells).all(|(_, name)| name.chars().nth(1).is_none()) {
+        true => Tokens::Characters,
+        false => Tokens::Whitespace,
     }
 }
 

@@ -5,22 +5,58 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Replaces the file at `path` by `bytes`: written beside it, brought to the disk, then renamed.
-pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let beside = temporary(path);
-    let result = write_and_sync(&beside, bytes).and_then(|()| fs::rename(&beside, path));
-    if result.is_err() {
-        // The first error is the one to report, whether or not this works.
-        let _ = fs::remove_file(&beside);
-        return result;
-    }
-    sync_folder(path)
+/// A file that is not at its place until it is whole. Dropped before, it leaves nothing.
+#[derive(Debug)]
+pub struct Pending {
+    file: File,
+    beside: PathBuf,
+    path: PathBuf,
 }
 
-fn write_and_sync(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = File::create_new(path)?;
-    file.write_all(bytes)?;
-    file.sync_all()
+/// Replaces the file at `path` by `bytes`: written beside it, brought to the disk, then renamed.
+pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut pending = Pending::create(path)?;
+    pending.write_all(bytes)?;
+    pending.commit()
+}
+
+impl Pending {
+    /// A file beside `path`, to be written to.
+    pub fn create(path: &Path) -> io::Result<Pending> {
+        let beside = temporary(path);
+        let file = File::create_new(&beside)?;
+        Ok(Pending { file, beside, path: path.to_path_buf() })
+    }
+
+    /// Where it is until then.
+    pub fn beside(&self) -> &Path {
+        &self.beside
+    }
+
+    /// Brings it to the disk, then to its place, where it replaces what is there.
+    pub fn commit(self) -> io::Result<()> {
+        self.file.sync_all()?;
+        fs::rename(&self.beside, &self.path)?;
+        sync_folder(&self.path)
+    }
+}
+
+impl io::Write for Pending {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        // At its place it is beside it no more. The first error is the one to report, whether or
+        // not this works.
+        let _ = fs::remove_file(&self.beside);
+    }
 }
 
 /// A name of this process alone, and of this call alone.
@@ -60,6 +96,11 @@ mod tests {
         assert_eq!(fs::read(&path).unwrap(), b"second");
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
         assert!(write(&folder.join("missing").join("file"), b"").is_err());
+        let mut pending = Pending::create(&path).unwrap();
+        pending.write_all(b"never whole").unwrap();
+        drop(pending);
+        assert_eq!(fs::read(&path).unwrap(), b"second");
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
         fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -14,5 +14,6 @@ pub mod learn;
 pub mod model;
 pub mod noise;
 pub mod render;
+pub mod stream;
 pub mod task;
 pub mod train;

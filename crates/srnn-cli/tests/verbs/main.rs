@@ -10,3 +10,4 @@ mod hostile_names;
 mod models;
 mod program;
 mod proofs;
+mod running;

@@ -20,30 +20,73 @@ pub struct Asked {
     pub label: Option<String>,
 }
 
+/// Where sequences stand one a line.
+pub enum Source<'a> {
+    /// Arguments, or a table in a file.
+    Listed,
+    /// Lines of this file, or of stdin.
+    Lines(&'a Path),
+}
+
+/// Where the sequences are.
+pub fn source(arguments: &Predict) -> Result<Source<'_>, Failure> {
+    match &arguments.file {
+        _ if !arguments.inputs.is_empty() => Ok(Source::Listed),
+        Some(file) if arguments.lines || file.as_os_str() == files::STREAM => {
+            Ok(Source::Lines(file))
+        }
+        Some(_) => Ok(Source::Listed),
+        None if std::io::stdin().is_terminal() => {
+            let remedy = "give sequences as arguments, with --file FILE, or on stdin";
+            Err(Failure::new("there is nothing to predict", remedy))
+        }
+        None => Ok(Source::Lines(Path::new(files::STREAM))),
+    }
+}
+
+/// Refuses what divides nothing.
+pub fn check_rule(rule: &Tokens) -> Result<(), Failure> {
+    match *rule == Tokens::Separator(String::new()) {
+        true => {
+            let remedy = "--tokens characters takes every character as a token";
+            Err(Failure::new("--tokens: the separator is empty", remedy))
+        }
+        false => Ok(()),
+    }
+}
+
+/// Nothing is asked.
+pub fn nothing() -> Failure {
+    Failure::new("there is no sequence to predict", "give at least one")
+}
+
 /// All that is asked.
 pub fn gather(
     arguments: &Predict,
     rule: &Tokens,
     alphabet: &[String],
 ) -> Result<Vec<Asked>, Failure> {
-    if *rule == Tokens::Separator(String::new()) {
-        let remedy = "--tokens characters takes every character as a token";
-        return Err(Failure::new("--tokens: the separator is empty", remedy));
-    }
+    check_rule(rule)?;
     let divided = |text: &str| divided(text, rule, alphabet);
-    let asked = match &arguments.file {
-        _ if !arguments.inputs.is_empty() => words(&arguments.inputs, divided),
-        Some(file) if arguments.lines || file.as_os_str() == files::STREAM => lines(file, divided)?,
-        Some(file) => table(arguments, file, rule)?,
-        None if std::io::stdin().is_terminal() => {
-            let remedy = "give sequences as arguments, with --file FILE, or on stdin";
-            return Err(Failure::new("there is nothing to predict", remedy));
-        }
-        None => lines(Path::new(files::STREAM), divided)?,
+    let asked = match source(arguments)? {
+        Source::Lines(file) => lines(file, divided)?,
+        Source::Listed => listed(arguments, rule, alphabet)?,
     };
     match asked.is_empty() {
-        true => Err(Failure::new("there is no sequence to predict", "give at least one")),
+        true => Err(nothing()),
         false => Ok(asked),
+    }
+}
+
+/// Arguments, or the sequences of a table.
+pub fn listed(
+    arguments: &Predict,
+    rule: &Tokens,
+    alphabet: &[String],
+) -> Result<Vec<Asked>, Failure> {
+    match &arguments.file {
+        Some(file) => table(arguments, file, rule),
+        None => Ok(words(&arguments.inputs, |text| divided(text, rule, alphabet))),
     }
 }
 

@@ -106,7 +106,8 @@ fn line(classes: &[String], asked: &Asked, said: &Said) -> String {
     line.replace('\n', "\\n")
 }
 
-fn scores(confusion: &Confusion) -> String {
+/// The accuracy, and who was taken for whom.
+pub fn scores(confusion: &Confusion) -> String {
     let accuracy = percent(confusion.accuracy().unwrap_or(0.0));
     let sequences = some(confusion.total() as usize, "sequence");
     let mut text = format!("accuracy {accuracy} on {sequences}\n");

@@ -44,6 +44,7 @@ pub use options::{
 };
 pub use samples::Samples;
 use source::Lines;
+pub use source::{Unpacked, unpack};
 pub use write::{WriteError, write};
 
 /// Reads a file. Whether its sequences can be learned from is another question:

@@ -33,17 +33,31 @@ pub(super) fn open(path: &Path) -> Result<File, Fault> {
     File::open(path).map_err(why)
 }
 
+/// A text, and whether it came compressed.
+pub struct Unpacked<'a> {
+    /// The text.
+    pub text: Box<dyn BufRead + 'a>,
+    /// Whether it was gzipped.
+    pub compressed: bool,
+}
+
+/// The text of what may be gzipped. That is seen from the first bytes, whatever the file's name.
+pub fn unpack<'a>(input: impl Read + 'a) -> io::Result<Unpacked<'a>> {
+    let mut input = BufReader::new(input);
+    let compressed = input.fill_buf()?.starts_with(&[0x1f, 0x8b]);
+    let text: Box<dyn BufRead + 'a> = if compressed {
+        Box::new(BufReader::new(MultiGzDecoder::new(input)))
+    } else {
+        Box::new(input)
+    };
+    Ok(Unpacked { text, compressed })
+}
+
 impl<'a> Lines<'a> {
-    /// Compression is seen from the first bytes, whatever the file's name.
+    /// The lines of a text, which may be gzipped.
     pub(super) fn new(input: impl Read + 'a, limits: Limits) -> Result<Self, Fault> {
-        let mut input = BufReader::new(input);
         let unreadable = |error: io::Error| fault(Cause::Unreadable { why: error.to_string() });
-        let compressed = input.fill_buf().map_err(unreadable)?.starts_with(&[0x1f, 0x8b]);
-        let input: Box<dyn BufRead + 'a> = if compressed {
-            Box::new(BufReader::new(MultiGzDecoder::new(input)))
-        } else {
-            Box::new(input)
-        };
+        let Unpacked { text: input, compressed } = unpack(input).map_err(unreadable)?;
         Ok(Lines { input, limits, compressed, number: 0, bytes: 0, raw: Vec::new() })
     }
 
