@@ -11,24 +11,35 @@ use crate::engine::form::{Form, form};
 use crate::model::{Cell, Gate, Reset, Score};
 use cudarc::driver::CudaFunction;
 
-/// Centroids that are few.
-const MOST: usize = 16;
+/// Centroids that are few: beyond that backward has too few registers.
+const MOST: usize = 20;
 /// Threads of a block, at most: a unit each.
 const MOST_THREADS: usize = 512;
 /// Numbers read per step that are multiplied inside the scan, at most.
 const NARROW: usize = 4;
-/// Registers of a multiprocessor.
+/// Registers of a multiprocessor, and of a thread.
 const REGISTERS: usize = 65536;
+const MOST_REGISTERS: usize = 255;
 
 /// How a layer reads its input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Input {
-    /// Rows that are products already.
+    /// Rows that are products already, one a step.
     Rows,
-    /// The same, of so few tokens that a block sums their gradients itself.
+    /// The same, a row for each token, of which there are so few that a block sums their gradients
+    /// itself.
     FewTokens,
     /// Vectors of few numbers, multiplied inside the scan.
     Vectors,
+    /// Rows that are products already, one for each token.
+    ListedRows,
+}
+
+impl Input {
+    /// Whether the scan leaves the gradients of every step.
+    pub fn leaves_steps(self) -> bool {
+        matches!(self, Input::Rows | Input::ListedRows)
+    }
 }
 
 /// `Few` of `kernels/few.cu`.
@@ -39,12 +50,15 @@ pub struct Few {
     pub vectors: Address,
     pub w: Address,
     pub bias: Address,
+    pub gates: Address,
+    pub cells: Address,
     pub d_m: Address,
     pub d_s: Address,
     pub d_x: Address,
     pub tokens: i32,
     pub keep_h: i32,
     pub keep_u: i32,
+    pub keep_c: i32,
 }
 
 /// Kernels for a layer and a call.
@@ -58,7 +72,19 @@ pub struct Compiled {
 
 /// Bytes of shared memory in which a block sums the gradients of `tokens` tokens.
 pub fn token_bytes(tokens: usize, d: usize) -> usize {
-    tokens * d * 16
+    tokens * d.next_multiple_of(32) * 16
+}
+
+/// Threads of forward, and the units it has room for: two a thread where there are many.
+fn forward_threads(d: usize) -> (usize, usize) {
+    let units = if d > 128 { 2 } else { 1 };
+    let threads = d.div_ceil(units).next_multiple_of(32);
+    (threads, threads * units)
+}
+
+/// Numbers kept of each step for every block of a cell.
+pub fn kept(d: usize) -> usize {
+    forward_threads(d).1
 }
 
 /// Kernels for a layer, where its centroids are few.
@@ -76,7 +102,8 @@ pub fn compiled(
     let (d, k) = (layer.units, centroids.k);
     let threads = d.next_multiple_of(32);
     // Backward holds 5 weights and 5 sums a centroid, and some 80 numbers besides.
-    let fits = threads <= MOST_THREADS && threads * (10 * k + 80) <= REGISTERS && k <= MOST;
+    let registers = (10 * k + 80).min(MOST_REGISTERS);
+    let fits = threads <= MOST_THREADS && threads * registers <= REGISTERS && k <= MOST;
     if !shape.special
         || !fits
         || centroids.score != Score::Dot
@@ -88,8 +115,9 @@ pub fn compiled(
         Reads::Tokens { .. } if token_bytes(placed.distinct, d) <= device.gpu.shared / 2 => {
             Input::FewTokens
         }
+        Reads::Tokens { .. } => Input::ListedRows,
         Reads::Vectors { bottom: true, .. } if shape.width <= NARROW => Input::Vectors,
-        Reads::Tokens { .. } | Reads::Vectors { .. } => Input::Rows,
+        Reads::Vectors { .. } => Input::Rows,
     };
     let cell = match layer.cell {
         Cell::Lstm { .. } => "LSTM",
@@ -114,8 +142,6 @@ pub fn compiled(
     let sources = [WARP, CELL, SCAN_ARGUMENTS, FEW];
     let kernels = device.gpu.compiled(&sources, &definitions, &["few_forward", "few_backward"])?;
     let [forward, backward] = kernels.try_into().expect("two kernels");
-    // As in `kernels/few.cu`: two units a thread where there are many.
-    let units = if d > 128 { 2 } else { 1 };
-    let forward_threads = d.div_ceil(units).next_multiple_of(32);
+    let (forward_threads, _) = forward_threads(d);
     Ok(Some(Compiled { input, forward_threads, backward_threads: threads, forward, backward }))
 }

@@ -36,9 +36,10 @@ pub struct Call {
     pub learns: bool,
     /// Where what may change with every update is.
     pub press: Address,
-    /// When h and u are read by others.
+    /// When h, u and c are read by others.
     pub keep_h: Keep,
     pub keep_u: Keep,
+    pub keep_c: Keep,
 }
 
 /// When something is kept for others.
@@ -79,6 +80,7 @@ pub struct Rooms {
     x: Room<f32>,
     carry_in: Room<f32>,
     gates: Room<f32>,
+    cells: Room<f32>,
     extra: Room<f32>,
     pub c: Room<f32>,
     pub u: Room<f32>,
@@ -253,19 +255,28 @@ impl OnDevice {
 
     /// The arguments of the kernels for few centroids.
     fn few(
-        &self,
+        &mut self,
         device: &Device,
         params: Address,
         scan: Scan,
         placed: &Placed,
         reads: Reads,
         call: Call,
-    ) -> Few {
+    ) -> Result<Few, CudaError> {
         let Shape { layer, slots, .. } = &self.shape;
-        // Only backward reads them.
-        let gates = if call.learns { scan.gates } else { 0 };
-        Few {
-            scan: Scan { gates, ..scan },
+        let (d, steps) = (layer.units, placed.steps);
+        // Only backward reads what is kept.
+        let (gates, cells) = match (call.learns, layer.cell.has_memory()) {
+            (false, _) => (0, 0),
+            (true, memory) => (
+                self.rooms.gates.fit(device, steps * 4 * few::kept(d))?,
+                self.rooms.cells.fit(device, if memory { steps * few::kept(d) } else { 0 })?,
+            ),
+        };
+        Ok(Few {
+            scan,
+            gates,
+            cells,
             vectors: match reads {
                 Reads::Vectors { at, .. } => at,
                 Reads::Tokens { .. } => 0,
@@ -275,8 +286,9 @@ impl OnDevice {
             tokens: placed.distinct as i32,
             keep_h: call.keep_h as i32,
             keep_u: call.keep_u as i32,
+            keep_c: call.keep_c as i32,
             ..Few::default()
-        }
+        })
     }
 
     /// Blocks of the kernels for few centroids: they go on with another row when one is done.
@@ -315,7 +327,7 @@ impl OnDevice {
         }
         let scan = self.scan(device, params, placed, reads, call, draws)?;
         if let Some(few) = few {
-            let arguments = self.few(device, params, scan, placed, reads, call);
+            let arguments = self.few(device, params, scan, placed, reads, call)?;
             let grid = Grid::of(self.few_blocks(device, placed), few.forward_threads);
             launch!(device, &few.forward, grid; arguments)?;
             return Ok(());
@@ -412,18 +424,18 @@ impl OnDevice {
         let rooms = &mut self.rooms;
         scan.sums = rooms.sums.fit(device, blocks * SUMS * d)?;
         scan.measured = rooms.measured.fit(device, blocks * MEASURED)?;
-        if few.input == Input::Rows {
+        if few.input.leaves_steps() {
             scan.da_in = rooms.da_in.fit(device, placed.steps * wide)?;
         }
         let rows = match few.input {
-            Input::Rows => 0,
+            Input::Rows | Input::ListedRows => 0,
             Input::FewTokens => placed.distinct,
             Input::Vectors => width,
         };
         let d_m_parts = rooms.d_m_parts.fit(device, blocks * k * 4 * d)?;
         let d_s_parts = rooms.d_s_parts.fit(device, blocks * k * d)?;
         let d_x_parts = rooms.d_x_parts.fit(device, blocks * rows * wide)?;
-        let mut arguments = self.few(device, params, scan, placed, reads, call);
+        let mut arguments = self.few(device, params, scan, placed, reads, call)?;
         (arguments.d_m, arguments.d_s, arguments.d_x) = (d_m_parts, d_s_parts, d_x_parts);
         let shared = if few.input == Input::FewTokens { few::token_bytes(rows, d) } else { 0 };
         launch!(device, &few.backward, Grid::of(blocks, few.backward_threads).shared(shared); arguments)?;
@@ -434,7 +446,7 @@ impl OnDevice {
         let d_m = Matrix::rows(self.rooms.d_m.fit(device, k * 4 * d)?, 4 * d);
         sum_parts(device, d_m_parts, blocks, (k, 4 * d), d_m, Into::Place)?;
         self.low_rank_gradients(device, products, (params, grads), &scan, d_m)?;
-        if few.input == Input::Rows {
+        if few.input.leaves_steps() {
             return self.input_gradients(device, products, (params, grads), placed, &scan, reads);
         }
         let d_x = Matrix::rows(self.rooms.d_x.fit(device, rows * wide)?, wide);

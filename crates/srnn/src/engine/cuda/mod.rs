@@ -152,7 +152,7 @@ impl Cuda {
         }
     }
 
-    /// The call of layer l: when its h and u are read by others.
+    /// The call of layer l: when its h, u and c are read by others.
     fn call_of(&self, l: usize, placed: &Placed, call: Call, fields: Fields) -> Call {
         let (top, from) = (l + 1 == self.layers.len(), self.arch.readout.from);
         let when = match self.arch.readout.when {
@@ -165,7 +165,8 @@ impl Cuda {
             (false, false) => Keep::Never,
         };
         let (keep_h, keep_u) = (keep(fields.h || !top, from.h()), keep(fields.u, from.u()));
-        Call { press: placed.presses[l], keep_h, keep_u, ..call }
+        let keep_c = keep(fields.c, from.c());
+        Call { press: placed.presses[l], keep_h, keep_u, keep_c, ..call }
     }
 
     fn layer_forward(
@@ -218,6 +219,7 @@ impl Cuda {
             press: 0,
             keep_h: Keep::Never,
             keep_u: Keep::Never,
+            keep_c: Keep::Never,
         };
         if self.counts_no_steps(&placed, call)? {
             placed.steps = placed.steps.next_power_of_two();
@@ -230,7 +232,7 @@ impl Cuda {
     fn counts_no_steps(&self, placed: &Placed, call: Call) -> Result<bool, CudaError> {
         let [layer] = &self.layers[..] else { return Ok(false) };
         let few = few::compiled(&self.device, &layer.shape, placed, self.reads(0, placed), call)?;
-        let counts = few.is_none_or(|few| few.input == few::Input::Rows);
+        let counts = few.is_none_or(|few| few.input.leaves_steps());
         Ok(!counts && self.arch.readout.when == When::Last)
     }
 

@@ -1,4 +1,4 @@
-//! What of a batch the device needs, in one copy.
+//! What of a batch the device needs.
 
 use super::CudaError;
 use super::device::{Address, Device, Room};
@@ -11,6 +11,7 @@ use crate::model::Arch;
 pub struct Upload {
     room: Room<u32>,
     words: Vec<u32>,
+    real: Room<f32>,
     draws: Room<f32>,
 }
 
@@ -46,7 +47,7 @@ pub struct Placed {
 }
 
 impl Upload {
-    /// Copies a batch and `presses` to the device, in one go.
+    /// Copies a batch and `presses` to the device.
     pub fn write(
         &mut self,
         device: &Device,
@@ -71,7 +72,7 @@ impl Upload {
         let class_weights = self.push_numbers(&batch.class_weights);
         let (ids, places) = (self.push(&tokens.distinct), self.push(&tokens.places));
         let (by_place, first) = (self.push(&by_place), self.push(&first));
-        let real = self.push_numbers(real);
+        let real = self.real.write(device, real)?;
         let at = self.room.write(device, &self.words)?;
         let place = |word: usize| at + 4 * word as u64;
         Ok(Placed {
@@ -87,7 +88,7 @@ impl Upload {
             places: place(places),
             by_place: place(by_place),
             first: place(first),
-            real: place(real),
+            real,
         })
     }
 

@@ -7,12 +7,16 @@
 #define UNITS (D > 128 ? 2 : 1)
 #define THREADS_OF(units) (((D + units - 1) / units + WARP - 1) / WARP * WARP)
 #define THREADS THREADS_OF(1)
+// What is kept for backward has room for every thread: none needs to ask whether it has a unit.
+#define PAD (UNITS * THREADS_OF(UNITS))
 
 // Centroids, padded to lanes of a warp.
 #if K <= 8
 #define KP 8
-#else
+#elif K <= 16
 #define KP 16
+#else
+#define KP 32
 #endif
 #define LANES_EACH (WARP / KP)
 
@@ -20,11 +24,13 @@
 #define AT_LAST 1
 #define ALWAYS 2
 
-// Inputs: rows of x; rows of x of so few tokens that their gradients are summed in shared memory;
+// Inputs: rows of x, listed where they are those of tokens; rows of x of so few tokens that their gradients are summed in shared memory;
 // vectors of WIDTH numbers, multiplied here.
 #define ROWS 0
 #define FEW_TOKENS 1
 #define VECTORS 2
+#define LISTED_ROWS 3
+#define LISTED (INPUT == FEW_TOKENS || INPUT == LISTED_ROWS)
 
 #define NI (CELL == LSTM ? 4 : 3)
 
@@ -32,19 +38,25 @@ struct Few {
     Scan scan;
     // VECTORS: [N][WIDTH], W [NI * D][WIDTH], bias [NI * D] or null.
     const float *vectors, *w, *bias;
+    // Kept for backward: [N][PAD] each; the second for an LSTM.
+    float4 *gates;
+    float *cells;
     // Sums of each block: [K][4 * D], [K][D], [tokens or WIDTH][NI * D].
     float *d_m, *d_s, *d_x;
-    int tokens, keep_h, keep_u;
+    int tokens, keep_h, keep_u, keep_c;
 };
 
-// Lanes whose number differs in one bit exchange halves of their numbers, and add.
+// Lanes whose number differs in one bit exchange halves of their numbers, and add. Halves beyond the
+// last centroid are empty: there a plain sum does.
 template <int HALF> __device__ __forceinline__ void fold(float v[KP], int lane) {
     const int bit = HALF * LANES_EACH;
     bool high = lane & bit;
 #pragma unroll
     for (int i = 0; i < HALF; i++) {
         float low = v[i], up = v[i + HALF];
-        v[i] = (high ? up : low) + __shfl_xor_sync(ALL_LANES, high ? low : up, bit);
+        bool empty = HALF == KP / 2 && i + HALF >= K;
+        float send = empty ? low : high ? low : up, keep = empty ? low : high ? up : low;
+        v[i] = keep + __shfl_xor_sync(ALL_LANES, send, bit);
     }
     if constexpr (HALF > 1) fold<HALF / 2>(v, lane);
 }
@@ -65,43 +77,79 @@ __device__ __forceinline__ float lanes_max(float x) {
     return __int_as_float(bits ^ (bits >> 31 & 0x7fffffff));
 }
 
-// What is shared by the threads of a block of so many warps.
-template <int WARPS> struct Shared {
-    // Sums of each warp, for this step and the one before.
-    float parts[2][WARPS][KP];
-    // A copy for each warp, so that no warp waits for another.
-    __align__(16) float lanes[2][WARPS][KP];
+__device__ __forceinline__ float quotient_of_one(float x) {
+    float y;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+
+// Shared memory by its own addresses: a pointer is turned into one anew at every use.
+__device__ __forceinline__ float from_shared(unsigned at) {
+    float x;
+    asm volatile("ld.shared.f32 %0, [%1];" : "=f"(x) : "r"(at) : "memory");
+    return x;
+}
+__device__ __forceinline__ float4 four_from_shared(unsigned at) {
+    float4 x;
+    asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(x.x), "=f"(x.y), "=f"(x.z), "=f"(x.w) : "r"(at) : "memory");
+    return x;
+}
+__device__ __forceinline__ void to_shared(unsigned at, float x) {
+    asm volatile("st.shared.f32 [%0], %1;" ::"r"(at), "f"(x) : "memory");
+}
+__device__ __forceinline__ void four_to_shared(unsigned at, float4 x) {
+    asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(at), "f"(x.x), "f"(x.y), "f"(x.z),
+                 "f"(x.w) : "memory");
+}
+
+// How the threads of a block of so many warps exchange numbers.
+template <int WARPS> struct Exchange {
+    struct Room {
+        // Sums of each warp, for this step and the one before.
+        float parts[2][WARPS][KP];
+        // A copy for each warp, so that no warp waits for another.
+        __align__(16) float lanes[2][WARPS][KP];
+    };
+    unsigned part, parts, lanes, flip;
+    int lane;
+    bool writes;
+
+    __device__ __forceinline__ Exchange(Room &room) {
+        int warp = threadIdx.x / WARP;
+        lane = threadIdx.x % WARP;
+        writes = lane % LANES_EACH == 0;
+        part = (unsigned)__cvta_generic_to_shared(&room.parts[0][warp][lane / LANES_EACH]);
+        parts = (unsigned)__cvta_generic_to_shared(&room.parts[0][0][lane % KP]);
+        lanes = (unsigned)__cvta_generic_to_shared(&room.lanes[0][warp][0]);
+        flip = 0;
+    }
+
+    // The block's sums, one a lane (number lane % KP): one barrier.
+    __device__ __forceinline__ float block_sums(float v[KP]) {
+        float mine = transposed_sums(v, lane), sums[2] = {};
+        if (writes) to_shared(part + flip, mine);
+        __syncthreads();
+#pragma unroll
+        for (int w = 0; w < WARPS; w++)
+            sums[w % 2] += from_shared(parts + flip + w * KP * sizeof(float));
+        flip ^= WARPS * KP * sizeof(float);
+        return sums[0] + sums[1];
+    }
+
+    // From a number a lane to all of them in every thread.
+    __device__ __forceinline__ void spread(int which, float x, float v[KP]) {
+        unsigned at = lanes + which * WARPS * KP * sizeof(float);
+        __syncwarp();
+        if (lane < KP) to_shared(at + lane * sizeof(float), x);
+        __syncwarp();
+#pragma unroll
+        for (int i = 0; i < KP && i < (K + 3) / 4 * 4; i += 4) {
+            float4 four = four_from_shared(at + i * sizeof(float));
+            v[i] = four.x, v[i + 1] = four.y, v[i + 2] = four.z, v[i + 3] = four.w;
+        }
+    }
 };
-
-// The block's sums, one a lane (number lane % KP): one barrier.
-template <int WARPS>
-__device__ __forceinline__ float block_sums(Shared<WARPS> &shared, int flip, float v[KP]) {
-    int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
-    float sum = transposed_sums(v, lane);
-    if (lane % LANES_EACH == 0) shared.parts[flip][warp][lane / LANES_EACH] = sum;
-    __syncthreads();
-    float low = 0.0f, up = 0.0f;
-#pragma unroll
-    for (int w = 0; w < WARPS; w += 2) {
-        low += shared.parts[flip][w][lane % KP];
-        if (w + 1 < WARPS) up += shared.parts[flip][w + 1][lane % KP];
-    }
-    return low + up;
-}
-
-// From a number a lane to all of them in every thread.
-template <int WARPS>
-__device__ __forceinline__ void spread(Shared<WARPS> &shared, int which, float x, float v[KP]) {
-    int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
-    __syncwarp();
-    if (lane < KP) shared.lanes[which][warp][lane] = x;
-    __syncwarp();
-#pragma unroll
-    for (int i = 0; i < KP; i += 4) {
-        float4 four = *(const float4 *)&shared.lanes[which][warp][i];
-        v[i] = four.x, v[i + 1] = four.y, v[i + 2] = four.z, v[i + 3] = four.w;
-    }
-}
 
 // Their sum, as a tree.
 __device__ __forceinline__ float all_of(const float v[KP]) {
@@ -111,7 +159,7 @@ __device__ __forceinline__ float all_of(const float v[KP]) {
     return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
-// A unit's parameters.
+// A unit's parameters; zero where there is no unit.
 struct Weights {
     float m[4][K], s[K], peephole[3], q_bias;
 #if INPUT == VECTORS
@@ -141,27 +189,28 @@ struct Weights {
 
 // αS of a unit.
 __device__ __forceinline__ float mixture(const Weights &weights, const float alpha[KP]) {
-    float h = 0.0f;
+    float h[2] = {};
 #pragma unroll
-    for (int i = 0; i < K; i++) h = fmaf(alpha[i], weights.s[i], h);
-    return h;
+    for (int i = 0; i < K; i++) h[i % 2] = fmaf(alpha[i], weights.s[i], h[i % 2]);
+    return h[0] + h[1];
 }
 
-// What a step reads, fetched a step ahead.
+// What a step reads, on its way a step ahead; where it is, two steps ahead.
 struct Read {
 #if INPUT == VECTORS
     float x[WIDTH];
 #else
     float x[NI];
 #endif
-    __device__ __forceinline__ void fetch(const Few &p, long long n, int j) {
+    __device__ __forceinline__ void fetch(const Few &p, long long place, int j) {
 #if INPUT == VECTORS
 #pragma unroll
-        for (int e = 0; e < WIDTH; e++) x[e] = p.vectors[n * WIDTH + e];
+        for (int e = 0; e < WIDTH; e++) x[e] = p.vectors[place * WIDTH + e];
 #else
-        const float *row = p.scan.x + (p.scan.places ? (long long)p.scan.places[n] : n) * NI * D + j;
+        // A thread without a unit reads another's: its weights are zero.
+        const float *row = p.scan.x + place * NI * D + min(j, D - 1);
 #pragma unroll
-        for (int b = 0; b < NI; b++) x[b] = j < D ? row[b * D] : 0.0f;
+        for (int b = 0; b < NI; b++) x[b] = row[b * D];
 #endif
     }
     // The input's part of block b.
@@ -179,36 +228,39 @@ struct Read {
 
 extern "C" __global__ void __launch_bounds__(THREADS_OF(UNITS), 1) few_forward(Few p) {
     const int threads = THREADS_OF(UNITS);
-    __shared__ Shared<threads / WARP> shared;
-    int lane = threadIdx.x % WARP, unit[UNITS];
+    __shared__ Exchange<threads / WARP>::Room room;
+    Exchange<threads / WARP> exchange(room);
+    int j = threadIdx.x;
     Weights weights[UNITS];
 #pragma unroll
-    for (int w = 0; w < UNITS; w++) {
-        unit[w] = threadIdx.x + w * threads;
-        weights[w].load(p, unit[w]);
-    }
+    for (int w = 0; w < UNITS; w++) weights[w].load(p, j + w * threads);
     float inv_tau = p.scan.press->inv_tau;
-    int flip = 0;
+    bool centroid = j % KP < K, always = p.keep_h == ALWAYS || p.keep_u == ALWAYS || p.keep_c == ALWAYS;
     for (int at = blockIdx.x; at < p.scan.rows; at += gridDim.x) {
         long long first;
         int length, row;
         find_row(p.scan, at, first, length, row);
+        if (length == 0) continue;
         // α times its sum, and one over that: the division is off the way from step to step.
         float e[KP] = {}, inv = 0.0f, c[UNITS] = {};
+        auto place_of = [&](int t) {
+            long long n = first + min(t, length - 1);
+            return LISTED ? (long long)p.scan.places[n] : n;
+        };
+        long long place = place_of(1);
         Read read[UNITS];
 #pragma unroll
-        for (int w = 0; w < UNITS; w++)
-            if (length > 0) read[w].fetch(p, first, unit[w]);
-        for (int t = 0; t < length; t++, flip ^= 1) {
-            long long n = first + t;
-            bool last = t + 1 == length, moves = !(END && last);
+        for (int w = 0; w < UNITS; w++) read[w].fetch(p, place_of(0), j + w * threads);
+        float4 *gates = p.gates + first * PAD + j;
+        float *cells = p.cells + first * PAD + j, *alpha = p.scan.alpha + first * K + j;
+        for (int t = 0; t < length; t++, gates += PAD, cells += PAD, alpha += K) {
             float u[UNITS], z[KP];
 #pragma unroll
             for (int w = 0; w < UNITS; w++) {
                 float a[4] = {}, in[NI];
 #pragma unroll
                 for (int b = 0; b < NI; b++) in[b] = read[w].block(weights[w], b);
-                if (!last) read[w].fetch(p, n + 1, unit[w]);
+                read[w].fetch(p, place, j + w * threads);
 #pragma unroll
                 for (int i = 0; i < K; i++)
 #pragma unroll
@@ -225,13 +277,12 @@ extern "C" __global__ void __launch_bounds__(THREADS_OF(UNITS), 1) few_forward(F
                     u[w] = s.u;
                     kept = make_float4(s.r, s.z, s.n, s.q);
                 }
-                if (unit[w] < D) {
-                    long long place = n * D + unit[w];
-                    if (p.scan.gates) ((float4 *)p.scan.gates)[place] = kept;
-                    if (CELL == LSTM && p.scan.c) p.scan.c[place] = c[w];
-                    if (p.keep_u == ALWAYS || (p.keep_u == AT_LAST && last)) p.scan.u[place] = u[w];
+                if (p.gates) {
+                    gates[w * threads] = kept;
+                    if (CELL == LSTM) cells[w * threads] = c[w];
                 }
             }
+            place = place_of(t + 2);
 #pragma unroll
             for (int i = 0; i < KP; i++) {
                 z[i] = i < K ? u[0] * weights[0].s[i % K] : 0.0f;
@@ -239,54 +290,43 @@ extern "C" __global__ void __launch_bounds__(THREADS_OF(UNITS), 1) few_forward(F
                 for (int w = 1; w < UNITS; w++)
                     if (i < K) z[i] = fmaf(u[w], weights[w].s[i % K], z[i]);
             }
-            float score = block_sums(shared, flip, z) * inv_tau;
-            if (lane % KP >= K) score = -INFINITY;
+            float score = exchange.block_sums(z) * inv_tau;
+            if (!centroid) score = -INFINITY;
             float mine = __expf(score - lanes_max(score));
-            spread(shared, 0, mine, e);
-            inv = moves ? __fdividef(1.0f, all_of(e)) : 0.0f;
-            if (threadIdx.x < K) p.scan.alpha[n * K + threadIdx.x] = mine * inv;
-            if (p.keep_h == ALWAYS || (p.keep_h == AT_LAST && last))
+            exchange.spread(0, mine, e);
+            bool last = t + 1 == length, moves = !(END && last);
+            inv = moves ? quotient_of_one(all_of(e)) : 0.0f;
+            if (j < K) *alpha = mine * inv;
+            if (always || last) {
+                long long n = first + t;
 #pragma unroll
                 for (int w = 0; w < UNITS; w++) {
+                    int unit = j + w * threads;
+                    if (unit >= D) continue;
                     float h = mixture(weights[w], e) * inv;
-                    if (unit[w] < D) p.scan.h[n * D + unit[w]] = moves ? h : u[w];
+                    if (p.keep_h == ALWAYS || (p.keep_h && last)) p.scan.h[n * D + unit] = moves ? h : u[w];
+                    if (p.keep_u == ALWAYS || (p.keep_u && last)) p.scan.u[n * D + unit] = u[w];
+                    if (CELL == LSTM && (p.keep_c == ALWAYS || (p.keep_c && last))) p.scan.c[n * D + unit] = c[w];
                 }
+            }
         }
     }
 }
 
-// Gates and c of steps to come, on their way into shared memory.
-#define AHEAD 4
-struct Ahead {
-    float4 gates[AHEAD][THREADS];
-    float c[AHEAD][THREADS];
-};
-
-__device__ __forceinline__ void copy_later(void *to, const void *from, int bytes) {
-    unsigned at = (unsigned)__cvta_generic_to_shared(to);
-    if (bytes == 16) asm volatile("cp.async.ca.shared.global [%0], [%1], 16;" ::"r"(at), "l"(from));
-    else asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(at), "l"(from));
-}
-
-// Asks for the gates of step t, and c of the step before it; a thread reads only what it asked for.
-__device__ __forceinline__ void ask(const Few &p, Ahead &ahead, long long first, int t) {
-    int j = threadIdx.x;
-    if (t >= 0 && j < D) {
-        long long n = first + t;
-        copy_later(&ahead.gates[t % AHEAD][j], (const float4 *)p.scan.gates + n * D + j, 16);
-        if (CELL == LSTM && t > 0) copy_later(&ahead.c[t % AHEAD][j], p.scan.c + (n - 1) * D + j, 4);
-    }
-    asm volatile("cp.async.commit_group;");
-}
-
 // A unit's kept step.
 struct Kept {
-    float y[4], c_prev;
-    __device__ __forceinline__ void take(const Ahead &ahead, int t) {
-        int j = threadIdx.x;
-        float4 four = j < D ? ahead.gates[t % AHEAD][j] : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-        y[0] = four.x, y[1] = four.y, y[2] = four.z, y[3] = four.w;
-        c_prev = CELL == LSTM && t > 0 && j < D ? ahead.c[t % AHEAD][j] : 0.0f;
+    float4 y;
+    float c_prev;
+    __device__ __forceinline__ void fetch(const Few &p, long long first, int t) {
+        if (t < 0) return;
+        long long at = (first + t) * PAD + threadIdx.x;
+        y = p.gates[at];
+        if (CELL == LSTM) c_prev = t > 0 ? p.cells[at - PAD] : 0.0f;
+    }
+    // u: LSTM o tanh(c), GRU (1 − z) n + z h.
+    __device__ __forceinline__ float u(float c, float h) const {
+        if (CELL == LSTM) return y.w * tanh_of(c);
+        return fmaf(y.y, h, (1.0f - y.y) * y.z);
     }
 };
 
@@ -299,35 +339,29 @@ __device__ __forceinline__ Outer outer(const Few &p, const Weights &weights, lon
                                        int length, int row, const float alpha[KP], float u,
                                        float commitment, double &committed) {
     int j = threadIdx.x;
-    bool unit = j < D, moves = !(END && t + 1 == length);
+    bool last = t + 1 == length, moves = !(END && last);
     float dh = 0.0f, own = 0.0f;
-    const float *dh_out = outside(p.scan, p.scan.dh_out, first, t, length, row);
-    const float *du_out = outside(p.scan, p.scan.du_out, first, t, length, row);
-    if (dh_out && unit) dh = dh_out[j];
-    if (du_out && unit) own = du_out[j];
+    if (p.scan.out_every || last) {
+        const float *dh_out = outside(p.scan, p.scan.dh_out, first, t, length, row);
+        const float *du_out = outside(p.scan, p.scan.du_out, first, t, length, row);
+        if (dh_out && j < D) dh = dh_out[j];
+        if (du_out && j < D) own = du_out[j];
+    }
     if (!moves) return {0.0f, own + dh};
     if (COMMITS) {
-        float gap = u;
-#pragma unroll
-        for (int i = 0; i < K; i++) gap = fmaf(-alpha[i], weights.s[i], gap);
-        if (unit) committed += (double)gap * gap;
+        float gap = u - mixture(weights, alpha);
+        if (j < D) committed += (double)gap * gap;
         dh = fmaf(-2.0f * commitment, gap, dh);
         own = fmaf(2.0f * commitment, gap, own);
     }
     return {dh, own};
 }
 
-// u of a kept step: LSTM o tanh(c), GRU (1 − z) n + z h.
-__device__ __forceinline__ float u_of(const Kept &kept, float c, float h) {
-    if (CELL == LSTM) return kept.y[3] * tanh_of(c);
-    return fmaf(kept.y[1], h, (1.0f - kept.y[1]) * kept.y[2]);
-}
-
 extern __shared__ float4 dynamic[];
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1) few_backward(Few p) {
-    __shared__ Shared<THREADS / WARP> shared;
-    __shared__ Ahead ahead;
+    __shared__ Exchange<THREADS / WARP>::Room exchange_room;
+    Exchange<THREADS / WARP> exchange(exchange_room);
     int j = threadIdx.x, lane = j % WARP;
     Weights weights;
     weights.load(p, j);
@@ -337,43 +371,43 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) few_backward(Few p) {
 #if INPUT == VECTORS
     float d_w[NI][WIDTH] = {};
 #endif
-    double measured[MEASURED] = {};
-    if (INPUT == FEW_TOKENS && j < D)
+    double committed = 0.0, disordered = 0.0, unsaturation = 0.0, written = 0.0;
+    unsigned d_tokens = (unsigned)__cvta_generic_to_shared(&dynamic[j]);
+    if (INPUT == FEW_TOKENS)
         for (int token = 0; token < p.tokens; token++)
-            dynamic[token * D + j] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-    int flip = 0;
+            dynamic[token * THREADS + j] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+    bool centroid = j % KP < K;
     for (int at = blockIdx.x; at < p.scan.rows; at += gridDim.x) {
         long long first;
         int length, row;
         find_row(p.scan, at, first, length, row);
         if (length == 0) continue;
-        for (int back = 1; back < AHEAD; back++) ask(p, ahead, first, length - back);
         // α of a step, one a lane; that of the step before is on its way.
-        auto alpha_at = [&](int t) {
-            return t >= 0 && lane % KP < K ? p.scan.alpha[(first + t) * K + lane % KP] : 0.0f;
-        };
+        const float *alphas = p.scan.alpha + first * K + j % KP;
+        auto alpha_at = [&](int t) { return t >= 0 && centroid ? alphas[(long long)t * K] : 0.0f; };
         float here = alpha_at(length - 1), before = alpha_at(length - 2);
-        float alpha[KP];
-        spread(shared, 1, here, alpha);
-        asm volatile("cp.async.wait_group %0;" ::"n"(AHEAD - 2));
-        Kept kept;
-        kept.take(ahead, length - 1);
-        float dc = 0.0f, c = CELL == LSTM && j < D ? p.scan.c[(first + length - 1) * D + j] : 0.0f;
-        float alpha_prev[KP];
-        spread(shared, 1, before, alpha_prev);
-        float h_prev = CELL == LSTM ? 0.0f : mixture(weights, alpha_prev);
-        float u = u_of(kept, c, h_prev);
-        Outer out = outer(p, weights, first, length - 1, length, row, alpha, u, press.commitment,
-                          measured[0]);
+        float even[KP], odd[KP];
+        exchange.spread(1, here, even);
+        exchange.spread(1, before, odd);
+        Kept kept, even_soon = {}, odd_soon = {};
+        kept.fetch(p, first, length - 1);
+        even_soon.fetch(p, first, length - 2);
+        float dc = 0.0f, c = CELL == LSTM ? p.cells[(first + length - 1) * PAD + j] : 0.0f;
+        float h = mixture(weights, even), h_prev = CELL == LSTM ? 0.0f : mixture(weights, odd);
+        float u = kept.u(c, h_prev);
+        Outer out = outer(p, weights, first, length - 1, length, row, even, u, press.commitment, committed);
         float v[KP];
 #pragma unroll
         for (int i = 0; i < KP; i++) v[i] = i < K ? out.pull * weights.s[i % K] : 0.0f;
-        for (int t = length - 1; t >= 0; t--, flip ^= 1) {
+        // Whether anything reaches steps before the last from outside.
+        bool quiet = !COMMITS && !p.scan.out_every;
+        // One step, from its α, that of the step before and what was kept of that; leaves the α of
+        // two steps before in the place of its own, and asks for what was kept of those.
+        auto step = [&](float(&alpha)[KP], float(&alpha_prev)[KP], Kept &soon, Kept &later_on, int t) {
             long long n = first + t;
-            bool moves = !(END && t + 1 == length);
-            ask(p, ahead, first, t - AHEAD + 1);
+            later_on.fetch(p, first, t - 2);
             float later = alpha_at(t - 2);
-            int token = INPUT == FEW_TOKENS ? p.scan.places[n] : 0;
+            unsigned token = INPUT == FEW_TOKENS ? p.scan.places[n] : 0;
 #if INPUT == VECTORS
             float x[WIDTH];
 #pragma unroll
@@ -383,76 +417,74 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) few_backward(Few p) {
             if (COMMITS || (p.scan.dh_out && (p.scan.out_every || t + 1 == length)))
 #pragma unroll
                 for (int i = 0; i < K; i++) d_s[i] = fmaf(alpha[i], out.pull, d_s[i]);
-            float pressed = 0.0f, h = mixture(weights, alpha);
+            float pressed = 0.0f;
             if (ENTROPY) {
                 float log_alpha = here > 0.0f ? __logf(here) : 0.0f;
                 float disorder = warp_sum(lane < KP ? -here * log_alpha : 0.0f);
-                if (j == 0 && moves) measured[1] += disorder;
+                disordered += disorder;
                 pressed = press.entropy * here * (log_alpha + disorder);
             }
             // dz = α∘(dα − ⟨α, dα⟩)/τ; every thread makes the inner product itself, and what du
             // needs of it is a multiple of h. What the entropy adds has sum 0.
-            float d_alpha = block_sums(shared, flip, v), dz[KP];
-            spread(shared, 0, fmaf(here, d_alpha, -pressed), dz);
+            float d_alpha = exchange.block_sums(v), dz[KP];
+            exchange.spread(0, fmaf(here, d_alpha, -pressed), dz);
             float mean = all_of(dz);
             float du = fmaf(press.inv_tau, fmaf(-mean, h, mixture(weights, dz)), out.own);
-            float along = u * press.inv_tau, against = -mean * along;
-#pragma unroll
-            for (int i = 0; i < K; i++) d_s[i] = fmaf(dz[i], along, fmaf(alpha[i], against, d_s[i]));
             float da[4], dx[NI];
             if (CELL == LSTM) {
-                Lstm s = {kept.y[0], kept.y[1], kept.y[2], kept.y[3], c, 0.0f};
-                const float *dc_out = outside(p.scan, p.scan.dc_out, first, t, length, row);
-                if (dc_out && j < D) dc += dc_out[j];
+                Lstm s = {kept.y.x, kept.y.y, kept.y.z, kept.y.w, c, 0.0f};
+                if (p.scan.dc_out && (p.scan.out_every || t + 1 == length)) {
+                    const float *dc_out = outside(p.scan, p.scan.dc_out, first, t, length, row);
+                    if (dc_out && j < D) dc += dc_out[j];
+                }
                 dc = lstm_back(HARD, s, weights.peephole, kept.c_prev, saturation, writing, du, dc, da);
 #pragma unroll
                 for (int b = 0; b < NI; b++) dx[b] = da[b % 4];
-                d_peephole[0] = fmaf(da[0], kept.c_prev, d_peephole[0]);
-                d_peephole[1] = fmaf(da[1], kept.c_prev, d_peephole[1]);
-                d_peephole[2] = fmaf(da[3], c, d_peephole[2]);
+                if (PEEPHOLE) {
+                    d_peephole[0] = fmaf(da[0], kept.c_prev, d_peephole[0]);
+                    d_peephole[1] = fmaf(da[1], kept.c_prev, d_peephole[1]);
+                    d_peephole[2] = fmaf(da[3], c, d_peephole[2]);
+                }
             } else {
-                Gru s = {kept.y[0], kept.y[1], kept.y[2], kept.y[3], 0.0f};
+                Gru s = {kept.y.x, kept.y.y, kept.y.z, kept.y.w, 0.0f};
                 gru_back(HARD, s, h_prev, saturation, writing, du, dx, da);
                 d_candidate += da[2];
             }
+            float along = u * press.inv_tau, against = -mean * along;
+#pragma unroll
+            for (int i = 0; i < K; i++) d_s[i] = fmaf(dz[i], along, fmaf(alpha[i], against, d_s[i]));
             if (PRESSES && j < D) {
-                float far = unsaturated_candidate(kept.y[2]);
-                for (int b = 0; b < NI; b++)
-                    if (b != 2) far += unsaturated(kept.y[b]);
-                measured[2] += far;
-                measured[3] += CELL == LSTM ? kept.y[0] : 1.0f - kept.y[1];
+                float far = unsaturated(kept.y.x) + unsaturated(kept.y.y) + unsaturated_candidate(kept.y.z);
+                unsaturation += CELL == LSTM ? far + unsaturated(kept.y.w) : far;
+                written += CELL == LSTM ? kept.y.x : 1.0f - kept.y.y;
             }
             // The step before: its gates, and what reaches it from outside.
             if (t > 0) {
-                asm volatile("cp.async.wait_group %0;" ::"n"(AHEAD - 2));
                 c = kept.c_prev;
-                kept.take(ahead, t - 1);
+                kept = soon;
                 here = before, before = later;
-                float alpha_before[KP];
-                if (CELL != LSTM) {
-                    spread(shared, 1, before, alpha_before);
-                    h_prev = mixture(weights, alpha_before);
-                }
-                u = u_of(kept, c, h_prev);
-                out = outer(p, weights, first, t - 1, length, row, alpha_prev, u, press.commitment,
-                            measured[0]);
+                exchange.spread(1, before, alpha);
+                h = mixture(weights, alpha_prev);
+                if (CELL != LSTM) h_prev = mixture(weights, alpha);
+                u = kept.u(c, h_prev);
 #pragma unroll
                 for (int i = 0; i < KP; i++) {
-                    v[i] = i < K ? out.pull * weights.s[i % K] : 0.0f;
+                    v[i] = i < K ? da[0] * weights.m[0][i % K] : 0.0f;
 #pragma unroll
-                    for (int b = 0; b < 4; b++)
+                    for (int b = 1; b < 4; b++)
                         if (i < K) v[i] = fmaf(da[b], weights.m[b][i % K], v[i]);
+                }
+                out = {0.0f, 0.0f};
+                if (!quiet) {
+                    out = outer(p, weights, first, t - 1, length, row, alpha_prev, u,
+                                press.commitment, committed);
+#pragma unroll
+                    for (int i = 0; i < K; i++) v[i] = fmaf(out.pull, weights.s[i], v[i]);
                 }
 #pragma unroll
                 for (int i = 0; i < K; i++)
 #pragma unroll
                     for (int b = 0; b < 4; b++) d_m[b][i] = fmaf(alpha_prev[i], da[b], d_m[b][i]);
-#pragma unroll
-                for (int i = 0; i < KP; i++) alpha[i] = alpha_prev[i];
-                if (CELL == LSTM) spread(shared, 1, before, alpha_prev);
-                else
-#pragma unroll
-                    for (int i = 0; i < KP; i++) alpha_prev[i] = alpha_before[i];
             }
 #pragma unroll
             for (int b = 0; b < NI; b++) d_bias[b] += dx[b];
@@ -462,17 +494,23 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) few_backward(Few p) {
 #pragma unroll
                 for (int b = 0; b < NI; b++) d_w[b][e] = fmaf(dx[b], x[e], d_w[b][e]);
 #endif
-            if (INPUT == FEW_TOKENS && j < D) {
-                float4 *into = &dynamic[token * D + j], sum = *into;
+            if (INPUT == FEW_TOKENS) {
+                unsigned into = d_tokens + token * THREADS * 16;
+                float4 sum = four_from_shared(into);
                 sum.x += dx[0], sum.y += dx[1], sum.z += dx[2];
                 if (NI == 4) sum.w += dx[NI - 1];
-                *into = sum;
+                four_to_shared(into, sum);
             }
-            if (INPUT == ROWS && j < D)
+            if ((INPUT == ROWS || INPUT == LISTED_ROWS) && j < D)
 #pragma unroll
                 for (int b = 0; b < NI; b++) p.scan.da_in[(n * NI + b) * D + j] = dx[b];
+        };
+        int t = length - 1;
+        for (; t > 0; t -= 2) {
+            step(even, odd, even_soon, odd_soon, t);
+            step(odd, even, odd_soon, even_soon, t - 1);
         }
-        asm volatile("cp.async.wait_all;");
+        if (t == 0) step(even, odd, even_soon, odd_soon, 0);
     }
     if (j < D) {
         long long block = blockIdx.x;
@@ -496,16 +534,17 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) few_backward(Few p) {
 #endif
         if (INPUT == FEW_TOKENS)
             for (int token = 0; token < p.tokens; token++) {
-                float4 sum = dynamic[token * D + j];
+                float4 sum = dynamic[token * THREADS + j];
                 float *into = p.d_x + (block * p.tokens + token) * NI * D + j;
                 into[0] = sum.x, into[D] = sum.y, into[2 * D] = sum.z;
                 if (NI == 4) into[(NI - 1) * D] = sum.w;
             }
     }
     __shared__ double room[WARP];
+    // The disorder of a step is known to every thread of it.
+    double measured[MEASURED] = {block_sum(committed, room), j == 0 ? disordered : 0.0,
+                                 block_sum(unsaturation, room), block_sum(written, room)};
 #pragma unroll
-    for (int m = 0; m < MEASURED; m++) {
-        double sum = block_sum(measured[m], room);
-        if (j == 0) p.scan.measured[blockIdx.x * MEASURED + m] = sum;
-    }
+    for (int m = 0; m < MEASURED; m++)
+        if (j == 0) p.scan.measured[blockIdx.x * MEASURED + m] = measured[m];
 }
