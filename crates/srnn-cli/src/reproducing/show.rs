@@ -31,12 +31,7 @@ pub fn markdown(table: &Table) -> String {
     let mut text = format!("# {}\n\n{}\n\n{}\n", table.title, table.about.trim(), effort(table));
     for block in &table.blocks {
         text.push('\n');
-        let grid = grid(table, block);
-        let rule = vec!["---".to_string(); grid[0].len()];
-        for line in [&grid[0], &rule].into_iter().chain(&grid[1..]) {
-            let cells: Vec<String> = line.iter().map(|cell| cell.replace('|', "\\|")).collect();
-            text.push_str(&format!("| {} |\n", cells.join(" | ")));
-        }
+        text.push_str(&ruled(&grid(table, block)));
         text.push('\n');
         for column in &block.columns {
             text.extend(
@@ -49,6 +44,16 @@ pub fn markdown(table: &Table) -> String {
         text.push_str(&format!("\n{}", counts.replace('\n', "  \n")));
     }
     text
+}
+
+/// Heading and lines as a table of Markdown.
+pub fn ruled(grid: &[Vec<String>]) -> String {
+    let rule = vec!["---".to_string(); grid[0].len()];
+    let line = |line: &Vec<String>| {
+        let cells: Vec<String> = line.iter().map(|cell| cell.replace('|', "\\|")).collect();
+        format!("| {} |\n", cells.join(" | "))
+    };
+    [&grid[0], &rule].into_iter().chain(&grid[1..]).map(line).collect()
 }
 
 fn effort(table: &Table) -> String {

@@ -3,24 +3,28 @@
 //!
 //! An [`Experiment`] is a list of cells, data × model × setting × seed, in a fixed order. Each is
 //! trained by [`run_cell`]; for each data set and model one is selected, by validation alone, and
-//! [`table`] puts its test scores beside the paper's. Reading files and running several cells at
+//! [`table`] puts its test scores beside the paper's; [`curves`] tells how it came there. Reading files and running several cells at
 //! a time is done elsewhere.
 
 mod cell;
 mod check;
+mod curves;
 mod found;
 mod material;
 mod run;
 mod select;
 mod source;
+mod states;
 mod table;
 
 pub use cell::{Cell, CellId};
 pub use check::BadExperiment;
+pub use curves::{Curve, Curves, curves, points};
 pub use material::{Made, Material, Sequences, Sets, material};
 pub use run::{CellError, Done, Outcome, Point, RowScore, Scores, run_cell};
 pub use select::{Measure, Validation, best};
 pub use source::{Source, TestSource, UnknownSource, UnknownTestSource};
+pub use states::{LONG, States, states};
 pub use table::{Block, Column, Entry, Mark, Selected, Spread, Table, Tried, table};
 
 use crate::model::{Init, ReadFrom};

@@ -1,7 +1,7 @@
 //! Our numbers beside the paper's.
 
-use super::found::{Ran, found};
-use super::{Cell, CellId, Data, Experiment, Measure, Network, Outcome, Setting, Validation, best};
+use super::found::{Ran, found, seeds_of, selected};
+use super::{Cell, CellId, Data, Experiment, Measure, Network, Outcome, Setting, Validation};
 use serde::Serialize;
 
 /// A table of the paper with our numbers.
@@ -155,10 +155,7 @@ impl Column {
 fn column(experiment: &Experiment, runs: &[Ran<'_, '_>]) -> Column {
     let (measure, rows) = (experiment.measure, 0..experiment.tests.len());
     let Cell { data, model, .. } = runs[0].0;
-    let valid = |outcome: &Outcome| outcome.scores.as_ref().map(|scores| scores.valid);
-    let validations: Vec<Option<Validation>> =
-        runs.iter().map(|(_, outcome)| outcome.and_then(valid)).collect();
-    let selected = best(measure, validations.iter().copied());
+    let selected = selected(measure, runs);
     let seeds = selected.map_or(vec![], |place| seeds_of(runs[place].0.setting, runs));
     let bar = experiment.baseline(data).map(|baseline| baseline / experiment.times_below);
     let entry = |row: usize| {
@@ -177,7 +174,8 @@ fn column(experiment: &Experiment, runs: &[Ran<'_, '_>]) -> Column {
     };
     // Named as it was when it ran: that is where its network is.
     let named = |place: usize| {
-        Some(Selected { cell: runs[place].1?.cell.clone(), valid: validations[place]? })
+        let outcome = runs[place].1?;
+        Some(Selected { cell: outcome.cell.clone(), valid: outcome.scores.as_ref()?.valid })
     };
     Column {
         model: model.name.clone(),
@@ -187,11 +185,6 @@ fn column(experiment: &Experiment, runs: &[Ran<'_, '_>]) -> Column {
         entries: rows.clone().map(entry).collect(),
         tried: experiment.settings.iter().map(tried).collect(),
     }
-}
-
-/// The outcomes of a setting's seeds.
-fn seeds_of<'b>(setting: &Setting, runs: &[Ran<'_, 'b>]) -> Vec<&'b Outcome> {
-    runs.iter().filter(|run| run.0.setting == setting).filter_map(|run| run.1).collect()
 }
 
 fn mark(bar: Option<f64>, ours: Option<f64>) -> Mark {
