@@ -64,7 +64,7 @@ fn picture(experiment: &Experiment, curves: &Curves) -> Result<String, TooLarge>
     });
     let title = match curves.models.iter().all(|curve| curve.others.is_empty()) {
         true => format!("{}: validation set", curves.data),
-        false => format!("{}: validation set, selected runs and other seeds", curves.data),
+        false => format!("{}: validation set (thin: other seeds)", curves.data),
     };
     lines::svg(&LinePlot {
         title,

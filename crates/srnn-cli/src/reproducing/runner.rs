@@ -138,7 +138,7 @@ fn plan(experiment: &Experiment, todo: usize, skipped: usize, workers: usize) ->
         _ => format!(", {skipped} were done before"),
     };
     format!(
-        "plan   data {data} × models {models} × settings {settings} × seeds {seeds}: \
+        "plan   data {data}, models {models}, settings {settings}, seeds {seeds}: \
          {todo} cells to run{had}, {workers} at a time"
     )
 }

@@ -57,16 +57,34 @@ pub fn ruled(grid: &[Vec<String>]) -> String {
 }
 
 fn effort(table: &Table) -> String {
-    let Table { settings, seeds, measure, .. } = table;
+    let Table { measure, .. } = table;
     let (numbers, name) = match measure {
         Measure::Error => ("Error rates", measure.name()),
         Measure::CrossEntropy => ("Cross-entropies of a target in nats", measure.name()),
     };
     format!(
-        "{numbers}. Tried with every model: settings {settings} × seeds {seeds}. Of these runs \
+        "{numbers}. Tried with {}. Of these runs \
          one is selected by its validation {name} alone (ours); mean, deviation and best are over \
-         the seeds of its setting that have a result."
+         the seeds of its setting that have a result.",
+        tries(table)
     )
+}
+
+/// How many settings and seeds each model was given.
+fn tries(table: &Table) -> String {
+    let columns = table.blocks.first().map_or(&[][..], |block| &block.columns[..]);
+    let settings: Vec<usize> = columns.iter().map(|column| column.tried.len()).collect();
+    let seeds = table.seeds;
+    match settings.iter().all(|count| *count == settings[0]) {
+        true => {
+            let settings = settings.first().copied().unwrap_or(0);
+            format!("every model: settings {settings} × seeds {seeds}")
+        }
+        false => {
+            let each = columns.iter().map(|c| format!("{}: settings {}", c.model, c.tried.len()));
+            format!("{}, each × seeds {seeds}", each.collect::<Vec<_>>().join(", "))
+        }
+    }
 }
 
 /// Heading and lines of a data set.

@@ -19,8 +19,6 @@ pub struct Table {
     pub times_below: f64,
     /// The names of the tests.
     pub rows: Vec<String>,
-    /// Settings tried with every model.
-    pub settings: usize,
     /// Seeds of every setting.
     pub seeds: u64,
     /// A part for each data set.
@@ -138,7 +136,6 @@ pub fn table(experiment: &Experiment, outcomes: &[Outcome]) -> Table {
         measure: experiment.measure,
         times_below: experiment.times_below,
         rows: experiment.tests.iter().map(|test| test.name.clone()).collect(),
-        settings: experiment.settings.len(),
         seeds: experiment.seeds,
         blocks: experiment.data.iter().map(block).collect(),
     }
@@ -183,7 +180,7 @@ fn column(experiment: &Experiment, runs: &[Ran<'_, '_>]) -> Column {
         cells: runs.len(),
         selected: selected.and_then(named),
         entries: rows.clone().map(entry).collect(),
-        tried: experiment.settings.iter().map(tried).collect(),
+        tried: experiment.settings_of(model).map(tried).collect(),
     }
 }
 

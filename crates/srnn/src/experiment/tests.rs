@@ -76,6 +76,22 @@ fn the_small_version_keeps_what_it_names() {
 }
 
 #[test]
+fn a_model_may_be_tried_with_some_settings_alone() {
+    let mut whole = experiment();
+    whole.models[1].settings = vec!["fast".into()];
+    whole.validate().unwrap();
+    let names: Vec<String> = whole.cells().iter().map(|cell| cell.id().to_string()).collect();
+    assert_eq!(names.iter().filter(|name| name.contains("/gru/")).count(), 4);
+    assert!(names.iter().all(|name| !name.contains("/gru/slow/")), "{names:?}");
+    let columns = table(&whole, &[]).blocks[0].columns.clone();
+    assert_eq!([columns[0].tried.len(), columns[1].tried.len()], [2, 1]);
+    whole.quick.settings = vec!["slow".into()];
+    let quick = whole.quick();
+    quick.validate().unwrap();
+    assert_eq!(quick.models.len(), 1, "the other has no setting left");
+}
+
+#[test]
 fn a_cell_gives_the_same_outcome_every_time_and_the_network_it_is_of() {
     let experiment = experiment();
     let cell = experiment.cells()[1];
@@ -283,7 +299,7 @@ fn a_curve_is_that_of_the_selected_run_beside_the_other_seeds_of_its_setting() {
 #[test]
 fn what_cannot_be_run_is_refused_in_words() {
     type Change = fn(&mut Experiment);
-    let cases: [(&str, Change); 16] = [
+    let cases: [(&str, Change); 17] = [
         ("[[data]] is empty", |e| e.data.clear()),
         ("\"one\" twice", |e| e.data[1].name = "one".into()),
         ("\"../one\" in [[data]]", |e| e.data[0].name = "../one".into()),
@@ -297,6 +313,7 @@ fn what_cannot_be_run_is_refused_in_words() {
         ("\"gru\": its architecture has no centroids", |e| e.models[1].k = Some(2)),
         ("one/sr-gru/slow/seed-1: the read-out", |e| e.settings[0].readout = ReadFrom::Uc),
         ("one/sr-gru/fast/seed-1: batch_size", |e| e.settings[1].train.batch_size = 0),
+        ("\"best\", which [[settings]]", |e| e.models[0].settings = vec!["best".into()]),
         ("times_below is 0: must be from 1", |e| e.times_below = 0.0),
         ("\"copy\" is no test of \"tomita:1\"", |e| e.tests[0].spec = TestSource::Copying),
         ("\"three\", which [[data]]", |e| e.quick.data = vec!["three".into()]),
