@@ -24,6 +24,7 @@ fn prepared() -> Place {
     place.write("no-toml.toml", "source = \n");
     place.write("sample.toml", "[train]\ntransition = 'argmax'\n");
     place.write("batch.toml", "[train]\nbatch_size = 0\n");
+    place.write("saturate.toml", "[train.schedule]\nsaturation = 1.5\nharden = 0\n");
     std::fs::create_dir(place.path("folder")).unwrap();
     place
 }
@@ -83,6 +84,8 @@ fn what_cannot_be_learned_from_is_refused_with_its_place_and_a_remedy() {
         (&["--config", "no-toml.toml"], "no-toml.toml", "--print-config"),
         (&["tomita:1", "--config", "sample.toml"], "cannot be trained", "mixture"),
         (&["tomita:1", "--config", "batch.toml"], "batch_size is 0", "at least 1"),
+        (&["tomita:1", "--config", "saturate.toml"], "schedule.saturation is 1.5", "harden is 0"),
+        (&["bp:small:A", "--arch", "sr-gru"], "sr-gru has none", "another recipe"),
         (&["tomita:1", "--out", "good.txt"], "good.txt: this is a file", "--out DIR"),
         (&["tomita:1", "--out", "good.txt/run"], "good.txt", "--out DIR"),
         (&["tomita:1", "--out", "/proc/run"], "/proc", "--out DIR"),

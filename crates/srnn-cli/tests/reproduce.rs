@@ -92,10 +92,19 @@ fn an_experiment_leaves_outcomes_networks_and_a_table() {
     assert_eq!(found.len(), 16);
     assert_eq!(found[0]["history"].as_array().unwrap().len(), 2);
     assert_eq!(found[0]["scores"]["tests"][1]["row"], "long");
+    assert_eq!(found[0]["program"], format!("srnn {}", env!("CARGO_PKG_VERSION")));
+    assert!(found[0]["device"].as_str().unwrap().starts_with("cpu, "), "{}", found[0]);
     assert!(ended.stderr.contains("[16/16] "), "{}", ended.stderr);
     let table: Value = serde_json::from_str(&read(out.join("table.json"))).unwrap();
     assert_eq!(table, result["table"]);
     assert!(read(out.join("table.md")).contains("| T4 (tomita:4) |  | short | long |"));
+    let curves = read(out.join("curves.csv"));
+    assert_eq!(curves.lines().count(), 1 + 16 * 2);
+    assert!(curves.contains("\nT2,gru,fast,2,10,1,0."), "{curves}");
+    for data in ["T4", "T2"] {
+        let drawn = read(out.join(format!("curves-{data}.svg")));
+        assert_eq!(drawn.matches("opacity").count(), 2, "the other seed of each model");
+    }
     for block in table["blocks"].as_array().unwrap() {
         for column in block["columns"].as_array().unwrap() {
             let cell = &column["selected"]["cell"];
@@ -107,7 +116,7 @@ fn an_experiment_leaves_outcomes_networks_and_a_table() {
                 .unwrap()
                 .map(|setting| std::fs::read_dir(setting.unwrap().path()).unwrap().count())
                 .sum();
-            assert_eq!(kept, 1, "{}: only the selected network", folder.display());
+            assert_eq!(kept, 4, "{}: every network, also those not selected", folder.display());
             let loaded = place.run(&["inspect", model.to_str().unwrap()]);
             assert_eq!(loaded.code, Some(0), "{}", loaded.stderr);
         }
@@ -158,11 +167,38 @@ fn a_part_can_be_run_and_the_table_says_how_far_it_is() {
     assert!(text.contains("sr-lstm-p: 1 of 2 cells at or below the paper (T4 1 of 2)"), "{text}");
     let table = place.run(&["table", "--file", "own.toml"]);
     assert_eq!(table.stdout, *text);
-    let named = place.run(&["table", "--file", "own.toml", "--from", "runs/reproduce-own"]);
-    assert_eq!(named.stdout, *text);
+    let from = ["table", "--file", "own.toml", "--from", "runs/reproduce-own"];
+    assert_eq!(place.run(&from).stdout, *text);
+    let out = [&from[..], &["--out", "pictures"]].concat();
+    assert_eq!(place.run(&out).code, Some(0));
+    for name in ["table.md", "table.json", "curves.csv", "curves-T4.svg"] {
+        let written = read(place.path("pictures").join(name));
+        assert_eq!(written, read(place.path("runs/reproduce-own").join(name)), "{name}");
+    }
+    let taken = place.run(&out);
+    assert!(taken.code == Some(2) && taken.stderr.contains("--force"), "{}", taken.stderr);
     let other = reproduce(&place, &["--only", "T3"]);
     assert_eq!(other.code, Some(2));
     assert!(other.stderr.contains("as T4/sr-lstm-p/slow/seed-1"), "{}", other.stderr);
+}
+
+#[test]
+fn states_of_the_selected_networks_are_watched_and_those_that_are_gone_named() {
+    let place = Place::new();
+    assert_eq!(reproduce(&place, &["--out", "out", "--only", "T4"]).code, Some(0));
+    let args = ["table", "--file", "own.toml", "--from", "out", "--states", "long"];
+    let watched = place.run(&[&args[..], &["--json"]].concat()).good()["states"].clone();
+    let [sr, gru] = &watched.as_array().unwrap()[..] else { panic!("{watched}") };
+    assert_eq!(sr["states"]["usage"]["visits"].as_array().unwrap().len(), 2);
+    assert!(gru["states"]["usage"].is_null() && gru["states"]["drift"]["c"].is_null());
+    let shown = place.run(&args).stdout;
+    assert!(shown.contains("centroids with 95 %") && shown.contains(" of 2 "), "{shown}");
+    std::fs::remove_dir_all(place.path("out/models/T4/gru")).unwrap();
+    let without = place.run(&args);
+    assert_eq!(without.code, Some(0), "{}", without.stderr);
+    assert!(without.stderr.contains("take its line out of outcomes.jsonl"), "{}", without.stderr);
+    let other = place.run(&["table", "--file", "own.toml", "--from", "out", "--states", "wide"]);
+    assert!(other.stderr.contains("\"short\", \"long\""), "{}", other.stderr);
 }
 
 #[test]
@@ -227,6 +263,24 @@ fn copying_is_compared_with_what_has_no_memory() {
     assert_eq!(ours.len(), 4, "{}", ended.stdout);
     assert!(ours.iter().all(|line| line.ends_with("miss")), "{}", ended.stdout);
     assert!(ended.stdout.contains("k=20: 0 of 1 cells at or below 1/10 of"), "{}", ended.stdout);
+}
+
+#[test]
+fn ctrl_c_after_the_last_cell_interrupts_nothing() {
+    let place = Place::new();
+    place.write("own.toml", OWN);
+    let mut command = place.command(&["reproduce", "--file", "own.toml", "--out", "out"]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let lines = || std::fs::read_to_string(place.path("out/outcomes.jsonl")).unwrap_or_default();
+    let patience = Instant::now();
+    while lines().lines().count() < 16 && patience.elapsed() < Duration::from_secs(60) {
+        std::thread::sleep(Duration::from_micros(200));
+    }
+    // It may have ended by now: then there is nobody to send it to.
+    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    let ended = Ended::of(child.wait_with_output().unwrap());
+    assert_eq!(ended.code, Some(0), "sent {sent}: {}", ended.stderr);
+    assert!(place.path("out/table.md").is_file());
 }
 
 #[test]

@@ -278,7 +278,7 @@ impl Settings {
         let mut made = match recipe.unwrap_or(usual_recipe) {
             RecipeName::Default => recipe_default(&sizes),
             RecipeName::Paper => recipe_paper(&sizes),
-            RecipeName::Memory => recipe_memory(&sizes),
+            RecipeName::Memory => recipe_memory(&sizes)?,
         };
         if let Some(arch) = &self.arch {
             made.arch = fitted(arch, symbols, classes);

@@ -51,23 +51,9 @@ impl OutcomeFolder {
         written.map_err(|error| failed(&self.path.join(OUTCOMES), error))
     }
 
-    /// The folder of a cell's network.
-    pub fn model(&self, cell: &CellId) -> PathBuf {
-        self.path.join(MODELS).join(cell.to_string())
-    }
-
     /// Saves a cell's network.
     pub fn save(&self, cell: &CellId, model: &ModelFile) -> Result<(), Failure> {
-        Ok(model.save(&self.model(cell))?)
-    }
-
-    /// Removes the network of a cell that is selected no more.
-    pub fn remove(&self, cell: &CellId) -> Result<(), Failure> {
-        let path = self.model(cell);
-        match fs::remove_dir_all(&path) {
-            Err(error) if error.kind() != ErrorKind::NotFound => Err(failed(&path, error)),
-            _ => Ok(()),
-        }
+        Ok(model.save(&model_in(&self.path, cell))?)
     }
 
     /// Writes a file of the folder whole.
@@ -80,6 +66,11 @@ impl OutcomeFolder {
         let comment = "# `srnn reproduce --file` with this file repeats the experiment.\n";
         self.put(EXPERIMENT, &format!("{comment}{}", toml::to_string(experiment)?))
     }
+}
+
+/// The folder of a cell's network.
+pub fn model_in(folder: &Path, cell: &CellId) -> PathBuf {
+    folder.join(MODELS).join(cell.to_string())
 }
 
 /// The experiment that the outcomes of a folder are of; nothing where none was begun.

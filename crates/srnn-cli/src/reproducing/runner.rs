@@ -7,8 +7,7 @@ use crate::output::Output;
 use crate::words::grouped;
 use srnn::engine::Hardware;
 use srnn::experiment::{
-    Cell, CellError, CellId, Done, Experiment, Material, Outcome, Sequences, Table, material,
-    run_cell, table,
+    Cell, CellError, Done, Experiment, Material, Outcome, Sequences, material, run_cell,
 };
 use srnn::model::ModelFile;
 use srnn::train::{Control, Event};
@@ -41,8 +40,10 @@ pub struct Tally {
     pub run: usize,
     /// Cells that had an outcome before.
     pub skipped: usize,
-    /// The table as far as it is known.
-    pub table: Table,
+    /// The experiment.
+    pub experiment: Experiment,
+    /// All outcomes of the folder.
+    pub outcomes: Vec<Outcome>,
 }
 
 /// Materials by the names of their data sets.
@@ -54,10 +55,9 @@ pub fn perform(order: Order, output: &Output) -> Result<Tally, Failure> {
     let chosen = chosen(&experiment, &only)?;
     let materials = materials(&experiment, &chosen, output)?;
     let (skipped, todo) = divide(&chosen, &materials, &outcomes);
-    let workers = hardware.threads.clamp(1, todo.len().max(1));
+    let (before, workers) = (outcomes.len(), hardware.threads.clamp(1, todo.len().max(1)));
     output.note(plan(&experiment, todo.len(), skipped, workers));
     let desk = Desk {
-        experiment: &experiment,
         materials: &materials,
         hardware: hardware.shared_by(workers),
         stop: listen()?,
@@ -71,13 +71,14 @@ pub fn perform(order: Order, output: &Output) -> Result<Tally, Failure> {
     if let Some(trouble) = trouble.into_inner().unwrap_or_else(PoisonError::into_inner) {
         return Err(trouble);
     }
-    if stop.load(Ordering::Relaxed) {
+    // Where nothing is left to do, nothing was interrupted.
+    if stop.load(Ordering::Relaxed) && outcomes.len() < before + todo.len() {
         let (path, kept) = (folder.path().display(), outcomes.len());
         let message = format!("{path}: the outcomes of {kept} cells are kept");
         return Err(Failure::interrupted(message, format!("to go on: {command}")));
     }
-    let table = table(&experiment, &outcomes);
-    Ok(Tally { folder, run: todo.len(), skipped, table })
+    let run = todo.len();
+    Ok(Tally { folder, run, skipped, experiment, outcomes })
 }
 
 fn chosen<'a>(experiment: &'a Experiment, only: &str) -> Result<Vec<Cell<'a>>, Failure> {
@@ -137,7 +138,7 @@ fn plan(experiment: &Experiment, todo: usize, skipped: usize, workers: usize) ->
         _ => format!(", {skipped} were done before"),
     };
     format!(
-        "plan   data {data} × models {models} × settings {settings} × seeds {seeds}: \
+        "plan   data {data}, models {models}, settings {settings}, seeds {seeds}: \
          {todo} cells to run{had}, {workers} at a time"
     )
 }
@@ -156,7 +157,6 @@ fn listen() -> Result<Arc<AtomicBool>, Failure> {
 
 /// What the workers share.
 struct Desk<'a> {
-    experiment: &'a Experiment,
     materials: &'a Materials,
     /// Of each engine.
     hardware: Hardware,
@@ -215,38 +215,19 @@ impl Desk<'_> {
         let model = ModelFile { model, alphabet, unknown: None, classes };
         let mut shelf = self.shelf.lock().unwrap_or_else(PoisonError::into_inner);
         self.progress.finish(&outcome);
-        shelf.add(self.experiment, outcome, &model)
+        shelf.add(outcome, &model)
     }
 }
 
 impl Shelf {
-    /// Keeps an outcome, and its network where it is the best so far. The network goes first: an
-    /// outcome on the disk has its network there.
-    fn add(
-        &mut self,
-        experiment: &Experiment,
-        outcome: Outcome,
-        model: &ModelFile,
-    ) -> Result<(), Failure> {
-        let cell = outcome.cell.clone();
-        let before = selected(&table(experiment, &self.outcomes), &cell);
+    /// Keeps an outcome and its network. The network goes first: an outcome on the disk has its
+    /// network there.
+    fn add(&mut self, outcome: Outcome, model: &ModelFile) -> Result<(), Failure> {
+        if outcome.scores.is_some() {
+            self.folder.save(&outcome.cell, model)?;
+        }
+        self.folder.append(&outcome)?;
         self.outcomes.push(outcome);
-        let now = selected(&table(experiment, &self.outcomes), &cell);
-        let is_best = now.as_ref() == Some(&cell);
-        if is_best {
-            self.folder.save(&cell, model)?;
-        }
-        self.folder.append(&self.outcomes[self.outcomes.len() - 1])?;
-        match before.filter(|before| is_best && *before != cell) {
-            Some(before) => self.folder.remove(&before),
-            None => Ok(()),
-        }
+        Ok(())
     }
-}
-
-/// The cell selected for the data set and the model of `cell`.
-fn selected(table: &Table, cell: &CellId) -> Option<CellId> {
-    let block = table.blocks.iter().find(|block| block.data == cell.data)?;
-    let column = block.columns.iter().find(|column| column.model == cell.model)?;
-    column.selected.as_ref().map(|selected| selected.cell.clone())
 }

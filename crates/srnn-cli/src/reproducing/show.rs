@@ -31,12 +31,7 @@ pub fn markdown(table: &Table) -> String {
     let mut text = format!("# {}\n\n{}\n\n{}\n", table.title, table.about.trim(), effort(table));
     for block in &table.blocks {
         text.push('\n');
-        let grid = grid(table, block);
-        let rule = vec!["---".to_string(); grid[0].len()];
-        for line in [&grid[0], &rule].into_iter().chain(&grid[1..]) {
-            let cells: Vec<String> = line.iter().map(|cell| cell.replace('|', "\\|")).collect();
-            text.push_str(&format!("| {} |\n", cells.join(" | ")));
-        }
+        text.push_str(&ruled(&grid(table, block)));
         text.push('\n');
         for column in &block.columns {
             text.extend(
@@ -51,17 +46,45 @@ pub fn markdown(table: &Table) -> String {
     text
 }
 
+/// Heading and lines as a table of Markdown.
+pub fn ruled(grid: &[Vec<String>]) -> String {
+    let rule = vec!["---".to_string(); grid[0].len()];
+    let line = |line: &Vec<String>| {
+        let cells: Vec<String> = line.iter().map(|cell| cell.replace('|', "\\|")).collect();
+        format!("| {} |\n", cells.join(" | "))
+    };
+    [&grid[0], &rule].into_iter().chain(&grid[1..]).map(line).collect()
+}
+
 fn effort(table: &Table) -> String {
-    let Table { settings, seeds, measure, .. } = table;
+    let Table { measure, .. } = table;
     let (numbers, name) = match measure {
         Measure::Error => ("Error rates", measure.name()),
         Measure::CrossEntropy => ("Cross-entropies of a target in nats", measure.name()),
     };
     format!(
-        "{numbers}. Tried with every model: settings {settings} × seeds {seeds}. Of these runs \
+        "{numbers}. Tried with {}. Of these runs \
          one is selected by its validation {name} alone (ours); mean, deviation and best are over \
-         the seeds of its setting that have a result."
+         the seeds of its setting that have a result.",
+        tries(table)
     )
+}
+
+/// How many settings and seeds each model was given.
+fn tries(table: &Table) -> String {
+    let columns = table.blocks.first().map_or(&[][..], |block| &block.columns[..]);
+    let settings: Vec<usize> = columns.iter().map(|column| column.tried.len()).collect();
+    let seeds = table.seeds;
+    match settings.iter().all(|count| *count == settings[0]) {
+        true => {
+            let settings = settings.first().copied().unwrap_or(0);
+            format!("every model: settings {settings} × seeds {seeds}")
+        }
+        false => {
+            let each = columns.iter().map(|c| format!("{}: settings {}", c.model, c.tried.len()));
+            format!("{}, each × seeds {seeds}", each.collect::<Vec<_>>().join(", "))
+        }
+    }
 }
 
 /// Heading and lines of a data set.

@@ -4,11 +4,11 @@ use super::learn::hardware;
 use crate::failure::{Answer, Failure};
 use crate::output::Output;
 use crate::reading::whole;
-use crate::reproducing::{Choice, Order, OutcomeFolder, Tally, markdown, perform, text};
+use crate::reproducing::{Choice, Order, OutcomeFolder, Tally, perform, results, text};
 use clap::Args;
 use serde_json::json;
 use srnn::engine::DeviceName;
-use srnn::experiment::Experiment;
+use srnn::experiment::{Experiment, table};
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "Examples:
@@ -17,14 +17,15 @@ const EXAMPLES: &str = "Examples:
 
 /// Train everything a table of the paper needs, and print its numbers beside ours.
 ///
-/// Every outcome is kept in outcomes.jsonl of the folder as soon as it is there: the same command
-/// goes on where it was interrupted, and trains nothing twice.
+/// Every outcome is kept in outcomes.jsonl of the folder as soon as it is there, and its network
+/// under models/: the same command goes on where it was interrupted, and trains nothing twice. At
+/// the end come the table and the curves of the validation set (curves.csv, curves-DATA.svg).
 #[derive(Args)]
 #[command(before_help = EXAMPLES)]
 pub struct Reproduce {
     #[command(flatten)]
     choice: Choice,
-    /// The folder of outcomes, networks and the table [default: runs/reproduce-ITEM].
+    /// The folder of outcomes, networks, table and curves [default: runs/reproduce-ITEM].
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Cells trained at a time; the result does not depend on it [default: all cores].
@@ -54,9 +55,11 @@ pub fn run(arguments: &Reproduce, output: &Output) -> Result<Answer, Failure> {
     output.note(format!("device {hardware}"));
     let (only, command) = (arguments.only.clone(), command(arguments));
     let order = Order { experiment, only, folder, outcomes, hardware, command };
-    let Tally { folder, run, skipped, table } = perform(order, output)?;
-    folder.put("table.md", &markdown(&table))?;
-    folder.put("table.json", &format!("{:#}\n", serde_json::to_value(&table)?))?;
+    let Tally { folder, run, skipped, experiment, outcomes } = perform(order, output)?;
+    for (name, text) in results(&experiment, &outcomes)? {
+        folder.put(&name, &text)?;
+    }
+    let table = table(&experiment, &outcomes);
     let value = json!({ "folder": path, "run": run, "skipped": skipped, "table": table });
     output.result(text(&table), &value)?;
     Ok(Answer::Yes)

@@ -3,14 +3,18 @@
 use crate::failure::{Answer, Failure};
 use crate::files;
 use crate::output::Output;
-use crate::reproducing::{Choice, markdown, read_outcomes, saved_experiment, text};
+use crate::reproducing::{
+    Choice, Watched, grid, markdown, read_outcomes, results, ruled, saved_experiment, text, watch,
+};
+use crate::words::{aligned, some};
 use clap::Args;
-use srnn::experiment::{Experiment, Table, table};
+use srnn::experiment::{Experiment, LONG, Table, table};
 use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "Examples:
   srnn table bp
-  srnn table palindromes --markdown";
+  srnn table palindromes --markdown
+  srnn table bp --states 'd20 l1000' --out pictures";
 
 /// Print a table of the paper with our numbers beside the paper's.
 ///
@@ -26,6 +30,16 @@ pub struct PrintTable {
     /// As Markdown.
     #[arg(long)]
     markdown: bool,
+    /// Also watch the selected networks on the test of this name: which centroids carry them, and
+    /// whether their states drift.
+    #[arg(long, value_name = "TEST")]
+    states: Option<String>,
+    /// Write the table and the curves of the validation set into this folder.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Replace files that are in --out.
+    #[arg(long, requires = "out")]
+    force: bool,
 }
 
 /// Does it.
@@ -36,12 +50,56 @@ pub fn run(arguments: &PrintTable, output: &Output) -> Result<Answer, Failure> {
     let outcomes = read_outcomes(&folder)?;
     let table = table(&experiment, &outcomes);
     remark(arguments, &folder, outcomes.len(), &table, output);
-    let value = serde_json::to_value(&table)?;
-    match arguments.markdown && !output.json {
-        true => files::print(&markdown(&table))?,
-        false => output.result(text(&table), &value)?,
+    if let Some(out) = &arguments.out {
+        save(out, arguments.force, &results(&experiment, &outcomes)?, output)?;
     }
+    let watched = match &arguments.states {
+        Some(test) => watch(&folder, &experiment, &table, test, output)?,
+        None => vec![],
+    };
+    show(arguments, &table, &watched, output)?;
     Ok(Answer::Yes)
+}
+
+fn show(
+    arguments: &PrintTable,
+    table: &Table,
+    watched: &[Watched],
+    output: &Output,
+) -> Result<(), Failure> {
+    let mut value = serde_json::to_value(table)?;
+    let heading = arguments.states.as_ref().map(|test| {
+        let count = watched.first().map_or(0, |watched| watched.states.sequences);
+        format!("States of the selected networks on {test} ({}), top layer; slopes on those of at least {LONG} steps", some(count, "sequence"))
+    });
+    if heading.is_some() {
+        value["states"] = serde_json::to_value(watched)?;
+    }
+    let extra = |rows: &dyn Fn(&[Vec<String>]) -> String| {
+        heading
+            .as_ref()
+            .map_or(String::new(), |heading| format!("\n{heading}\n\n{}", rows(&grid(watched))))
+    };
+    match arguments.markdown && !output.json {
+        true => files::print(&(markdown(table) + &extra(&ruled))),
+        false => output.result(text(table) + &extra(&aligned), &value),
+    }
+}
+
+/// Writes files into a folder; where one of them is there already, none unless by force.
+fn save(
+    folder: &Path,
+    force: bool,
+    files: &[(String, String)],
+    output: &Output,
+) -> Result<(), Failure> {
+    let paths = || files.iter().map(|(name, text)| (folder.join(name), text));
+    if !force {
+        paths().try_for_each(|(path, _)| files::check_free(&path))?;
+    }
+    paths().try_for_each(|(path, text)| files::write(&path, text))?;
+    paths().for_each(|(path, _)| output.note(format!("written: {}", path.display())));
+    Ok(())
 }
 
 /// The folder of outcomes; one that is named must be there, and be this experiment's.

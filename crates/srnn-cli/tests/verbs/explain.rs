@@ -2,6 +2,9 @@
 
 use super::program::{run_folder, sr_gru, sr_lstm, srnn};
 use serde_json::{Value, json};
+use srnn::key::Key;
+use srnn::model::{Model, ModelFile};
+use srnn::train::{ArchName, Sizes, recipe_default};
 use std::fs;
 use std::path::Path;
 
@@ -63,6 +66,27 @@ fn pictures_and_numbers_are_written_and_not_replaced_unasked() {
     assert!(
         !folder.path().join("g/cell.svg").exists() && folder.path().join("g/alpha.svg").exists()
     );
+}
+
+#[test]
+fn a_vanilla_network_is_told_too_and_of_many_units_ten_are_lines() {
+    let folder = tempfile::tempdir().unwrap();
+    brackets(folder.path());
+    let recipe = recipe_default(&Sizes { arch: ArchName::Lstm, units: 20, ..Sizes::of(3, 2) });
+    let model = Model::new(recipe.arch, &recipe.init, Key::new(1)).unwrap();
+    let [alphabet, classes] =
+        [&["(", ")", "a"][..], &["no", "yes"]].map(|n| n.iter().map(|n| n.to_string()).collect());
+    let file = ModelFile { model, alphabet, unknown: None, classes };
+    file.save(&folder.path().join("lstm")).unwrap();
+    let value = explain(folder.path(), &["lstm", "((a)a)", "--out", "p"]);
+    let names = ["trajectory.json", "hidden.svg", "hidden-units.svg", "cell.svg", "cell-units.svg"];
+    assert_eq!(value["files"], json!(names.map(|name| format!("p/{name}"))));
+    let lines = fs::read_to_string(folder.path().join("p/cell-units.svg")).unwrap();
+    assert_eq!(lines.matches("<title>unit ").count(), 10);
+    let told = ["lstm", "--data", "b.csv", "--shortest", "5", "--open", "(", "--close", ")"];
+    let value = explain(folder.path(), &told);
+    assert!(value["usage"].is_null() && value["machine"].is_null(), "{value}");
+    assert!(value["drift"]["h"]["mean"].is_f64() && value["counters"].is_array(), "{value}");
 }
 
 #[test]

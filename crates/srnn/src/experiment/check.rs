@@ -98,6 +98,9 @@ impl Experiment {
         self.check_paper()?;
         self.check_quick()?;
         self.models.iter().try_for_each(check_centroids)?;
+        for name in self.models.iter().flat_map(|model| &model.settings) {
+            known("settings of [[models]]", name, "[[settings]]", &settings)?;
+        }
         self.cells().iter().filter(|cell| cell.seed == 1).try_for_each(check_cell)
     }
 

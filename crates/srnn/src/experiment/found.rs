@@ -1,6 +1,6 @@
-//! Which outcomes are an experiment's.
+//! Which outcomes are an experiment's, and which of them is selected.
 
-use super::{Cell, Experiment, Outcome};
+use super::{Cell, Experiment, Measure, Outcome, Setting, best};
 use std::collections::HashMap;
 
 /// A cell, and its outcome where it was run.
@@ -26,4 +26,15 @@ pub(super) fn found<'a, 'b>(
         (cell, outcomes.iter().rev().find(same))
     };
     cells.iter().copied().zip(&digests).map(of).collect()
+}
+
+/// The place of the run that validation selects among those of one data set and one model.
+pub(super) fn selected(measure: Measure, runs: &[Ran<'_, '_>]) -> Option<usize> {
+    let valid = |outcome: &Outcome| outcome.scores.as_ref().map(|scores| scores.valid);
+    best(measure, runs.iter().map(|(_, outcome)| outcome.and_then(valid)))
+}
+
+/// The outcomes of a setting's seeds.
+pub(super) fn seeds_of<'b>(setting: &Setting, runs: &[Ran<'_, 'b>]) -> Vec<&'b Outcome> {
+    runs.iter().filter(|run| run.0.setting == setting).filter_map(|run| run.1).collect()
 }

@@ -3,24 +3,28 @@
 //!
 //! An [`Experiment`] is a list of cells, data × model × setting × seed, in a fixed order. Each is
 //! trained by [`run_cell`]; for each data set and model one is selected, by validation alone, and
-//! [`table`] puts its test scores beside the paper's. Reading files and running several cells at
+//! [`table`] puts its test scores beside the paper's; [`curves`] tells how it came there. Reading files and running several cells at
 //! a time is done elsewhere.
 
 mod cell;
 mod check;
+mod curves;
 mod found;
 mod material;
 mod run;
 mod select;
 mod source;
+mod states;
 mod table;
 
 pub use cell::{Cell, CellId};
 pub use check::BadExperiment;
+pub use curves::{Curve, Curves, curves, points};
 pub use material::{Made, Material, Sequences, Sets, material};
 pub use run::{CellError, Done, Outcome, Point, RowScore, Scores, run_cell};
 pub use select::{Measure, Validation, best};
 pub use source::{Source, TestSource, UnknownSource, UnknownTestSource};
+pub use states::{LONG, States, states};
 pub use table::{Block, Column, Entry, Mark, Selected, Spread, Table, Tried, table};
 
 use crate::model::{Init, ReadFrom};
@@ -50,7 +54,8 @@ pub struct Experiment {
     pub data: Vec<Data>,
     /// What learns.
     pub models: Vec<Network>,
-    /// How: every one is tried with every model, so that none is tuned more than another.
+    /// How: every one is tried with every model, so that none is tuned more than another, unless a
+    /// model says otherwise.
     pub settings: Vec<Setting>,
     /// What the selected networks are tested on.
     pub tests: Vec<TestRow>,
@@ -89,6 +94,10 @@ pub struct Network {
     pub units: Option<usize>,
     /// K: centroids, for the architectures that have them.
     pub k: Option<usize>,
+    /// The settings it is tried with; all where it is empty, as it should be where models are
+    /// compared.
+    #[serde(default)]
+    pub settings: Vec<String>,
 }
 
 /// A way to train.
@@ -164,6 +173,11 @@ impl Experiment {
         small.seeds = seeds.unwrap_or(self.seeds);
         small.data.retain(|set| stays(data, &set.name));
         small.settings.retain(|setting| stays(settings, &setting.name));
+        small.models.retain_mut(|model| {
+            let takes_all = model.settings.is_empty();
+            model.settings.retain(|name| stays(settings, name));
+            takes_all || !model.settings.is_empty()
+        });
         for set in &mut small.data {
             set.spec = train.map_or(set.spec, |train| set.spec.with_train(train));
         }
@@ -178,7 +192,10 @@ impl Experiment {
             .push_str(" — the quick version, which shows that it works and compares nothing");
         // What is small already has nothing smaller, and names what is still there.
         small.quick = Quick::default();
-        small.paper.retain(|reported| small.data.iter().any(|set| set.paper == reported.data));
+        small.paper.retain(|reported| {
+            let has_data = small.data.iter().any(|set| set.paper == reported.data);
+            has_data && small.models.iter().any(|model| model.name == reported.model)
+        });
         small
     }
 
@@ -187,7 +204,7 @@ impl Experiment {
         let mut cells = Vec::new();
         for data in &self.data {
             for model in &self.models {
-                for setting in &self.settings {
+                for setting in self.settings_of(model) {
                     let seeds = 1..=self.seeds;
                     let tests = &self.tests;
                     cells.extend(seeds.map(|seed| Cell { data, model, setting, tests, seed }));
@@ -195,6 +212,12 @@ impl Experiment {
             }
         }
         cells
+    }
+
+    /// The settings that a model is tried with.
+    pub fn settings_of<'a>(&'a self, model: &'a Network) -> impl Iterator<Item = &'a Setting> {
+        let named = |setting: &&Setting| model.settings.contains(&setting.name);
+        self.settings.iter().filter(move |s| model.settings.is_empty() || named(s))
     }
 
     /// What the best that has no memory scores on a data set, where it is known.

@@ -25,6 +25,12 @@ pub struct Outcome {
     pub updates: u64,
     /// The update whose network is the result.
     pub kept: u64,
+    /// The program that ran it, with its version; empty in outcomes from before it was kept.
+    #[serde(default)]
+    pub program: String,
+    /// What it was run on: another gives other bits. Empty as above.
+    #[serde(default)]
+    pub device: String,
     /// How long it took, as whoever ran it measured; the library has no clock.
     pub seconds: f64,
     /// How the resulting network does; nothing where a number is none.
@@ -114,7 +120,7 @@ pub fn run_cell(
         Sets::Labelled(made) => trained(cell, made, &config, &mut *engine, observer)?,
         Sets::Copying(made) => trained(cell, made, &config, &mut *engine, observer)?,
     };
-    let outcome = outcome(cell, material, run, scores);
+    let outcome = outcome(cell, material, run, scores, hardware.device.to_string());
     Ok(Done { outcome, model: engine.model() })
 }
 
@@ -136,7 +142,13 @@ fn trained<D: Examples>(
     Ok((run, scores))
 }
 
-fn outcome(cell: &Cell<'_>, material: &Material, run: Run, scores: Option<Scores>) -> Outcome {
+fn outcome(
+    cell: &Cell<'_>,
+    material: &Material,
+    run: Run,
+    scores: Option<Scores>,
+    device: String,
+) -> Outcome {
     Outcome {
         cell: cell.id(),
         settings: cell.digest(),
@@ -144,6 +156,8 @@ fn outcome(cell: &Cell<'_>, material: &Material, run: Run, scores: Option<Scores
         stop: run.stop,
         updates: run.updates,
         kept: run.kept,
+        program: concat!("srnn ", env!("CARGO_PKG_VERSION")).into(),
+        device,
         seconds: 0.0,
         scores,
         history: run.history.iter().map(Point::from).collect(),

@@ -1,7 +1,7 @@
 //! Our numbers beside the paper's.
 
-use super::found::{Ran, found};
-use super::{Cell, CellId, Data, Experiment, Measure, Network, Outcome, Setting, Validation, best};
+use super::found::{Ran, found, seeds_of, selected};
+use super::{Cell, CellId, Data, Experiment, Measure, Network, Outcome, Setting, Validation};
 use serde::Serialize;
 
 /// A table of the paper with our numbers.
@@ -19,8 +19,6 @@ pub struct Table {
     pub times_below: f64,
     /// The names of the tests.
     pub rows: Vec<String>,
-    /// Settings tried with every model.
-    pub settings: usize,
     /// Seeds of every setting.
     pub seeds: u64,
     /// A part for each data set.
@@ -138,7 +136,6 @@ pub fn table(experiment: &Experiment, outcomes: &[Outcome]) -> Table {
         measure: experiment.measure,
         times_below: experiment.times_below,
         rows: experiment.tests.iter().map(|test| test.name.clone()).collect(),
-        settings: experiment.settings.len(),
         seeds: experiment.seeds,
         blocks: experiment.data.iter().map(block).collect(),
     }
@@ -155,10 +152,7 @@ impl Column {
 fn column(experiment: &Experiment, runs: &[Ran<'_, '_>]) -> Column {
     let (measure, rows) = (experiment.measure, 0..experiment.tests.len());
     let Cell { data, model, .. } = runs[0].0;
-    let valid = |outcome: &Outcome| outcome.scores.as_ref().map(|scores| scores.valid);
-    let validations: Vec<Option<Validation>> =
-        runs.iter().map(|(_, outcome)| outcome.and_then(valid)).collect();
-    let selected = best(measure, validations.iter().copied());
+    let selected = selected(measure, runs);
     let seeds = selected.map_or(vec![], |place| seeds_of(runs[place].0.setting, runs));
     let bar = experiment.baseline(data).map(|baseline| baseline / experiment.times_below);
     let entry = |row: usize| {
@@ -177,7 +171,8 @@ fn column(experiment: &Experiment, runs: &[Ran<'_, '_>]) -> Column {
     };
     // Named as it was when it ran: that is where its network is.
     let named = |place: usize| {
-        Some(Selected { cell: runs[place].1?.cell.clone(), valid: validations[place]? })
+        let outcome = runs[place].1?;
+        Some(Selected { cell: outcome.cell.clone(), valid: outcome.scores.as_ref()?.valid })
     };
     Column {
         model: model.name.clone(),
@@ -185,13 +180,8 @@ fn column(experiment: &Experiment, runs: &[Ran<'_, '_>]) -> Column {
         cells: runs.len(),
         selected: selected.and_then(named),
         entries: rows.clone().map(entry).collect(),
-        tried: experiment.settings.iter().map(tried).collect(),
+        tried: experiment.settings_of(model).map(tried).collect(),
     }
-}
-
-/// The outcomes of a setting's seeds.
-fn seeds_of<'b>(setting: &Setting, runs: &[Ran<'_, 'b>]) -> Vec<&'b Outcome> {
-    runs.iter().filter(|run| run.0.setting == setting).filter_map(|run| run.1).collect()
 }
 
 fn mark(bar: Option<f64>, ours: Option<f64>) -> Mark {

@@ -34,7 +34,7 @@ fn data(name: &str, spec: &str, paper: &str) -> Data {
 
 fn model(name: &str, k: Option<usize>) -> Network {
     let arch = if k.is_some() { ArchName::SrGru } else { ArchName::Gru };
-    Network { name: name.into(), arch, units: Some(4), k }
+    Network { name: name.into(), arch, units: Some(4), k, settings: vec![] }
 }
 
 fn setting(name: &str, rate: f64) -> Setting {
@@ -70,6 +70,8 @@ pub(super) fn outcome(cell: &Cell<'_>, valid: (f64, f64), tests: &[f64]) -> Outc
         stop: Stop::Updates,
         updates: 12,
         kept: 12,
+        program: String::new(),
+        device: String::new(),
         seconds: 1.0,
         scores: Some(scores),
         history: vec![],

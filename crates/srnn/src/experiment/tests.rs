@@ -1,8 +1,10 @@
 use super::testing::{experiment, outcome};
 use super::*;
 use crate::engine::Hardware;
+use crate::engine::cpu::Cpu;
 use crate::key::Key;
-use crate::train::{Control, Event, Schedule, Silent};
+use crate::model::Model;
+use crate::train::{Control, Event, Recipe, Schedule, Silent};
 use std::collections::HashSet;
 
 #[test]
@@ -71,6 +73,22 @@ fn the_small_version_keeps_what_it_names() {
     assert_eq!(quick.cells()[0].recipe().train.schedule.updates(), 6);
     assert!(quick.tests.iter().all(|test| test.strings == 5));
     assert_eq!(experiment().quick().cells().len(), 4);
+}
+
+#[test]
+fn a_model_may_be_tried_with_some_settings_alone() {
+    let mut whole = experiment();
+    whole.models[1].settings = vec!["fast".into()];
+    whole.validate().unwrap();
+    let names: Vec<String> = whole.cells().iter().map(|cell| cell.id().to_string()).collect();
+    assert_eq!(names.iter().filter(|name| name.contains("/gru/")).count(), 4);
+    assert!(names.iter().all(|name| !name.contains("/gru/slow/")), "{names:?}");
+    let columns = table(&whole, &[]).blocks[0].columns.clone();
+    assert_eq!([columns[0].tried.len(), columns[1].tried.len()], [2, 1]);
+    whole.quick.settings = vec!["slow".into()];
+    let quick = whole.quick();
+    quick.validate().unwrap();
+    assert_eq!(quick.models.len(), 1, "the other has no setting left");
 }
 
 #[test]
@@ -226,6 +244,22 @@ fn a_cell_of_copying_is_trained_by_its_recipe_and_tested_at_every_step() {
 }
 
 #[test]
+fn states_are_watched_on_every_sequence_of_a_test() {
+    let mut experiment = copying();
+    experiment.data[0].spec = "copy:T=40:40".parse().unwrap();
+    let made = material(&experiment.data[0], &experiment.tests).unwrap();
+    let watched = |cell: usize| {
+        let Recipe { arch, init, train } = experiment.cells()[cell].recipe();
+        let model = Model::new(arch, &init, Key::new(1)).unwrap();
+        states(&mut Cpu::new(&model, train.optimiser, 1), &made, 0)
+    };
+    let (regularized, vanilla) = (watched(0), watched(4));
+    assert_eq!(regularized.usage.unwrap().steps, 20 * 60);
+    assert_eq!((regularized.sequences, vanilla.usage), (20, None));
+    assert_eq!((vanilla.drift.h.unwrap().rows, vanilla.drift.c.unwrap().rows), (20, 20));
+}
+
+#[test]
 fn what_a_model_and_a_setting_leave_out_is_as_in_the_recipe_of_the_task() {
     let mut experiment = copying();
     experiment.models[0].units = None;
@@ -242,9 +276,30 @@ fn what_a_model_and_a_setting_leave_out_is_as_in_the_recipe_of_the_task() {
 }
 
 #[test]
+fn a_curve_is_that_of_the_selected_run_beside_the_other_seeds_of_its_setting() {
+    let experiment = experiment();
+    let mut found = outcomes(&experiment, &[[0.5; 2]; 4]);
+    for (number, outcome) in found.iter_mut().enumerate() {
+        let (lambda, error, loss) = (1.0, number as f64, 0.0);
+        let point = |update: u64| Point { update, lambda, error: error / update as f64, loss };
+        outcome.history = vec![point(1), point(2)];
+    }
+    let made = curves(&experiment, &found);
+    assert_eq!((made.len(), made[0].models.len(), made[1].models.len()), (2, 1, 0));
+    let Curve { setting, selected, others, .. } = &made[0].models[0];
+    assert_eq!(setting, "fast", "its seeds have numbers 2 and 3");
+    assert_eq!(selected[..], [(1, 3.0), (2, 1.5)]);
+    assert_eq!(others[..], [[(1, 2.0), (2, 1.0)]]);
+    let listed = points(&experiment, &found);
+    assert_eq!((listed.len(), listed[7].0.to_string()), (8, "one/sr-gru/fast/seed-2".into()));
+    found[2].scores = None;
+    assert!(curves(&experiment, &found)[0].models[0].others.is_empty(), "it diverged");
+}
+
+#[test]
 fn what_cannot_be_run_is_refused_in_words() {
     type Change = fn(&mut Experiment);
-    let cases: [(&str, Change); 16] = [
+    let cases: [(&str, Change); 17] = [
         ("[[data]] is empty", |e| e.data.clear()),
         ("\"one\" twice", |e| e.data[1].name = "one".into()),
         ("\"../one\" in [[data]]", |e| e.data[0].name = "../one".into()),
@@ -258,6 +313,7 @@ fn what_cannot_be_run_is_refused_in_words() {
         ("\"gru\": its architecture has no centroids", |e| e.models[1].k = Some(2)),
         ("one/sr-gru/slow/seed-1: the read-out", |e| e.settings[0].readout = ReadFrom::Uc),
         ("one/sr-gru/fast/seed-1: batch_size", |e| e.settings[1].train.batch_size = 0),
+        ("\"best\", which [[settings]]", |e| e.models[0].settings = vec!["best".into()]),
         ("times_below is 0: must be from 1", |e| e.times_below = 0.0),
         ("\"copy\" is no test of \"tomita:1\"", |e| e.tests[0].spec = TestSource::Copying),
         ("\"three\", which [[data]]", |e| e.quick.data = vec!["three".into()]),

@@ -14,6 +14,8 @@ pub struct LinePlot {
     pub title: String,
     /// What is along the plot. Points of an axis of names have the place of the name as x.
     pub x: Axis,
+    /// What an axis of numbers must hold beside the points: `[0.0]` makes it begin at 0.
+    pub x_holds: Vec<f64>,
     /// What goes up.
     pub y_label: String,
     /// What the plot must hold beside the points: `[0.0]` makes it begin at 0.
@@ -29,6 +31,8 @@ pub struct Series {
     pub name: String,
     /// `(x, y)`; what is no number makes a gap.
     pub points: Vec<(f64, f64)>,
+    /// More curves of its kind, such as other seeds: thin lines of its colour, below all others.
+    pub others: Vec<Vec<(f64, f64)>>,
     /// How much it stands out.
     pub weight: Weight,
 }
@@ -48,6 +52,7 @@ pub enum Weight {
 pub const MOST_POINTS: usize = 500_000;
 /// Curves with a name in the legend; where there are more, only bold ones have one.
 const MOST_NAMES: usize = 16;
+const THIN: f64 = 0.9;
 const HEIGHT: f64 = 280.0;
 const WIDTH: f64 = 560.0;
 /// Told apart by every kind of colour vision (Okabe and Ito 2008), without the yellow, which is too
@@ -57,17 +62,28 @@ const COLOURS: [&str; 7] =
 /// Once the colours are used up, dashes tell curves apart.
 const DASHES: [&str; 3] = ["", " stroke-dasharray=\"6 3\"", " stroke-dasharray=\"2 2.5\""];
 
+impl Weight {
+    fn width(self) -> f64 {
+        match self {
+            Weight::Plain => 1.6,
+            Weight::Bold => 3.2,
+            Weight::Faint => THIN,
+        }
+    }
+}
+
 impl Series {
     /// A plain curve over the places 0, 1, 2, …
     pub fn of_steps(name: impl Into<String>, values: &[f64]) -> Series {
         let points = values.iter().enumerate().map(|(t, &value)| (t as f64, value)).collect();
-        Series { name: name.into(), points, weight: Weight::Plain }
+        Series { name: name.into(), points, others: vec![], weight: Weight::Plain }
     }
 }
 
 /// Draws a plot as SVG.
 pub fn svg(plot: &LinePlot) -> Result<String, TooLarge> {
-    let points = || plot.series.iter().flat_map(|series| series.points.iter());
+    let curves = || plot.series.iter().flat_map(|s| s.others.iter().chain([&s.points]));
+    let points = || curves().flatten();
     check("points", points().count(), MOST_POINTS)?;
     let held = points().map(|point| point.1).chain(plot.y_holds.iter().copied());
     let y = Span::around(held).rounded(6);
@@ -78,7 +94,7 @@ pub fn svg(plot: &LinePlot) -> Result<String, TooLarge> {
         }
         Axis::Numbers(_) => {
             let frame = Frame { width: WIDTH, height: HEIGHT };
-            (frame, Span::around(points().map(|point| point.0)))
+            (frame, Span::around(points().map(|point| point.0).chain(plot.x_holds.iter().copied())))
         }
     };
     let mut canvas = Canvas::new();
@@ -88,34 +104,34 @@ pub fn svg(plot: &LinePlot) -> Result<String, TooLarge> {
         Axis::Numbers(label) => numbers_below(&mut canvas, frame, x, label),
     }
     edges(&mut canvas, frame);
+    let at = |(u, v): (f64, f64)| {
+        let place = (x.part(u) * frame.width, (1.0 - y.part(v)) * frame.height);
+        (place.0.is_finite() && place.1.is_finite()).then_some(place)
+    };
+    let path = |points: &[(f64, f64)]| path(points.iter().copied().map(at));
     for (number, series) in plot.series.iter().enumerate() {
-        let at = |&(u, v): &(f64, f64)| {
-            let place = (x.part(u) * frame.width, (1.0 - y.part(v)) * frame.height);
-            (place.0.is_finite() && place.1.is_finite()).then_some(place)
-        };
-        curve(&mut canvas, number, series, series.points.iter().map(at));
+        let thin = format!("{} stroke-opacity=\"0.4\"", style(number, series.weight, THIN));
+        series.others.iter().for_each(|other| curve(&mut canvas, series, &path(other), &thin));
+    }
+    for (number, series) in plot.series.iter().enumerate() {
+        let style = style(number, series.weight, series.weight.width());
+        curve(&mut canvas, series, &path(&series.points), &style);
     }
     legend(&mut canvas, frame, &plot.series);
     Ok(canvas.finish(&plot.title, "line plot"))
 }
 
 /// A curve's colour, width and dashes.
-fn style(number: usize, weight: Weight) -> String {
-    let (colour, wide) = match weight {
-        Weight::Plain => (COLOURS[number % COLOURS.len()], 1.6),
-        Weight::Bold => (COLOURS[number % COLOURS.len()], 3.2),
-        Weight::Faint => ("#b8c1cc", 0.9),
+fn style(number: usize, weight: Weight, width: f64) -> String {
+    let colour = match weight {
+        Weight::Plain | Weight::Bold => COLOURS[number % COLOURS.len()],
+        Weight::Faint => "#b8c1cc",
     };
     let dashes = DASHES[number / COLOURS.len() % DASHES.len()];
-    format!("stroke=\"{colour}\" stroke-width=\"{wide}\"{dashes}")
+    format!("stroke=\"{colour}\" stroke-width=\"{width}\"{dashes}")
 }
 
-fn curve(
-    canvas: &mut Canvas,
-    number: usize,
-    series: &Series,
-    points: impl Iterator<Item = Option<(f64, f64)>>,
-) {
+fn path(points: impl Iterator<Item = Option<(f64, f64)>>) -> String {
     let (mut path, mut pen) = (String::new(), 'M');
     for point in points {
         match point {
@@ -126,13 +142,15 @@ fn curve(
         }
         pen = if point.is_some() { 'L' } else { 'M' };
     }
+    path.trim_end().into()
+}
+
+fn curve(canvas: &mut Canvas, series: &Series, path: &str, style: &str) {
     writeln!(
         canvas.body,
-        "<g><title>{}</title><path d=\"{}\" fill=\"none\" {} stroke-linejoin=\"round\" \
+        "<g><title>{}</title><path d=\"{path}\" fill=\"none\" {style} stroke-linejoin=\"round\" \
          stroke-linecap=\"round\"/></g>",
         escape(&series.name),
-        path.trim_end(),
-        style(number, series.weight)
     )
     .expect(WRITES);
 }
@@ -152,7 +170,7 @@ fn legend(canvas: &mut Canvas, frame: Frame, series: &[Series]) {
         writeln!(
             canvas.body,
             "<path d=\"M{left:.1},{y:.1} h20\" fill=\"none\" {}/>",
-            style(number, series.weight)
+            style(number, series.weight, series.weight.width())
         )
         .expect(WRITES);
         canvas.label((left + 26.0, y), FONT, Anchor::Start, &shorten(&series.name, 32));
@@ -169,6 +187,7 @@ mod tests {
         LinePlot {
             title: "<title>".into(),
             x: Axis::Names(vec!["(".into(), "<script>".into(), "\"'&".into(), "\u{1}".into()]),
+            x_holds: vec![],
             y_label: "value <y>".into(),
             y_holds: vec![],
             series: names.iter().map(curve).collect(),
@@ -183,6 +202,18 @@ mod tests {
         assert!(!drawn.contains("NaN") && !drawn.contains("inf"), "{drawn}");
         let path = drawn.split("<title>one</title><path d=\"").nth(1).unwrap();
         assert_eq!(path.split('"').next().unwrap().matches('M').count(), 2);
+    }
+
+    #[test]
+    fn other_curves_of_a_kind_are_thin_lines_of_its_colour_and_held_by_the_plot() {
+        let mut plot = plot(&["one", "two"]);
+        plot.series[1].others = vec![vec![(0.0, -1.0), (1.0, 50.0)], vec![(2.0, f64::NAN)]];
+        let drawn = svg(&plot).unwrap();
+        crate::render::testing::check_well_formed(&drawn);
+        let thin: Vec<&str> = drawn.lines().filter(|line| line.contains("opacity")).collect();
+        assert_eq!(thin.len(), 2);
+        assert!(thin[0].contains(COLOURS[1]) && thin[0].contains(" L"), "{}", thin[0]);
+        assert!(drawn.contains(">50</text>"), "{drawn}");
     }
 
     #[test]

@@ -218,6 +218,9 @@ pub enum ConfigError {
 /// Beyond this many updates a phase is taken for a mistake.
 const MAX_UPDATES: u64 = 1 << 40;
 
+/// Weights so many times as large are taken for a mistake: gates are 0 or 1 long before.
+const MAX_SHARPEN: f64 = 1000.0;
+
 /// Beyond this many sequences an update is taken for a mistake.
 const MAX_BATCH: usize = 1 << 24;
 
@@ -278,9 +281,12 @@ impl TrainConfig {
         let weight = |x: f64| x.is_finite() && x >= 0.0;
         check(weight(s.commitment), "schedule.commitment", &s.commitment, NOT_NEGATIVE)?;
         check(weight(s.entropy), "schedule.entropy", &s.entropy, NOT_NEGATIVE)?;
-        check(weight(s.saturation), "schedule.saturation", &s.saturation, NOT_NEGATIVE)?;
-        check(weight(s.writing), "schedule.writing", &s.writing, NOT_NEGATIVE)?;
-        check(s.sharpen.is_finite() && s.sharpen > 0.0, "schedule.sharpen", &s.sharpen, POSITIVE)?;
+        for (field, w) in [("schedule.saturation", s.saturation), ("schedule.writing", s.writing)] {
+            check(weight(w), field, &w, NOT_NEGATIVE)?;
+            check(w == 0.0 || s.harden > 0, field, &w, "0 where schedule.harden is 0")?;
+        }
+        let sharp = s.sharpen > 0.0 && s.sharpen <= MAX_SHARPEN;
+        check(sharp, "schedule.sharpen", &s.sharpen, "above 0 and at most 1000")?;
         check(weight(s.margin), "schedule.margin", &s.margin, NOT_NEGATIVE)?;
         check(s.tau.is_finite() && s.tau > 0.0, "schedule.tau", &s.tau, POSITIVE)
     }
@@ -349,7 +355,7 @@ mod tests {
     #[test]
     fn what_cannot_be_trained_with_is_refused_by_name() {
         type Change = fn(&mut TrainConfig);
-        let cases: [(&str, Change); 14] = [
+        let cases: [(&str, Change); 18] = [
             ("batch_size", |c| c.batch_size = 0),
             ("validate_every", |c| c.validate_every = 0),
             ("checkpoint_every", |c| c.checkpoint_every = 0),
@@ -357,6 +363,14 @@ mod tests {
             ("schedule.ramp", |c| c.schedule.ramp = u64::MAX),
             ("commitment", |c| c.schedule.commitment = f64::NAN),
             ("schedule.margin", |c| c.schedule.margin = -1.0),
+            ("schedule.saturation is 2.0: must be 0 where schedule.harden is 0", |c| {
+                (c.schedule.saturation, c.schedule.harden) = (2.0, 0)
+            }),
+            ("schedule.writing is 1.0: must be 0 where", |c| {
+                (c.schedule.writing, c.schedule.harden) = (1.0, 0)
+            }),
+            ("schedule.sharpen", |c| c.schedule.sharpen = 1e4),
+            ("schedule.sharpen", |c| c.schedule.sharpen = f64::NAN),
             ("schedule.tau", |c| c.schedule.tau = 0.0),
             ("learning_rate", |c| c.learning_rate = LearningRate::Constant { rate: -1.0 }),
             ("optimiser.clip", |c| c.optimiser.clip = f64::NAN),

@@ -34,7 +34,7 @@ pub use observer::{Control, Event, Observer, Silent};
 pub use optimiser::{Optimiser, Real, Rule};
 pub use progress::{Progress, Record, Score, Window};
 pub use recipe::{
-    ArchName, Recipe, Sizes, UnknownArch, recipe_copying, recipe_default, recipe_memory,
+    ArchName, NoMemory, Recipe, Sizes, UnknownArch, recipe_copying, recipe_default, recipe_memory,
     recipe_paper,
 };
 pub use reseed::reseed;

@@ -59,6 +59,11 @@ impl ArchName {
         matches!(self, ArchName::SrGru | ArchName::SrLstm | ArchName::SrLstmP)
     }
 
+    /// Whether it has a cell state beside the hidden state.
+    pub fn has_memory(self) -> bool {
+        !matches!(self, ArchName::SrGru | ArchName::Gru)
+    }
+
     fn cell(self, reset: Reset) -> Cell {
         match self {
             ArchName::SrGru | ArchName::Gru => Cell::Gru { reset },
@@ -86,6 +91,14 @@ impl FromStr for ArchName {
         found.ok_or_else(|| UnknownArch(name.to_string()))
     }
 }
+
+/// A recipe for a cell state, asked for an architecture without one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the recipe memory makes a cell state count, and {0} has none: take sr-lstm-p, sr-lstm, lstm-p or \
+     lstm, or another recipe"
+)]
+pub struct NoMemory(pub ArchName);
 
 /// What a recipe is asked for.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -148,11 +161,14 @@ pub fn recipe_default(sizes: &Sizes) -> Recipe {
 
 /// What makes a cell state count: state regularization from the first update, as in the paper;
 /// then gates are drawn to 0 and 1, writing is made dear, and choices of centroids are hardened;
-/// at the end the cells are sharpened. An end token; the classifier reads u. For the architectures
-/// with a cell state.
+/// at the end the cells are sharpened. An end token; the classifier reads u. Architectures without
+/// a cell state are refused.
 ///
 /// There is no homotopy: it did not help balanced parentheses (`experiments/bp-ablation.toml`).
-pub fn recipe_memory(sizes: &Sizes) -> Recipe {
+pub fn recipe_memory(sizes: &Sizes) -> Result<Recipe, NoMemory> {
+    if !sizes.arch.has_memory() {
+        return Err(NoMemory(sizes.arch));
+    }
     let arch = Arch {
         input: tokens(sizes, End::With),
         layers: vec![layer(sizes, Reset::AfterMatrix, Gate::Sigmoid, Biases::With)],
@@ -176,7 +192,7 @@ pub fn recipe_memory(sizes: &Sizes) -> Recipe {
         validate_every: 1_000,
         ..TrainConfig::default()
     };
-    Recipe { arch, init: Init { forget_bias: 1.0, ..Init::default() }, train }
+    Ok(Recipe { arch, init: Init { forget_bias: 1.0, ..Init::default() }, train })
 }
 
 /// Updates of the paper's recipe, where nothing else is said.
@@ -190,13 +206,12 @@ const PAPER_UPDATES: u64 = 5_000;
 // the values of the authors' public code or of the library it was built on. Its curriculum
 // passes ("for each length ℓ ascending, ℓ epochs on the strings up to ℓ") are not here yet.
 pub fn recipe_paper(sizes: &Sizes) -> Recipe {
-    let has_memory = !matches!(sizes.arch, ArchName::SrGru | ArchName::Gru);
     let arch = Arch {
         input: tokens(sizes, End::With),
         layers: vec![layer(sizes, Reset::BeforeMatrix, Gate::HardSigmoid, Biases::Without)],
         // "The end token lets the network consider both the cell state and the hidden state."
         readout: Readout {
-            from: if has_memory { ReadFrom::Uc } else { ReadFrom::H },
+            from: if sizes.arch.has_memory() { ReadFrom::Uc } else { ReadFrom::H },
             when: When::Last,
         },
         classes: sizes.classes,
@@ -282,9 +297,10 @@ mod tests {
             assert_eq!(arch.name().parse(), Ok(arch));
             let sizes = Sizes { arch, ..Sizes::of(2, 2) };
             let copying = recipe_copying(&sizes, NonZeroUsize::MIN);
-            for recipe in
-                [recipe_default(&sizes), recipe_memory(&sizes), recipe_paper(&sizes), copying]
-            {
+            let memory = recipe_memory(&sizes);
+            assert_eq!(memory.is_err(), !arch.has_memory());
+            let recipes = [recipe_default(&sizes), recipe_paper(&sizes), copying];
+            for recipe in recipes.into_iter().chain(memory) {
                 recipe.arch.validate().unwrap();
                 recipe.train.validate().unwrap();
                 assert_eq!(recipe.arch.is_state_regularized(), arch.is_state_regularized());

@@ -144,13 +144,12 @@ fn shown(tokens: &[String], value: &Value, steps: &[Step], files: &[String]) -> 
 
 /// `trajectory.json` and the pictures.
 fn save(subject: &Subject, path: &Trajectory, saving: &Saving) -> Result<Vec<String>, Failure> {
-    let hidden = pictures::units("Hidden state h", "h", path, &path.h);
-    let mut drawn = vec![("hidden.svg", hidden)];
+    let mut drawn = pictures::units("hidden", "Hidden state h", "h", path, &path.h);
     if !path.c.is_empty() {
-        drawn.push(("cell.svg", pictures::units("Cell state c", "c", path, &path.c)));
+        drawn.extend(pictures::units("cell", "Cell state c", "c", path, &path.c));
     }
     if !path.alpha.is_empty() {
-        drawn.push(("alpha.svg", pictures::alpha(path)));
+        drawn.push(("alpha.svg".into(), pictures::alpha(path)));
     }
     let mut value = serde_json::to_value(path)?;
     value["layer"] = json!(subject.layer);

@@ -14,6 +14,8 @@ pub type Drawn = Result<String, TooLarge>;
 
 /// Units that are told apart as lines; more are a heat map.
 const MOST_LINES: usize = 16;
+/// Lines beside a heat map: as many as in the paper's figure.
+const FEW_LINES: usize = 10;
 
 /// What a vector is called.
 pub fn letter(vector: Vector) -> &'static str {
@@ -23,27 +25,64 @@ pub fn letter(vector: Vector) -> &'static str {
     }
 }
 
-/// The units of a vector along a sequence.
-pub fn units(title: &str, label: &str, path: &Trajectory, steps: &[Vec<f64>]) -> Drawn {
+/// The units of a vector along a sequence: lines, named `NAME-units.svg`, of those that move most,
+/// and a heat map of all, named `NAME.svg`, where there are more.
+pub fn units(
+    name: &str,
+    title: &str,
+    label: &str,
+    path: &Trajectory,
+    steps: &[Vec<f64>],
+) -> Vec<(String, Drawn)> {
     let values = transposed(steps);
-    let tokens = Axis::Names(path.tokens.clone());
-    if values.len() > MOST_LINES {
-        return heat::svg(&HeatMap {
-            title: title.into(),
-            rows: Axis::Numbers("unit".into()),
-            columns: tokens,
-            scale: Scale::around_zero(&values),
-            values,
-            value_label: label.into(),
-        });
+    if values.len() <= MOST_LINES {
+        let all: Vec<usize> = (0..values.len()).collect();
+        return vec![(format!("{name}.svg"), unit_lines(title, label, path, &values, &all))];
     }
-    let unit = |(j, values): (usize, &Vec<f64>)| Series::of_steps(format!("unit {j}"), values);
+    let chosen = moving(&values);
+    let some = format!("{title}: the {} units that move most", chosen.len());
+    let drawn = unit_lines(&some, label, path, &values, &chosen);
+    let map = heat::svg(&HeatMap {
+        title: title.into(),
+        rows: Axis::Numbers("unit".into()),
+        columns: Axis::Names(path.tokens.clone()),
+        scale: Scale::around_zero(&values),
+        values,
+        value_label: label.into(),
+    });
+    vec![(format!("{name}.svg"), map), (format!("{name}-units.svg"), drawn)]
+}
+
+/// The units with the largest deviations along the sequence, in their order.
+fn moving(values: &[Vec<f64>]) -> Vec<usize> {
+    let deviation = |values: &[f64]| {
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        values.iter().map(|value| (value - mean).powi(2)).sum::<f64>()
+    };
+    let mut ranked: Vec<(usize, f64)> =
+        values.iter().enumerate().map(|(unit, values)| (unit, deviation(values))).collect();
+    ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
+    ranked.truncate(FEW_LINES);
+    let mut units: Vec<usize> = ranked.into_iter().map(|(unit, _)| unit).collect();
+    units.sort_unstable();
+    units
+}
+
+fn unit_lines(
+    title: &str,
+    label: &str,
+    path: &Trajectory,
+    values: &[Vec<f64>],
+    units: &[usize],
+) -> Drawn {
+    let unit = |&unit: &usize| Series::of_steps(format!("unit {unit}"), &values[unit]);
     lines::svg(&LinePlot {
         title: title.into(),
-        x: tokens,
+        x: Axis::Names(path.tokens.clone()),
         y_label: label.into(),
+        x_holds: vec![],
         y_holds: vec![],
-        series: values.iter().enumerate().map(unit).collect(),
+        series: units.iter().map(unit).collect(),
     })
 }
 
@@ -99,7 +138,7 @@ pub fn counter(counter: &Counter) -> Drawn {
         // Below 0 strings are lost, and have no depth.
         let counted = fit.by_quantity.iter().filter(|at| at.quantity >= 0);
         let points = counted.map(|at| (at.quantity as f64, at.error)).collect();
-        Series { name, points, weight }
+        Series { name, points, others: vec![], weight }
     };
     let unit = |unit: &Unit| series(format!("unit {}", unit.unit), &unit.fit, Weight::Plain);
     let all = series("all units".into(), &counter.readout.fit, Weight::Bold);
@@ -107,7 +146,20 @@ pub fn counter(counter: &Counter) -> Drawn {
         title: format!("Error of the depth read from {}", letter(counter.of)),
         x: Axis::Numbers(format!("depth (fitted up to {})", counter.fit_up_to)),
         y_label: "root mean squared error".into(),
+        x_holds: vec![],
         y_holds: vec![0.0],
         series: std::iter::once(all).chain(counter.best.iter().map(unit)).collect(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_that_move_most_are_chosen_and_keep_their_order() {
+        let reach = |j: usize| if j % 2 == 0 { 0.0 } else { 100.0 - j as f64 };
+        let values: Vec<Vec<f64>> = (0..30).map(|j| vec![5.0, 5.0 - reach(j)]).collect();
+        assert_eq!(moving(&values), [1, 3, 5, 7, 9, 11, 13, 15, 17, 19]);
+    }
 }

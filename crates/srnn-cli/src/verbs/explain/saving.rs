@@ -26,10 +26,11 @@ impl<'a> Saving<'a> {
         &self,
         numbers: &str,
         value: &Value,
-        pictures: Vec<(&str, Result<String, TooLarge>)>,
+        pictures: Vec<(impl AsRef<str>, Result<String, TooLarge>)>,
     ) -> Result<Vec<String>, Failure> {
         let mut texts = vec![(self.folder.join(numbers), format!("{value:#}\n"))];
         for (name, picture) in pictures {
+            let name = name.as_ref();
             match picture {
                 Ok(picture) => texts.push((self.folder.join(name), picture)),
                 Err(why) => self.output.note(format!("warning: no {name}: {why}")),
