@@ -33,6 +33,7 @@ fn cuda_without_a_gpu_is_refused_in_a_line_before_anything_is_begun() {
     assert_no_gpu(&ended);
     assert_eq!(ended.json()["code"], json!(2));
     assert_no_gpu(&without_gpu(&place, &["reproduce", "tomita", "--quick", "--device", "cuda"]));
+    assert_no_gpu(&without_gpu(&place, &["bench", "--shape", "3,5,2,8,4", "--device", "cuda"]));
     assert!(!place.path("runs").exists(), "a folder for nothing");
 }
 
