@@ -1,7 +1,6 @@
 //! `srnn bench`: how long a training step takes, after checking that it is the right one.
 
 mod check;
-mod device;
 mod export;
 mod growth;
 mod measure;
@@ -9,19 +8,22 @@ mod report;
 mod request;
 mod setting;
 
-use super::learn::threads;
+use super::learn::hardware;
 use crate::failure::{Answer, Failure};
 use crate::output::Output;
 use check::Nearness;
 use clap::Args;
-use device::Device;
 use growth::Growth;
 use measure::{Side, measure};
-use report::{Line, Machine};
+use report::Line;
 use setting::{CellName, Setting, Shape, named};
-use srnn::engine::Batch;
+use srnn::engine::{Batch, DeviceName, Hardware};
 use srnn::key::Key;
+use srnn::train::{Optimiser, Rule};
 use std::path::{Path, PathBuf};
+
+/// What updates are made with: Adam as usual.
+const OPTIMISER: Optimiser = Optimiser { rule: Rule::ADAM, clip: 1.0, l2: 0.0 };
 
 /// A step reads another batch than the one before.
 const BATCHES: u64 = 4;
@@ -47,8 +49,8 @@ pub struct Bench {
     #[arg(long, value_enum, value_delimiter = ',')]
     cell: Vec<CellName>,
     /// Where to compute.
-    #[arg(long, value_enum, default_value = "auto")]
-    device: Device,
+    #[arg(long, value_name = "cpu|cuda|auto", default_value_t = DeviceName::Auto)]
+    device: DeviceName,
     /// Threads of the processor [default: one for each core].
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
@@ -77,62 +79,61 @@ pub struct Bench {
 /// Does it.
 pub fn run(arguments: &Bench, output: &Output) -> Result<Answer, Failure> {
     check_numbers(arguments)?;
-    let machine =
-        Machine { device: arguments.device.resolved(), threads: threads(arguments.threads)? };
+    let hardware = hardware(arguments.device, arguments.threads)?;
     if cfg!(debug_assertions) {
         output.note("this is a debug build: build with --release for times that mean something");
     }
     match &arguments.export {
-        Some(folder) => export_all(arguments, machine, folder, output)?,
-        None if arguments.growth => grow(arguments, machine, output)?,
-        None if arguments.on_request => on_request(arguments, machine)?,
-        None => measure_all(arguments, machine, output)?,
+        Some(folder) => export_all(arguments, &hardware, folder, output)?,
+        None if arguments.growth => grow(arguments, &hardware, output)?,
+        None if arguments.on_request => on_request(arguments, &hardware)?,
+        None => measure_all(arguments, &hardware, output)?,
     }
     Ok(Answer::Yes)
 }
 
-fn measure_all(arguments: &Bench, machine: Machine, output: &Output) -> Result<(), Failure> {
+fn measure_all(arguments: &Bench, hardware: &Hardware, output: &Output) -> Result<(), Failure> {
     let mut lines = vec![];
     for cells in settings(arguments)? {
-        lines.extend(compare(arguments, machine, cells, output)?);
+        lines.extend(compare(arguments, hardware, cells, output)?);
     }
-    output.result(report::text(machine, &lines), &report::value(machine, &lines))
+    output.result(report::text(hardware, &lines), &report::value(hardware, &lines))
 }
 
-fn grow(arguments: &Bench, machine: Machine, output: &Output) -> Result<(), Failure> {
+fn grow(arguments: &Bench, hardware: &Hardware, output: &Output) -> Result<(), Failure> {
     let shape = arguments.shape.unwrap_or(growth::BASE.parse().expect("written there"));
     let cell = *arguments.cell.first().unwrap_or(&CellName::SrLstmP);
     let base = Setting::free(cell, shape).with(cell, arguments.lambda);
     let mut growths = vec![];
     for (axis, settings) in growth::settings(&base) {
-        growths.push(Growth { axis, lines: compare(arguments, machine, settings, output)? });
+        growths.push(Growth { axis, lines: compare(arguments, hardware, settings, output)? });
     }
-    let value = growth::value(machine, &base, &growths);
-    output.result(growth::text(machine, &base, &growths), &value)
+    let value = growth::value(hardware, &base, &growths);
+    output.result(growth::text(hardware, &base, &growths), &value)
 }
 
 fn export_all(
     arguments: &Bench,
-    machine: Machine,
+    hardware: &Hardware,
     folder: &Path,
     output: &Output,
 ) -> Result<(), Failure> {
     let mut written = vec![];
     for setting in settings(arguments)?.into_iter().flatten() {
         let folder = folder.join(&setting.name);
-        export::export(&setting, arguments.seed, machine, &folder)?;
+        export::export(&setting, arguments.seed, hardware, &folder)?;
         written.push(folder.display().to_string());
     }
     output.result(written.join("\n"), &serde_json::json!({ "exported": written }))
 }
 
-fn on_request(arguments: &Bench, machine: Machine) -> Result<(), Failure> {
+fn on_request(arguments: &Bench, hardware: &Hardware) -> Result<(), Failure> {
     let settings: Vec<Setting> = settings(arguments)?.into_iter().flatten().collect();
     let [setting] = &settings[..] else {
         let message = format!("--on-request: {} settings or cells", settings.len());
         return Err(Failure::new(message, "name one with --setting"));
     };
-    request::answer(&mut prepare(arguments, machine, setting)?.0)
+    request::answer(&mut prepare(arguments, hardware, setting)?.0)
 }
 
 fn check_numbers(arguments: &Bench) -> Result<(), Failure> {
@@ -176,14 +177,14 @@ fn settings(arguments: &Bench) -> Result<Vec<Vec<Setting>>, Failure> {
 /// Measures settings against each other.
 fn compare(
     arguments: &Bench,
-    machine: Machine,
+    hardware: &Hardware,
     settings: Vec<Setting>,
     output: &Output,
 ) -> Result<Vec<Line>, Failure> {
     let mut sides = vec![];
     let mut checked = vec![];
     for setting in &settings {
-        let (side, near) = prepare(arguments, machine, setting)?;
+        let (side, near) = prepare(arguments, hardware, setting)?;
         let (name, cell, shape) = (&setting.name, setting.cell.name(), setting.shape);
         let Nearness { rows, steps, .. } = near;
         output.note(format!("{name} {cell} {shape}: checked on {rows} rows of {steps} steps"));
@@ -201,11 +202,11 @@ fn compare(
 /// An engine that was checked, and the batches to time it on.
 fn prepare(
     arguments: &Bench,
-    machine: Machine,
+    hardware: &Hardware,
     setting: &Setting,
 ) -> Result<(Side, Nearness), Failure> {
     let model = setting.model(arguments.seed)?;
-    let mut engine = machine.device.engine(&model, machine.threads)?;
+    let mut engine = hardware.engine(&model, OPTIMISER)?;
     let expected = check::expected(setting, &model, arguments.seed);
     let near = check::check(&mut *engine, &expected, setting)?;
     let batches = batches(setting, arguments.seed);

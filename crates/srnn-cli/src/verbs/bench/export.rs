@@ -13,12 +13,12 @@
 
 use super::check::{self, Expected};
 use super::setting::Setting;
-use super::{Machine, batches};
+use super::{OPTIMISER, batches};
 use crate::failure::Failure;
 use crate::files;
 use safetensors::tensor::{Dtype, TensorView};
 use serde_json::json;
-use srnn::engine::{Batch, Inputs};
+use srnn::engine::{Batch, Hardware, Inputs};
 use srnn::model::{Layout, Model, ModelFile};
 use std::path::Path;
 
@@ -26,12 +26,12 @@ use std::path::Path;
 pub fn export(
     setting: &Setting,
     seed: u64,
-    machine: Machine,
+    hardware: &Hardware,
     folder: &Path,
 ) -> Result<(), Failure> {
     let model = setting.model(seed)?;
     let expected = check::expected(setting, &model, seed);
-    let mut engine = machine.device.engine(&model, machine.threads)?;
+    let mut engine = hardware.engine(&model, OPTIMISER)?;
     check::check(&mut *engine, &expected, setting)?;
     let batches = batches(setting, seed);
     let losses = batches.iter().map(|batch| engine.gradients(batch, &setting.regime()).loss.total);

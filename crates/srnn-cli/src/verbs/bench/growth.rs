@@ -1,9 +1,10 @@
 //! How the time of a training step grows with each size: doubled four times, the others as they are.
 
-use super::report::{Line, Machine, on};
+use super::report::Line;
 use super::setting::{Setting, Shape};
 use crate::words::aligned;
 use serde_json::{Value, json};
+use srnn::engine::Hardware;
 
 /// Times along one size.
 pub struct Growth {
@@ -47,7 +48,7 @@ pub fn settings(base: &Setting) -> Vec<(Axis, Vec<Setting>)> {
 }
 
 /// The tables for a terminal.
-pub fn text(machine: Machine, base: &Setting, growths: &[Growth]) -> String {
+pub fn text(hardware: &Hardware, base: &Setting, growths: &[Growth]) -> String {
     let head = ["", "from"].map(String::from).into_iter();
     let factors = FACTORS.iter().map(|by| format!("×{by}, ms"));
     let mut rows: Vec<Vec<String>> =
@@ -62,13 +63,13 @@ pub fn text(machine: Machine, base: &Setting, growths: &[Growth]) -> String {
         "How training steps grow from B,T,IN,D,K[,V] = {} ({}), on {}:\n{}",
         base.shape,
         base.cell.name(),
-        on(machine),
+        hardware,
         aligned(&rows)
     )
 }
 
 /// The same as an object.
-pub fn value(machine: Machine, base: &Setting, growths: &[Growth]) -> Value {
+pub fn value(hardware: &Hardware, base: &Setting, growths: &[Growth]) -> Value {
     let of = |growth: &Growth| {
         let sizes = growth.lines.iter().map(|line| size(line.setting.shape, growth.axis));
         let times = growth.lines.iter().map(|line| 1e3 * line.times.median);
@@ -80,8 +81,8 @@ pub fn value(machine: Machine, base: &Setting, growths: &[Growth]) -> Value {
         })
     };
     json!({
-        "device": machine.device.name(),
-        "threads": machine.threads,
+        "device": hardware.device.to_string(),
+        "threads": hardware.threads,
         "cell": base.cell.name(),
         "base": base.shape.to_string(),
         "growth": growths.iter().map(of).collect::<Vec<_>>(),

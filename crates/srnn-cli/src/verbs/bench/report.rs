@@ -1,23 +1,14 @@
 //! Measurements for people and for programs.
 
 use super::check::Nearness;
-use super::device::Device;
 use super::measure::Times;
 use super::setting::Setting;
-use crate::words::{aligned, some};
+use crate::words::aligned;
 use serde_json::{Value, json};
+use srnn::engine::{DeviceName, Hardware};
 
 /// What stands where there is no number.
 const NONE: &str = "–";
-
-/// Where all of it was measured.
-#[derive(Clone, Copy)]
-pub struct Machine {
-    /// The device, `auto` resolved.
-    pub device: Device,
-    /// Threads of the processor.
-    pub threads: usize,
-}
 
 /// One line.
 pub struct Line {
@@ -32,7 +23,7 @@ pub struct Line {
 }
 
 /// The table for a terminal.
-pub fn text(machine: Machine, lines: &[Line]) -> String {
+pub fn text(hardware: &Hardware, lines: &[Line]) -> String {
     let heading = [
         "setting",
         "cell",
@@ -46,25 +37,21 @@ pub fn text(machine: Machine, lines: &[Line]) -> String {
         "off by",
     ];
     let mut rows = vec![heading.map(String::from).to_vec()];
-    rows.extend(lines.iter().map(|line| row(machine, line)));
-    format!("Training steps (loss, gradients, update) on {}:\n{}", on(machine), aligned(&rows))
-}
-
-/// A machine in words.
-pub fn on(machine: Machine) -> String {
-    match machine.device {
-        Device::Cuda => "cuda".to_string(),
-        _ => format!("cpu, {}", some(machine.threads, "thread")),
-    }
+    rows.extend(lines.iter().map(|line| row(hardware, line)));
+    format!("Training steps (loss, gradients, update) on {hardware}:\n{}", aligned(&rows))
 }
 
 /// The same as an object.
-pub fn value(machine: Machine, lines: &[Line]) -> Value {
-    let lines: Vec<Value> = lines.iter().map(|line| object(machine, line)).collect();
-    json!({ "device": machine.device.name(), "threads": machine.threads, "measured": lines })
+pub fn value(hardware: &Hardware, lines: &[Line]) -> Value {
+    let lines: Vec<Value> = lines.iter().map(|line| object(hardware, line)).collect();
+    json!({
+        "device": hardware.device.to_string(),
+        "threads": hardware.threads,
+        "measured": lines,
+    })
 }
 
-fn row(machine: Machine, line: &Line) -> Vec<String> {
+fn row(hardware: &Hardware, line: &Line) -> Vec<String> {
     let Line { setting, near, times, ratio } = line;
     vec![
         setting.name.clone(),
@@ -74,13 +61,13 @@ fn row(machine: Machine, line: &Line) -> Vec<String> {
         format!("{:.3}–{:.3}", 1e3 * times.low, 1e3 * times.high),
         format!("{:.2}", micros_a_step(line)),
         format!("{:.2}", tokens_a_second(line) / 1e6),
-        of_floor(machine, line).map_or(NONE.into(), |part| format!("{:.0} %", 100.0 * part)),
+        of_floor(hardware, line).map_or(NONE.into(), |part| format!("{:.0} %", 100.0 * part)),
         format!("{ratio:.2}"),
         format!("{:.0e}", near.loss.max(near.gradient)),
     ]
 }
 
-fn object(machine: Machine, line: &Line) -> Value {
+fn object(hardware: &Hardware, line: &Line) -> Value {
     let Line { setting, near, times, ratio } = line;
     json!({
         "setting": setting.name,
@@ -92,7 +79,7 @@ fn object(machine: Machine, line: &Line) -> Value {
         "steps_timed": times.count,
         "microseconds_a_time_step": micros_a_step(line),
         "tokens_a_second": tokens_a_second(line),
-        "of_floor": of_floor(machine, line),
+        "of_floor": of_floor(hardware, line),
         "times_first": ratio,
         "checked": {
             "rows": near.rows,
@@ -117,11 +104,11 @@ fn tokens(line: &Line) -> f64 {
 }
 
 /// The floor as a part of the time taken; on the processor scaled from two threads to those used.
-fn of_floor(machine: Machine, line: &Line) -> Option<f64> {
+fn of_floor(hardware: &Hardware, line: &Line) -> Option<f64> {
     let floor = line.setting.floor;
-    let seconds = match machine.device {
-        Device::Cuda => 1e-3 * floor.h200?,
-        _ => 1e-6 * floor.two_cores? * tokens(line) * 2.0 / machine.threads as f64,
+    let seconds = match hardware.device.name() {
+        DeviceName::Cuda => 1e-3 * floor.h200?,
+        _ => 1e-6 * floor.two_cores? * tokens(line) * 2.0 / hardware.threads as f64,
     };
     Some(seconds / line.times.median)
 }
