@@ -22,11 +22,11 @@ use srnn::key::Key;
 use srnn::train::{Optimiser, Rule};
 use std::path::{Path, PathBuf};
 
-/// A step reads another batch than the one before.
-const BATCHES: u64 = 4;
-
 /// What updates are made with: Adam as usual.
 const OPTIMISER: Optimiser = Optimiser { rule: Rule::ADAM, clip: 1.0, l2: 0.0 };
+
+/// A step reads another batch than the one before.
+const BATCHES: u64 = 4;
 
 /// Time training steps, and check first that they compute what the f64 reference computes.
 ///
@@ -48,8 +48,8 @@ pub struct Bench {
     /// Cells, compared with the first [default: the setting's own, or sr-lstm-p].
     #[arg(long, value_enum, value_delimiter = ',')]
     cell: Vec<CellName>,
-    /// Where to compute: cpu; cuda, an NVIDIA GPU; auto, the GPU where there is one.
-    #[arg(long, default_value_t = DeviceName::Auto)]
+    /// Where to compute.
+    #[arg(long, value_name = "cpu|cuda|auto", default_value_t = DeviceName::Auto)]
     device: DeviceName,
     /// Threads of the processor [default: one for each core].
     #[arg(long, value_name = "N")]
@@ -79,15 +79,15 @@ pub struct Bench {
 /// Does it.
 pub fn run(arguments: &Bench, output: &Output) -> Result<Answer, Failure> {
     check_numbers(arguments)?;
-    let hardware = &hardware(arguments.device, arguments.threads)?;
+    let hardware = hardware(arguments.device, arguments.threads)?;
     if cfg!(debug_assertions) {
         output.note("this is a debug build: build with --release for times that mean something");
     }
     match &arguments.export {
-        Some(folder) => export_all(arguments, hardware, folder, output)?,
-        None if arguments.growth => grow(arguments, hardware, output)?,
-        None if arguments.on_request => on_request(arguments, hardware)?,
-        None => measure_all(arguments, hardware, output)?,
+        Some(folder) => export_all(arguments, &hardware, folder, output)?,
+        None if arguments.growth => grow(arguments, &hardware, output)?,
+        None if arguments.on_request => on_request(arguments, &hardware)?,
+        None => measure_all(arguments, &hardware, output)?,
     }
     Ok(Answer::Yes)
 }

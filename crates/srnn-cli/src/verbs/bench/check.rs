@@ -10,9 +10,10 @@ use srnn::train::{Optimiser, Rule};
 
 /// Largest error of the loss and of each gradient, relative to its largest number.
 pub const TOLERANCE: f64 = 1e-4;
-/// A tensor whose largest number is smaller is measured against this instead: it is a sum in which
-/// terms of size one cancel, and those carry 1e-7 of rounding.
-pub const SMALLEST: f64 = 1e-3;
+/// A tensor whose largest number is smaller is measured against this instead: what is left of it
+/// where terms cancel is rounding. Many centroids make gradients small: peepholes have 5e-6 at
+/// `mnist-100`, and come within 1e-6 of themselves.
+pub const SMALLEST: f64 = 1e-5;
 
 /// The reference takes every row alone, so a few tell as much as all.
 const ROWS: usize = 4;

@@ -81,7 +81,7 @@ pub fn value(hardware: &Hardware, base: &Setting, growths: &[Growth]) -> Value {
         })
     };
     json!({
-        "device": hardware.device.name().to_string(),
+        "device": hardware.device.to_string(),
         "threads": hardware.threads,
         "cell": base.cell.name(),
         "base": base.shape.to_string(),

@@ -14,7 +14,7 @@ const BLOCK: usize = 5;
 /// One of the things to compare.
 pub struct Side {
     /// The engine.
-    pub engine: Box<dyn Engine<f32>>,
+    pub engine: Box<dyn Engine<f32> + Send>,
     /// Taken in turn, so that no step sees what the last one saw.
     pub batches: Vec<Batch>,
     /// How steps are made.

@@ -38,13 +38,17 @@ pub fn text(hardware: &Hardware, lines: &[Line]) -> String {
     ];
     let mut rows = vec![heading.map(String::from).to_vec()];
     rows.extend(lines.iter().map(|line| row(hardware, line)));
-    format!("Training steps (loss, gradients, update) on {}:\n{}", hardware, aligned(&rows))
+    format!("Training steps (loss, gradients, update) on {hardware}:\n{}", aligned(&rows))
 }
 
 /// The same as an object.
 pub fn value(hardware: &Hardware, lines: &[Line]) -> Value {
     let lines: Vec<Value> = lines.iter().map(|line| object(hardware, line)).collect();
-    json!({ "device": hardware.device.name().to_string(), "threads": hardware.threads, "measured": lines })
+    json!({
+        "device": hardware.device.to_string(),
+        "threads": hardware.threads,
+        "measured": lines,
+    })
 }
 
 fn row(hardware: &Hardware, line: &Line) -> Vec<String> {
