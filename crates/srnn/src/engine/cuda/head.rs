@@ -10,10 +10,12 @@ use crate::model::{Arch, Layout, When};
 /// Numbers the cross-entropy says of each read-out: loss, right, counted.
 pub const SAYS: usize = 3;
 
-/// Few classes, features and read-outs: for these there are kernels that do all at once.
+/// Few classes and read-outs: for these there are kernels that do all at once.
 const FEW_CLASSES: usize = 64;
-const FEW_FEATURES: usize = 4096;
 const FEW_READOUTS: usize = 4096;
+/// Warps of a block there, and bytes of shared memory that its weights may take.
+const READERS: usize = 8;
+const SMALL: usize = 96 << 10;
 
 /// `Classify` of `kernels/head.cu`.
 #[repr(C)]
@@ -32,6 +34,7 @@ struct Classify {
     logits: Address,
     d_features: Address,
     says: Address,
+    readouts: i32,
     last: i32,
     d: i32,
     features: i32,
@@ -45,6 +48,7 @@ pub struct Head {
     pub logits: Room<f32>,
     d_features: Room<f32>,
     says: Room<f64>,
+    parts: Room<f64>,
 }
 
 /// Where h, u and c of the top layer are; 0 where they are not read.
@@ -72,7 +76,13 @@ pub fn readouts(arch: &Arch, placed: &Placed) -> usize {
 impl Head {
     /// Whether one kernel does for a read-out all that there is to do.
     fn is_small(arch: &Arch) -> bool {
-        arch.classes <= FEW_CLASSES && arch.features() <= FEW_FEATURES
+        arch.classes <= FEW_CLASSES && Head::bytes(arch) <= SMALL
+    }
+
+    /// Bytes of shared memory of its block.
+    fn bytes(arch: &Arch) -> usize {
+        let (wide, classes) = (arch.features(), arch.classes);
+        4 * (classes * wide + READERS * (wide + classes))
     }
 
     /// Reads, says and, where there is something to learn, learns.
@@ -104,12 +114,14 @@ impl Head {
             d_features: self.d_features.fit(device, count * wide)?,
             // Not null, even if there is no read-out.
             says: if learns { self.says.fit(device, count.max(1) * SAYS)? } else { 0 },
+            readouts: count as i32,
             last: (arch.readout.when == When::Last) as i32,
             d: arch.top().units as i32,
             features: wide as i32,
             classes: classes as i32,
         };
-        let grid = Grid::of(count, 128).shared(4 * (wide + classes));
+        let blocks = count.div_ceil(READERS).min(4 * device.gpu.processors);
+        let grid = Grid::of(blocks, 32 * READERS).shared(Head::bytes(arch));
         launch!(device, &device.gpu.kernels.classify, grid; arguments)?;
         Ok(())
     }
@@ -167,7 +179,7 @@ impl Head {
         let (v, d_v) = (params + at(&layout.head_weight), grads + at(&layout.head_weight));
         let bias = grads + at(&layout.head_bias);
         if Head::is_small(arch) && count <= FEW_READOUTS {
-            sum_columns(device, says, (count, SAYS), report)?;
+            sum_columns(device, &mut self.parts, says, (count, SAYS), report)?;
             let grid = Grid::over((wide + 1).div_ceil(32), classes, 1, 256);
             launch!(device, &device.gpu.kernels.classify_back, grid;
                 features, logits, count as i32, classes as i32, wide as i32, d_v, bias)?;
@@ -181,7 +193,7 @@ impl Head {
                 let into = Matrix::rows(d_features, wide);
                 products.product(device, (count, classes, wide), d_logits, v, into, Into::Place)?;
             }
-            sum_columns(device, says, (count, SAYS), report)?;
+            sum_columns(device, &mut self.parts, says, (count, SAYS), report)?;
             let features = Matrix::rows(features, wide);
             let size = (classes, count, wide);
             products.product(device, size, d_logits.transposed(), features, d_v, Into::Sum)?;

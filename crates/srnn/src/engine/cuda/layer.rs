@@ -92,6 +92,7 @@ pub struct Rooms {
     d_mixture: Room<f32>,
     sums: Room<f32>,
     measured: Room<f64>,
+    measured_parts: Room<f64>,
     d_m: Room<f32>,
     d_x: Room<f32>,
     d_m_parts: Room<f32>,
@@ -397,7 +398,13 @@ impl OnDevice {
             self.fits(device, grid)?;
             launch!(device, &device.gpu.kernels.backward[(together > 1) as usize], grid; scan)?;
         }
-        sum_columns(device, scan.measured, (blocks, MEASURED), report)?;
+        sum_columns(
+            device,
+            &mut self.rooms.measured_parts,
+            scan.measured,
+            (blocks, MEASURED),
+            report,
+        )?;
         self.sums(device, grads, &scan, blocks)?;
         self.recurrent_gradients(device, products, (params, grads), &scan, steps)?;
         self.input_gradients(device, products, (params, grads), placed, &scan, reads)
@@ -439,7 +446,13 @@ impl OnDevice {
         (arguments.d_m, arguments.d_s, arguments.d_x) = (d_m_parts, d_s_parts, d_x_parts);
         let shared = if few.input == Input::FewTokens { few::token_bytes(rows, d) } else { 0 };
         launch!(device, &few.backward, Grid::of(blocks, few.backward_threads).shared(shared); arguments)?;
-        sum_columns(device, scan.measured, (blocks, MEASURED), report)?;
+        sum_columns(
+            device,
+            &mut self.rooms.measured_parts,
+            scan.measured,
+            (blocks, MEASURED),
+            report,
+        )?;
         self.sums(device, grads, &scan, blocks)?;
         let d_s = Matrix::rows(grads + 4 * self.shape.slots.centroids.start as u64, d);
         sum_parts(device, d_s_parts, blocks, (k, d), d_s, Into::Sum)?;

@@ -262,14 +262,26 @@ pub fn transpose(
     Ok(())
 }
 
-/// `into[j] = Σ` of column j, in double precision.
+/// Rows of doubles that a block sums by itself.
+const FEW_ROWS: usize = 4096;
+
+/// `into[j] = Σ` of column j, in double precision; many rows are summed in parts first, in `room`.
 pub fn sum_columns(
     device: &Device,
+    room: &mut Room<f64>,
     rows: Address,
     (count, width): (usize, usize),
     into: Address,
 ) -> Result<(), CudaError> {
-    let grid = Grid::of(width, 256);
-    launch!(device, &device.gpu.kernels.sum_columns, grid; rows, count as i32, width as i32, into)?;
-    Ok(())
+    let sum = |rows: Address, count: usize, parts: usize, into: Address| {
+        let grid = Grid::over(width, parts, 1, 256);
+        launch!(device, &device.gpu.kernels.sum_columns, grid;
+            rows, count as i32, width as i32, into)
+    };
+    if count <= FEW_ROWS {
+        return Ok(sum(rows, count, 1, into)?);
+    }
+    let parts = room.fit(device, LANES * width)?;
+    sum(rows, count, LANES, parts)?;
+    Ok(sum(parts, LANES, 1, into)?)
 }

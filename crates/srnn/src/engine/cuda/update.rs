@@ -60,7 +60,7 @@ impl Updates {
         let parts = self.squares.fit(device, BLOCKS)?;
         let grid = Grid::of(BLOCKS, 256);
         launch!(device, &device.gpu.kernels.square_parts, grid; gradient, count as i32, parts)?;
-        sum_columns(device, parts, (BLOCKS, 1), report)
+        sum_columns(device, &mut Room::default(), parts, (BLOCKS, 1), report)
     }
 
     /// One update, unless something reported is not a number.

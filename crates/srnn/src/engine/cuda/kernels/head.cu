@@ -75,7 +75,8 @@ extern "C" __global__ void read_out(const float *h, const float *u, const float 
     }
 }
 
-// Few classes: a block reads, says and learns one read-out.
+// Few classes: a warp reads, says and learns one read-out after another.
+#define READERS 8
 struct Classify {
     const float *h, *u, *c, *v, *bias, *class_weights;
     const unsigned *offsets, *targets;
@@ -84,44 +85,49 @@ struct Classify {
     // there is nothing to learn, `says` is null.
     float *features_of, *logits, *d_features;
     double *says;
-    int last, d, features, classes;
+    int readouts, last, d, features, classes;
 };
 
 extern __shared__ float classify_room[];
 
-extern "C" __global__ void __launch_bounds__(128) classify(Classify p) {
-    float *x = classify_room, *logits = x + p.features;
-    int q = blockIdx.x, lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
-    long long n = p.last ? (long long)p.offsets[q + 1] - 1 : q;
-    bool empty = p.last && p.offsets[q + 1] == p.offsets[q];
-    const float *parts[3] = {p.h, p.u, p.c};
-    int first = 0;
+extern "C" __global__ void __launch_bounds__(READERS * WARP) classify(Classify p) {
+    int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, size = p.classes * p.features;
+    float *v = classify_room, *x = v + size + warp * (p.features + p.classes);
+    float *logits = x + p.features;
+    for (int e = threadIdx.x; e < size; e += blockDim.x) v[e] = p.v[e];
+    __syncthreads();
+    for (int q = blockIdx.x * READERS + warp; q < p.readouts; q += gridDim.x * READERS) {
+        long long n = p.last ? (long long)p.offsets[q + 1] - 1 : q;
+        bool empty = p.last && p.offsets[q + 1] == p.offsets[q];
+        const float *parts[3] = {p.h, p.u, p.c};
+        int first = 0;
 #pragma unroll
-    for (int part = 0; part < 3; part++) {
-        if (!parts[part]) continue;
-        for (int j = threadIdx.x; j < p.d; j += blockDim.x)
-            x[first + j] = empty ? 0.0f : parts[part][n * p.d + j];
-        first += p.d;
-    }
-    __syncthreads();
-    for (int j = threadIdx.x; p.says && j < p.features; j += blockDim.x)
-        p.features_of[(long long)q * p.features + j] = x[j];
-    for (int c = warp; c < p.classes; c += blockDim.x / WARP) {
-        float sum = 0.0f;
-        for (int j = lane; j < p.features; j += WARP) sum = fmaf(x[j], p.v[c * p.features + j], sum);
-        sum = warp_sum(sum);
-        if (lane == 0) logits[c] = sum + p.bias[c];
-    }
-    __syncthreads();
-    if (p.says && warp == 0)
-        learn_row(logits, p.targets[q], p.class_weights, p.margin, p.classes, p.says + q * SAYS);
-    __syncthreads();
-    for (int c = threadIdx.x; c < p.classes; c += blockDim.x)
-        p.logits[(long long)q * p.classes + c] = logits[c];
-    for (int j = threadIdx.x; p.says && j < p.features; j += blockDim.x) {
-        float sum = 0.0f;
-        for (int c = 0; c < p.classes; c++) sum = fmaf(logits[c], p.v[c * p.features + j], sum);
-        p.d_features[(long long)q * p.features + j] = sum;
+        for (int part = 0; part < 3; part++) {
+            if (!parts[part]) continue;
+            for (int j = lane; j < p.d; j += WARP)
+                x[first + j] = empty ? 0.0f : parts[part][n * p.d + j];
+            first += p.d;
+        }
+        __syncwarp();
+        for (int j = lane; p.says && j < p.features; j += WARP)
+            p.features_of[(long long)q * p.features + j] = x[j];
+        for (int c = 0; c < p.classes; c++) {
+            float sum = 0.0f;
+            for (int j = lane; j < p.features; j += WARP) sum = fmaf(x[j], v[c * p.features + j], sum);
+            sum = warp_sum(sum);
+            if (lane == 0) logits[c] = sum + p.bias[c];
+        }
+        __syncwarp();
+        if (p.says)
+            learn_row(logits, p.targets[q], p.class_weights, p.margin, p.classes, p.says + q * SAYS);
+        __syncwarp();
+        for (int c = lane; c < p.classes; c += WARP) p.logits[(long long)q * p.classes + c] = logits[c];
+        for (int j = lane; p.says && j < p.features; j += WARP) {
+            float sum = 0.0f;
+            for (int c = 0; c < p.classes; c++) sum = fmaf(logits[c], v[c * p.features + j], sum);
+            p.d_features[(long long)q * p.features + j] = sum;
+        }
+        __syncwarp();
     }
 }
 

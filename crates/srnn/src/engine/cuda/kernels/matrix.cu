@@ -159,15 +159,16 @@ extern "C" __global__ void sum_rows(const float *rows, int count, int width, flo
     }
 }
 
-// into[j] = sum over rows of rows[:][j], in double precision; one block a column.
+// into[s][j] = sum over every so-many-th row, from s on, of rows[:][j], in double precision; a block
+// for each of them.
 extern "C" __global__ void sum_columns(const double *rows, int count, int width, double *into) {
     __shared__ double room[WARP];
-    int j = blockIdx.x;
+    int j = blockIdx.x, s = blockIdx.y;
     double sum = 0.0;
-    for (int row = threadIdx.x; row < count; row += blockDim.x)
+    for (int row = s + threadIdx.x * gridDim.y; row < count; row += blockDim.x * gridDim.y)
         sum += rows[(long long)row * width + j];
     sum = block_sum(sum, room);
-    if (threadIdx.x == 0) into[j] = sum;
+    if (threadIdx.x == 0) into[s * width + j] = sum;
 }
 
 // Adds the sums [blocks][SUMS][d] that the blocks of a scan left, each row of them to where it
