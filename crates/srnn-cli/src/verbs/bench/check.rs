@@ -96,7 +96,10 @@ fn error(got: impl Iterator<Item = f64>, want: &[f64]) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::OPTIMISER;
+    use super::super::setting::CellName;
     use super::*;
+    use srnn::engine::Hardware;
 
     #[test]
     fn an_error_is_relative_to_the_largest_number_and_nan_is_infinitely_wrong() {
@@ -104,5 +107,21 @@ mod tests {
         assert_eq!(of([2.0, 1.0]), 0.0);
         assert_eq!(of([2.0, 1.5]), 0.25);
         assert_eq!(of([f64::NAN, 1.0]), f64::INFINITY);
+    }
+
+    #[test]
+    fn an_engine_that_is_off_in_the_loss_or_one_gradient_is_refused() {
+        let setting = Setting::free(CellName::SrLstmP, "3,5,2,8,4".parse().unwrap());
+        let model = setting.model(1).unwrap();
+        let mut engine = Hardware::cpu(1).engine(&model, OPTIMISER).unwrap();
+        let mut said = |change: fn(&mut Gradients<f64>)| {
+            let mut expected = expected(&setting, &model, 1);
+            change(&mut expected.gradients);
+            check(&mut *engine, &expected, &setting).map_err(|failure| failure.message)
+        };
+        assert!(said(|_| ()).is_ok());
+        assert!(said(|g| g.loss.total *= 1.001).is_err());
+        assert!(said(|g| g.values[7] += 1e-3).unwrap_err().contains("rnn.weight_ih_l0"));
+        assert!(said(|g| g.values[7] = f64::NAN).is_err());
     }
 }
