@@ -2,8 +2,8 @@
 
 use super::{Backward, Forward, Kind, Segment, Writes};
 use super::{
-    add_bias, gate, gate_tanh, input_blocks, pressed_candidate, pressed_gate, state_blocks,
-    through_gate, through_tanh,
+    add_bias, gate, gate_tanh, input_blocks, pressed_candidate, state_blocks, through_pressed_gate,
+    through_tanh,
 };
 use crate::engine::cpu::kernels::{Dots, Outer, ROWS, accumulate, rows};
 use crate::engine::cpu::prepare::{Panels, Prepared};
@@ -84,12 +84,11 @@ impl<const NS: usize> Kind for Gru<NS> {
             let (r, z, n, candidate, h) = (gates[0], gates[1], gates[2], gates[3], gates[4]);
             let (du, press) = (du[at], io.press[at / q_count]);
             let (w, writing) = (simd.splat_f32s(press.saturation), simd.splat_f32s(press.writing));
-            let gate = |y, dy| through_gate(simd, p.gate, y, pressed_gate(simd, w, y, dy));
             let dn = pressed_candidate(simd, w, n, simd.mul_f32s(du, simd.sub_f32s(one, z)));
             let dn = through_tanh(simd, n, dn);
             let dz = simd.mul_f32s(du, simd.sub_f32s(h, n));
-            let dz = gate(z, simd.sub_f32s(dz, writing));
-            let dr = gate(r, simd.mul_f32s(dn, candidate));
+            let dz = through_pressed_gate(simd, p.gate, w, z, simd.sub_f32s(dz, writing));
+            let dr = through_pressed_gate(simd, p.gate, w, r, simd.mul_f32s(dn, candidate));
             da_in[at * 3..][..3].copy_from_slice(&[dr, dz, dn]);
             let state = &mut da_state[at * NS..][..NS];
             state[..3].copy_from_slice(&[dr, dz, simd.mul_f32s(dn, r)]);
@@ -215,10 +214,9 @@ impl Kind for GruResetBefore {
             let (r, z, n) = (gates[at * 3], gates[at * 3 + 1], gates[at * 3 + 2]);
             let (d_reset_h, press) = (dh[at], io.press[at / q_count]);
             let (w, writing) = (simd.splat_f32s(press.saturation), simd.splat_f32s(press.writing));
-            let gate = |y, dy| through_gate(simd, p.gate, y, pressed_gate(simd, w, y, dy));
-            let dr = gate(r, simd.mul_f32s(d_reset_h, h[at]));
+            let dr = through_pressed_gate(simd, p.gate, w, r, simd.mul_f32s(d_reset_h, h[at]));
             let dz = simd.mul_f32s(du[at], simd.sub_f32s(h[at], n));
-            let dz = gate(z, simd.sub_f32s(dz, writing));
+            let dz = through_pressed_gate(simd, p.gate, w, z, simd.sub_f32s(dz, writing));
             da_in[at * 3..][..2].copy_from_slice(&[dr, dz]);
             da_state[at * 2..][..2].copy_from_slice(&[dr, dz]);
             dh[at] = simd.mul_add_e_f32s(d_reset_h, r, simd.mul_f32s(du[at], z));

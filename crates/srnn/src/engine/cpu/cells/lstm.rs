@@ -2,8 +2,8 @@
 
 use super::{Backward, Forward, Kind, Segment, Writes};
 use super::{
-    add_bias, gate_tanh, gates_tanh, input_blocks, pressed_candidate, pressed_gate, state_blocks,
-    through_gate, through_tanh,
+    add_bias, gate_tanh, gates_tanh, input_blocks, pressed_candidate, state_blocks,
+    through_pressed_gate, through_tanh,
 };
 use crate::engine::cpu::kernels::{Dots, Outer, ROWS};
 use crate::engine::cpu::prepare::{Panels, Prepared};
@@ -74,13 +74,19 @@ impl Kind for Lstm {
                 let (i, f, g, o, tanh_c) = (gates[0], gates[1], gates[2], gates[3], gates[4]);
                 let w = simd.splat_f32s(io.press[r].saturation);
                 let writing = simd.splat_f32s(io.press[r].writing);
-                let gate = |y, dy| through_gate(simd, p.gate, y, pressed_gate(simd, w, y, dy));
-                let da_o = gate(o, simd.mul_f32s(du[at], tanh_c));
+                let da_o = through_pressed_gate(simd, p.gate, w, o, simd.mul_f32s(du[at], tanh_c));
                 let d_tanh = through_tanh(simd, tanh_c, simd.mul_f32s(du[at], o));
                 let dc_now = simd.add_f32s(dc[at], d_tanh);
                 let dc_now = simd.mul_add_e_f32s(da_o, peephole[2], dc_now);
-                let da_i = gate(i, simd.mul_add_e_f32s(dc_now, g, writing));
-                let da_f = gate(f, simd.mul_f32s(dc_now, c_prev[at]));
+                let da_i = through_pressed_gate(
+                    simd,
+                    p.gate,
+                    w,
+                    i,
+                    simd.mul_add_e_f32s(dc_now, g, writing),
+                );
+                let da_f =
+                    through_pressed_gate(simd, p.gate, w, f, simd.mul_f32s(dc_now, c_prev[at]));
                 let dg = pressed_candidate(simd, w, g, simd.mul_f32s(dc_now, i));
                 let da_g = through_tanh(simd, g, dg);
                 let back = simd.mul_add_e_f32s(da_i, peephole[0], simd.mul_f32s(dc_now, f));
