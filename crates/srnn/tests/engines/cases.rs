@@ -177,6 +177,11 @@ fn shapes() -> Vec<Spec> {
         lengths: (0..rows).map(|b| [6, 1, 4, 9, 2][b % 5]).collect(),
         ..Spec::default()
     };
+    let plain = |cell, units, rows: usize| Spec {
+        name: format!("shape: plain {cell:?} D={units} B={rows}"),
+        layers: vec![layer(cell, units, None)],
+        ..sized(cell, units, 1, Score::Dot, rows)
+    };
     vec![
         sized(LSTM_P, 1, 1, Score::Dot, 1),
         sized(LSTM_P, 17, 2, Score::Euclidean, 5),
@@ -193,6 +198,18 @@ fn shapes() -> Vec<Spec> {
         sized(GRU_BEFORE, 15, 12, Score::Euclidean, 4),
         sized(LSTM_P, 5, 40, Score::Dot, 7),
         sized(GRU, 3, 64, Score::Euclidean, 5),
+        sized(LSTM_P, 64, 50, Score::Dot, 5),
+        sized(GRU, 50, 30, Score::Dot, 3),
+        plain(LSTM_P, 120, 5),
+        plain(GRU, 130, 3),
+        Spec {
+            name: "shape: many centroids at every step".into(),
+            layers: vec![layer(LSTM, 37, dot(25))],
+            input: tokens(3, 4, true, true),
+            readout: read(ReadFrom::Hc, When::EveryStep),
+            regime: Regime { lambda: 1.0, commitment: 0.0, ..ALL_TERMS },
+            ..Spec::default()
+        },
     ]
 }
 

@@ -15,6 +15,7 @@ pub const HEAD: &str = include_str!("kernels/head.cu");
 pub const UPDATE: &str = include_str!("kernels/update.cu");
 pub const FEW: &str = include_str!("kernels/few.cu");
 pub const PLAIN: &str = include_str!("kernels/plain.cu");
+pub const CLUSTER: &str = include_str!("kernels/cluster.cu");
 pub const SCAN: &str = include_str!("kernels/scan.cu");
 
 /// Machine code of `source` with these definitions, from the disk or made now.

@@ -2,9 +2,10 @@
 
 use super::CudaError;
 use super::compile::{CELL, FEW, SCAN_ARGUMENTS, WARP};
-use super::device::{Address, Device};
-use super::layer::{Call, Reads, Shape};
-use super::scan::Scan;
+use super::device::{Address, Device, Grid, launch};
+use super::layer::{Call, OnDevice, Reads, Shape};
+use super::matrix::{Into, Matrix, Products, copy_block, sum_columns, sum_parts};
+use super::scan::{MEASURED, SUMS, Scan};
 use super::upload::Placed;
 use crate::engine::Transition;
 use crate::engine::form::{Form, form};
@@ -16,7 +17,7 @@ const MOST: usize = 20;
 /// Threads of a block, at most: a unit each.
 const MOST_THREADS: usize = 512;
 /// Numbers read per step that are multiplied inside the scan, at most.
-const NARROW: usize = 4;
+pub const NARROW: usize = 4;
 /// Registers of a multiprocessor, and of a thread.
 const REGISTERS: usize = 65536;
 const MOST_REGISTERS: usize = 255;
@@ -144,4 +145,126 @@ pub fn compiled(
     let [forward, backward] = kernels.try_into().expect("two kernels");
     let (forward_threads, _) = forward_threads(d);
     Ok(Some(Compiled { input, forward_threads, backward_threads: threads, forward, backward }))
+}
+
+impl OnDevice {
+    /// The arguments of the kernels for few centroids.
+    fn few(
+        &mut self,
+        device: &Device,
+        params: Address,
+        scan: Scan,
+        placed: &Placed,
+        reads: Reads,
+        call: Call,
+    ) -> Result<Few, CudaError> {
+        let Shape { layer, slots, .. } = &self.shape;
+        let (d, steps) = (layer.units, placed.steps);
+        // Only backward reads what is kept.
+        let (gates, cells) = match (call.learns, layer.cell.has_memory()) {
+            (false, _) => (0, 0),
+            (true, memory) => (
+                self.rooms.gates.fit(device, steps * 4 * kept(d))?,
+                self.rooms.cells.fit(device, if memory { steps * kept(d) } else { 0 })?,
+            ),
+        };
+        Ok(Few {
+            scan,
+            gates,
+            cells,
+            vectors: match reads {
+                Reads::Vectors { at, .. } => at,
+                Reads::Tokens { .. } => 0,
+            },
+            w: params + 4 * slots.w_ih.start as u64,
+            bias: if layer.bias { self.rooms.bias.address(device) } else { 0 },
+            tokens: placed.distinct as i32,
+            keep_h: call.keep_h as i32,
+            keep_u: call.keep_u as i32,
+            keep_c: call.keep_c as i32,
+            ..Few::default()
+        })
+    }
+
+    /// The scan forward.
+    #[allow(clippy::too_many_arguments)]
+    pub fn few_forward(
+        &mut self,
+        device: &Device,
+        params: Address,
+        placed: &Placed,
+        reads: Reads,
+        call: Call,
+        few: &Compiled,
+        scan: Scan,
+    ) -> Result<(), CudaError> {
+        let arguments = self.few(device, params, scan, placed, reads, call)?;
+        let grid = Grid::of(self.row_blocks(device, placed), few.forward_threads);
+        Ok(launch!(device, &few.forward, grid; arguments)?)
+    }
+
+    /// [`backward`](OnDevice::backward) where centroids are few: the scan sums the gradients of M,
+    /// S and a narrow input itself.
+    #[allow(clippy::too_many_arguments)]
+    pub fn few_backward(
+        &mut self,
+        device: &Device,
+        products: &mut Products,
+        (params, grads): (Address, Address),
+        placed: &Placed,
+        reads: Reads,
+        call: Call,
+        few: Compiled,
+        mut scan: Scan,
+        report: Address,
+    ) -> Result<(), CudaError> {
+        let blocks = self.row_blocks(device, placed);
+        let (d, k) = (scan.d as usize, scan.k as usize);
+        let (wide, width) = ((scan.ni * scan.d) as usize, self.shape.width);
+        let rooms = &mut self.rooms;
+        scan.sums = rooms.sums.fit(device, blocks * SUMS * d)?;
+        scan.measured = rooms.measured.fit(device, blocks * MEASURED)?;
+        if few.input.leaves_steps() {
+            scan.da_in = rooms.da_in.fit(device, placed.steps * wide)?;
+        }
+        let rows = match few.input {
+            Input::Rows | Input::ListedRows => 0,
+            Input::FewTokens => placed.distinct,
+            Input::Vectors => width,
+        };
+        let d_m_parts = rooms.d_m_parts.fit(device, blocks * k * 4 * d)?;
+        let d_s_parts = rooms.d_s_parts.fit(device, blocks * k * d)?;
+        let d_x_parts = rooms.d_x_parts.fit(device, blocks * rows * wide)?;
+        let mut arguments = self.few(device, params, scan, placed, reads, call)?;
+        (arguments.d_m, arguments.d_s, arguments.d_x) = (d_m_parts, d_s_parts, d_x_parts);
+        let shared = if few.input == Input::FewTokens { token_bytes(rows, d) } else { 0 };
+        launch!(device, &few.backward, Grid::of(blocks, few.backward_threads).shared(shared); arguments)?;
+        sum_columns(
+            device,
+            &mut self.rooms.measured_parts,
+            scan.measured,
+            (blocks, MEASURED),
+            report,
+        )?;
+        self.sums(device, grads, &scan, blocks)?;
+        let d_s = Matrix::rows(grads + 4 * self.shape.slots.centroids.start as u64, d);
+        sum_parts(device, d_s_parts, blocks, (k, d), d_s, Into::Sum)?;
+        let d_m = Matrix::rows(self.rooms.d_m.fit(device, k * 4 * d)?, 4 * d);
+        sum_parts(device, d_m_parts, blocks, (k, 4 * d), d_m, Into::Place)?;
+        self.low_rank_gradients(device, products, (params, grads), &scan, d_m)?;
+        if few.input.leaves_steps() {
+            return self.input_gradients(device, products, (params, grads), placed, &scan, reads);
+        }
+        let d_x = Matrix::rows(self.rooms.d_x.fit(device, rows * wide)?, wide);
+        sum_parts(device, d_x_parts, blocks, (rows, wide), d_x, Into::Place)?;
+        if let Reads::Tokens { embedding } = reads {
+            return self.table_gradients(device, products, (params, grads), placed, embedding, d_x);
+        }
+        let d_w = grads + 4 * self.shape.slots.w_ih.start as u64;
+        for e in 0..width {
+            let (from, to) = (d_x.at + 4 * (e * wide) as u64, d_w + 4 * e as u64);
+            copy_block(device, (wide, 1), (from, 1), (to, width), Into::Sum)?;
+        }
+        Ok(())
+    }
 }

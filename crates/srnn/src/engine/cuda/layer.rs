@@ -3,11 +3,11 @@
 
 use super::CudaError;
 use super::device::{Address, Device, Grid, Room, launch};
-use super::few::{self, Compiled, Few, Input};
-use super::matrix::{Into, Matrix, Products, copy_block, sum_columns, sum_parts, transpose};
-use super::plain;
-use super::scan::{MEASURED, Places, SUM_BIAS, SUM_CANDIDATE, SUM_PEEPHOLE, SUMS, Scan};
+use super::few::Input;
+use super::matrix::{Into, Matrix, Products, copy_block, sum_columns, transpose};
+use super::scan::{MEASURED, SUMS, Scan};
 use super::upload::Placed;
+use super::{cluster, few, plain};
 use crate::engine::Transition;
 use crate::engine::form::{Form, form, state_blocks};
 use crate::model::{Cell, Gate, Layer, LayerSlots, Reset, Score};
@@ -74,31 +74,56 @@ pub struct Outside {
 /// The memory of one layer.
 #[derive(Default)]
 pub struct Rooms {
-    m: Room<f32>,
-    candidate: Room<f32>,
-    bias: Room<f32>,
-    x: Room<f32>,
-    carry_in: Room<f32>,
-    gates: Room<f32>,
-    cells: Room<f32>,
-    extra: Room<f32>,
+    pub m: Room<f32>,
+    pub candidate: Room<f32>,
+    pub bias: Room<f32>,
+    pub x: Room<f32>,
+    pub carry_in: Room<f32>,
+    pub gates: Room<f32>,
+    pub cells: Room<f32>,
+    pub extra: Room<f32>,
     pub c: Room<f32>,
     pub u: Room<f32>,
     pub alpha: Room<f32>,
     pub h: Room<f32>,
-    da_in: Room<f32>,
-    da_state: Room<f32>,
-    d_scores: Room<f32>,
-    d_mixture: Room<f32>,
-    sums: Room<f32>,
-    measured: Room<f64>,
-    measured_parts: Room<f64>,
-    d_m: Room<f32>,
-    d_x: Room<f32>,
-    d_m_parts: Room<f32>,
-    d_s_parts: Room<f32>,
-    d_x_parts: Room<f32>,
-    d_below: Room<f32>,
+    pub da_in: Room<f32>,
+    pub da_state: Room<f32>,
+    pub d_scores: Room<f32>,
+    pub d_mixture: Room<f32>,
+    pub sums: Room<f32>,
+    pub measured: Room<f64>,
+    pub alpha_last: Room<f32>,
+    pub measured_parts: Room<f64>,
+    pub d_m: Room<f32>,
+    pub d_x: Room<f32>,
+    pub d_m_parts: Room<f32>,
+    pub d_s_parts: Room<f32>,
+    pub d_x_parts: Room<f32>,
+    pub d_below: Room<f32>,
+}
+
+/// Kernels for a layer and a call.
+pub enum Kernels {
+    /// Few centroids.
+    Few(few::Compiled),
+    /// A plain cell of few units.
+    Plain(plain::Compiled),
+    /// Many centroids, or a plain cell of many units.
+    Cluster(cluster::Compiled),
+    /// Those for any layer.
+    Any,
+}
+
+impl Kernels {
+    /// Whether they multiply the input by W themselves.
+    fn multiply_inputs(&self) -> bool {
+        let input = match self {
+            Kernels::Few(few) => few.input,
+            Kernels::Cluster(cluster) => cluster.input,
+            Kernels::Plain(_) | Kernels::Any => Input::Rows,
+        };
+        input == Input::Vectors
+    }
 }
 
 /// One layer on the device.
@@ -112,7 +137,7 @@ impl OnDevice {
         OnDevice { shape, rooms: Rooms::default() }
     }
 
-    fn cell(&self) -> i32 {
+    pub fn cell(&self) -> i32 {
         match self.shape.layer.cell {
             Cell::Lstm { .. } => 0,
             Cell::Gru { reset: Reset::AfterMatrix } => 1,
@@ -120,7 +145,7 @@ impl OnDevice {
         }
     }
 
-    fn k(&self) -> usize {
+    pub fn k(&self) -> usize {
         self.shape.layer.centroids.map_or(0, |centroids| centroids.k)
     }
 
@@ -254,53 +279,36 @@ impl OnDevice {
         })
     }
 
-    /// The arguments of the kernels for few centroids.
-    fn few(
-        &mut self,
+    /// Kernels for this layer and call: those made for its shape, where there are some.
+    pub fn kernels(
+        &self,
         device: &Device,
-        params: Address,
-        scan: Scan,
         placed: &Placed,
         reads: Reads,
         call: Call,
-    ) -> Result<Few, CudaError> {
-        let Shape { layer, slots, .. } = &self.shape;
-        let (d, steps) = (layer.units, placed.steps);
-        // Only backward reads what is kept.
-        let (gates, cells) = match (call.learns, layer.cell.has_memory()) {
-            (false, _) => (0, 0),
-            (true, memory) => (
-                self.rooms.gates.fit(device, steps * 4 * few::kept(d))?,
-                self.rooms.cells.fit(device, if memory { steps * few::kept(d) } else { 0 })?,
-            ),
-        };
-        Ok(Few {
-            scan,
-            gates,
-            cells,
-            vectors: match reads {
-                Reads::Vectors { at, .. } => at,
-                Reads::Tokens { .. } => 0,
-            },
-            w: params + 4 * slots.w_ih.start as u64,
-            bias: if layer.bias { self.rooms.bias.address(device) } else { 0 },
-            tokens: placed.distinct as i32,
-            keep_h: call.keep_h as i32,
-            keep_u: call.keep_u as i32,
-            keep_c: call.keep_c as i32,
-            ..Few::default()
-        })
+    ) -> Result<Kernels, CudaError> {
+        if !self.shape.special {
+            return Ok(Kernels::Any);
+        }
+        if let Some(few) = few::compiled(device, &self.shape, placed, reads, call)? {
+            return Ok(Kernels::Few(few));
+        }
+        if let Some(plain) = plain::compiled(device, &self.shape)? {
+            return Ok(Kernels::Plain(plain));
+        }
+        let cluster = cluster::compiled(device, &self.shape, reads, call)?;
+        Ok(cluster.map_or(Kernels::Any, Kernels::Cluster))
     }
 
-    /// Blocks of the kernels for few centroids: they go on with another row when one is done.
-    fn few_blocks(&self, device: &Device, placed: &Placed) -> usize {
+    /// Blocks that go on with another row when one is done.
+    pub fn row_blocks(&self, device: &Device, placed: &Placed) -> usize {
         // Two blocks fit a multiprocessor where the units are few.
         let each = if self.shape.layer.units <= 128 { 2 } else { 1 };
         placed.rows.min(each * device.gpu.processors)
     }
 
-    /// Rows a block carries, and threads of it.
-    fn blocks(&self, device: &Device, scan: &Scan) -> (usize, usize) {
+    /// Rows a block of the kernels for any layer carries, and its threads.
+    fn together(&self, device: &Device, scan: &Scan) -> (usize, usize) {
         // Rows that share a block share what is read of M.
         let streams = scan.low_rank == 0 && 4 * scan.n as usize * scan.ns as usize > 1000;
         let rows = scan.rows as usize;
@@ -322,28 +330,29 @@ impl OnDevice {
         draws: Address,
     ) -> Result<(), CudaError> {
         self.prepare(device, products, params, form(&self.shape.layer, call.lambda))?;
-        let few = few::compiled(device, &self.shape, placed, reads, call)?;
-        if !few.as_ref().is_some_and(|few| few.input == Input::Vectors) {
+        let kernels = self.kernels(device, placed, reads, call)?;
+        if !kernels.multiply_inputs() {
             self.read(device, products, params, placed, reads)?;
         }
         let scan = self.scan(device, params, placed, reads, call, draws)?;
-        if let Some(few) = few {
-            let arguments = self.few(device, params, scan, placed, reads, call)?;
-            let grid = Grid::of(self.few_blocks(device, placed), few.forward_threads);
-            launch!(device, &few.forward, grid; arguments)?;
-            return Ok(());
+        match kernels {
+            Kernels::Few(few) => self.few_forward(device, params, placed, reads, call, &few, scan),
+            Kernels::Cluster(cluster) => {
+                self.cluster_forward(device, params, placed, reads, call, &cluster, scan)
+            }
+            Kernels::Plain(plain) => {
+                let grid = Grid::of(self.row_blocks(device, placed), plain.threads);
+                Ok(launch!(device, &plain.forward, grid; scan)?)
+            }
+            Kernels::Any => {
+                let (together, threads) = self.together(device, &scan);
+                let floats = together * (scan.n + 3 * scan.d + scan.k) as usize;
+                let grid = Grid::of(placed.rows.div_ceil(together), threads).shared(4 * floats);
+                self.fits(device, grid)?;
+                let kernel = &device.gpu.kernels.forward[(together > 1) as usize];
+                Ok(launch!(device, kernel, grid; scan)?)
+            }
         }
-        if let Some(plain) = plain::compiled(device, &self.shape)? {
-            let grid = Grid::of(self.few_blocks(device, placed), plain.threads);
-            launch!(device, &plain.forward, grid; scan)?;
-            return Ok(());
-        }
-        let (together, threads) = self.blocks(device, &scan);
-        let floats = together * (scan.n + 3 * scan.d + scan.k) as usize;
-        let grid = Grid::of(placed.rows.div_ceil(together), threads).shared(4 * floats);
-        self.fits(device, grid)?;
-        launch!(device, &device.gpu.kernels.forward[(together > 1) as usize], grid; scan)?;
-        Ok(())
     }
 
     fn fits(&self, device: &Device, grid: Grid) -> Result<(), CudaError> {
@@ -358,305 +367,82 @@ impl OnDevice {
         &mut self,
         device: &Device,
         products: &mut Products,
-        (params, grads): (Address, Address),
+        both: (Address, Address),
         placed: &Placed,
         reads: Reads,
         call: Call,
         out: Outside,
         report: Address,
     ) -> Result<(), CudaError> {
+        let (params, grads) = both;
         let mut scan = self.scan(device, params, placed, reads, call, 0)?;
         (scan.dh_out, scan.du_out, scan.dc_out) = (out.dh, out.du, out.dc);
         (scan.out_stride, scan.out_every) = (out.stride as i64, out.every_step as i32);
-        if let Some(few) = few::compiled(device, &self.shape, placed, reads, call)? {
-            let both = (params, grads);
+        let kernels = self.kernels(device, placed, reads, call)?;
+        if let Kernels::Few(few) = kernels {
             return self
                 .few_backward(device, products, both, placed, reads, call, few, scan, report);
         }
-        let plain = plain::compiled(device, &self.shape)?;
-        let (together, threads) = self.blocks(device, &scan);
-        let blocks = match &plain {
-            Some(_) => self.few_blocks(device, placed),
-            None => placed.rows.div_ceil(together),
+        let pulled = scan.k > 0 && (scan.low_rank == 0 || out.dh != 0 || scan.commits != 0);
+        // A cluster pulls at last steps by itself.
+        let last = matches!(kernels, Kernels::Cluster(_)) && !out.every_step;
+        let (together, threads) = self.together(device, &scan);
+        // Blocks that leave sums of their own, and blocks that measure.
+        let (summed, measured) = match &kernels {
+            Kernels::Plain(_) => [self.row_blocks(device, placed); 2].into(),
+            Kernels::Cluster(cluster) => {
+                let clusters = cluster.clusters(device, placed);
+                (clusters, clusters * cluster.blocks)
+            }
+            Kernels::Few(_) | Kernels::Any => [placed.rows.div_ceil(together); 2].into(),
         };
-        let (steps, d, k) = (placed.steps, scan.d as usize, scan.k as usize);
-        let rooms = &mut self.rooms;
+        self.fit_backward(device, &mut scan, placed.steps, pulled && !last, summed, measured)?;
+        match kernels {
+            Kernels::Plain(plain) => {
+                launch!(device, &plain.backward, Grid::of(summed, plain.threads); scan)?;
+            }
+            Kernels::Cluster(cluster) => {
+                self.cluster_backward(device, params, placed, reads, call, &cluster, scan)?;
+                if pulled && last {
+                    self.last_pull(device, products, grads, placed, &scan)?;
+                }
+            }
+            Kernels::Few(_) | Kernels::Any => {
+                let (n, d) = (scan.n as usize, scan.d as usize);
+                let each = n + (4 + scan.ns as usize) * d + 3 * scan.k as usize;
+                let grid = Grid::of(summed, threads).shared(4 * (together * each + SUMS * d));
+                self.fits(device, grid)?;
+                let kernel = &device.gpu.kernels.backward[(together > 1) as usize];
+                launch!(device, kernel, grid; scan)?;
+            }
+        }
+        let parts = &mut self.rooms.measured_parts;
+        sum_columns(device, parts, scan.measured, (measured, MEASURED), report)?;
+        self.sums(device, grads, &scan, summed)?;
+        self.recurrent_gradients(device, products, both, &scan, placed.steps)?;
+        self.input_gradients(device, products, both, placed, &scan, reads)
+    }
+
+    /// Room for what backward leaves of every step, and for the sums of its blocks.
+    fn fit_backward(
+        &mut self,
+        device: &Device,
+        scan: &mut Scan,
+        steps: usize,
+        pulled: bool,
+        summed: usize,
+        measured: usize,
+    ) -> Result<(), CudaError> {
+        let (d, k) = (scan.d as usize, scan.k as usize);
         let (ns, ni) = (scan.ns as usize, scan.ni as usize);
+        let rooms = &mut self.rooms;
         scan.da_in = rooms.da_in.fit(device, steps * ni * d)?;
         scan.da_state =
             if scan.cell == 0 { 0 } else { rooms.da_state.fit(device, steps * ns * d)? };
         scan.d_scores = rooms.d_scores.fit(device, steps * k)?;
-        let pulled = k > 0 && (scan.low_rank == 0 || out.dh != 0 || scan.commits != 0);
         scan.d_mixture = if pulled { rooms.d_mixture.fit(device, steps * d)? } else { 0 };
-        scan.sums = rooms.sums.fit(device, blocks * SUMS * d)?;
-        scan.measured = rooms.measured.fit(device, blocks * MEASURED)?;
-        if let Some(plain) = plain {
-            launch!(device, &plain.backward, Grid::of(blocks, plain.threads); scan)?;
-        } else {
-            let floats = together * (scan.n as usize + (4 + ns) * d + 3 * k) + SUMS * d;
-            let grid = Grid::of(blocks, threads).shared(4 * floats);
-            self.fits(device, grid)?;
-            launch!(device, &device.gpu.kernels.backward[(together > 1) as usize], grid; scan)?;
-        }
-        sum_columns(
-            device,
-            &mut self.rooms.measured_parts,
-            scan.measured,
-            (blocks, MEASURED),
-            report,
-        )?;
-        self.sums(device, grads, &scan, blocks)?;
-        self.recurrent_gradients(device, products, (params, grads), &scan, steps)?;
-        self.input_gradients(device, products, (params, grads), placed, &scan, reads)
-    }
-
-    /// [`backward`](OnDevice::backward) where centroids are few: the scan sums the gradients of M,
-    /// S and a narrow input itself.
-    #[allow(clippy::too_many_arguments)]
-    fn few_backward(
-        &mut self,
-        device: &Device,
-        products: &mut Products,
-        (params, grads): (Address, Address),
-        placed: &Placed,
-        reads: Reads,
-        call: Call,
-        few: Compiled,
-        mut scan: Scan,
-        report: Address,
-    ) -> Result<(), CudaError> {
-        let blocks = self.few_blocks(device, placed);
-        let (d, k) = (scan.d as usize, scan.k as usize);
-        let (wide, width) = ((scan.ni * scan.d) as usize, self.shape.width);
-        let rooms = &mut self.rooms;
-        scan.sums = rooms.sums.fit(device, blocks * SUMS * d)?;
-        scan.measured = rooms.measured.fit(device, blocks * MEASURED)?;
-        if few.input.leaves_steps() {
-            scan.da_in = rooms.da_in.fit(device, placed.steps * wide)?;
-        }
-        let rows = match few.input {
-            Input::Rows | Input::ListedRows => 0,
-            Input::FewTokens => placed.distinct,
-            Input::Vectors => width,
-        };
-        let d_m_parts = rooms.d_m_parts.fit(device, blocks * k * 4 * d)?;
-        let d_s_parts = rooms.d_s_parts.fit(device, blocks * k * d)?;
-        let d_x_parts = rooms.d_x_parts.fit(device, blocks * rows * wide)?;
-        let mut arguments = self.few(device, params, scan, placed, reads, call)?;
-        (arguments.d_m, arguments.d_s, arguments.d_x) = (d_m_parts, d_s_parts, d_x_parts);
-        let shared = if few.input == Input::FewTokens { few::token_bytes(rows, d) } else { 0 };
-        launch!(device, &few.backward, Grid::of(blocks, few.backward_threads).shared(shared); arguments)?;
-        sum_columns(
-            device,
-            &mut self.rooms.measured_parts,
-            scan.measured,
-            (blocks, MEASURED),
-            report,
-        )?;
-        self.sums(device, grads, &scan, blocks)?;
-        let d_s = Matrix::rows(grads + 4 * self.shape.slots.centroids.start as u64, d);
-        sum_parts(device, d_s_parts, blocks, (k, d), d_s, Into::Sum)?;
-        let d_m = Matrix::rows(self.rooms.d_m.fit(device, k * 4 * d)?, 4 * d);
-        sum_parts(device, d_m_parts, blocks, (k, 4 * d), d_m, Into::Place)?;
-        self.low_rank_gradients(device, products, (params, grads), &scan, d_m)?;
-        if few.input.leaves_steps() {
-            return self.input_gradients(device, products, (params, grads), placed, &scan, reads);
-        }
-        let d_x = Matrix::rows(self.rooms.d_x.fit(device, rows * wide)?, wide);
-        sum_parts(device, d_x_parts, blocks, (rows, wide), d_x, Into::Place)?;
-        if let Reads::Tokens { embedding } = reads {
-            return self.table_gradients(device, products, (params, grads), placed, embedding, d_x);
-        }
-        let d_w = grads + 4 * self.shape.slots.w_ih.start as u64;
-        for e in 0..width {
-            let (from, to) = (d_x.at + 4 * (e * wide) as u64, d_w + 4 * e as u64);
-            copy_block(device, (wide, 1), (from, 1), (to, width), Into::Sum)?;
-        }
+        scan.sums = rooms.sums.fit(device, summed * SUMS * d)?;
+        scan.measured = rooms.measured.fit(device, measured * MEASURED)?;
         Ok(())
-    }
-
-    /// Biases and peepholes, from the sums of the blocks.
-    fn sums(
-        &self,
-        device: &Device,
-        grads: Address,
-        scan: &Scan,
-        blocks: usize,
-    ) -> Result<(), CudaError> {
-        let Shape { layer, slots, .. } = &self.shape;
-        let d = scan.d as usize;
-        let (mut first, mut second) = ([0; SUMS], [0; SUMS]);
-        let at = |start: usize, block: usize| grads + 4 * (start + block * d) as u64;
-        if layer.bias {
-            for block in 0..layer.cell.blocks() {
-                first[SUM_BIAS + block] = at(slots.b_ih.start, block);
-                second[SUM_BIAS + block] = at(slots.b_hh.start, block);
-            }
-            // The recurrent bias of a GRU's candidate stays inside r∘(·).
-            if scan.cell == 1 {
-                second[SUM_BIAS + 2] = 0;
-                first[SUM_CANDIDATE] = at(slots.b_hh.start, 2);
-            }
-        }
-        if layer.cell.has_peephole() {
-            (0..3).for_each(|block| first[SUM_PEEPHOLE + block] = at(slots.peephole.start, block));
-        }
-        let places = Places { first, second };
-        let grid = Grid::over(d.div_ceil(32), SUMS, 1, 256);
-        launch!(device, &device.gpu.kernels.add_sums, grid;
-            scan.sums, blocks as i32, d as i32, places)?;
-        Ok(())
-    }
-
-    /// R and S from the gradient of M, which is `S·Rᵀ` (and S itself, for a GRU).
-    fn low_rank_gradients(
-        &self,
-        device: &Device,
-        products: &mut Products,
-        (params, grads): (Address, Address),
-        scan: &Scan,
-        d_m: Matrix,
-    ) -> Result<(), CudaError> {
-        let Shape { layer, slots, .. } = &self.shape;
-        let (d, k, ns) = (scan.d as usize, scan.k as usize, scan.ns as usize);
-        let wide = layer.cell.blocks() * d;
-        let (r, s) = (4 * slots.w_hh.start as u64, 4 * slots.centroids.start as u64);
-        let (d_r, d_s) = (Matrix::rows(grads + r, d), Matrix::rows(grads + s, d));
-        let (r, s) = (Matrix::rows(params + r, d), Matrix::rows(params + s, d));
-        products.product(device, (k, wide, d), d_m, r, d_s, Into::Sum)?;
-        products.product(device, (wide, k, d), d_m.transposed(), s, d_r, Into::Sum)?;
-        if ns * d > wide {
-            let block = d_m.at + 4 * wide as u64;
-            copy_block(device, (k, d), (block, ns * d), (d_s.at, d), Into::Sum)?;
-        }
-        Ok(())
-    }
-
-    /// R and S.
-    fn recurrent_gradients(
-        &mut self,
-        device: &Device,
-        products: &mut Products,
-        (params, grads): (Address, Address),
-        scan: &Scan,
-        steps: usize,
-    ) -> Result<(), CudaError> {
-        let Shape { layer, slots, .. } = &self.shape;
-        let (d, k, ns) = (scan.d as usize, scan.k as usize, scan.ns as usize);
-        let wide = layer.cell.blocks() * d;
-        let (r, s) = (4 * slots.w_hh.start as u64, 4 * slots.centroids.start as u64);
-        let d_r = Matrix::rows(grads + r, d);
-        let d_s = Matrix::rows(grads + s, d);
-        let da = Matrix::rows(if scan.da_state == 0 { scan.da_in } else { scan.da_state }, ns * d);
-        let carry = Matrix::rows(scan.carry_in, scan.n as usize);
-        if scan.low_rank != 0 {
-            let d_m = Matrix::rows(self.rooms.d_m.fit(device, k * ns * d)?, ns * d);
-            products.product(
-                device,
-                (k, steps, ns * d),
-                carry.transposed(),
-                da,
-                d_m,
-                Into::Place,
-            )?;
-            self.low_rank_gradients(device, products, (params, grads), scan, d_m)?;
-        } else {
-            let size = (ns * d, steps, d);
-            products.product(device, size, da.transposed(), carry, d_r, Into::Sum)?;
-            if scan.cell == 2 {
-                let first = 4 * (2 * d) as u64;
-                let dn = Matrix { at: scan.da_in + first, ..Matrix::rows(0, wide) }.transposed();
-                let into = Matrix::rows(grads + r + 4 * (2 * d * d) as u64, d);
-                let rh = Matrix::rows(scan.extra, d);
-                products.product(device, (d, steps, d), dn, rh, into, Into::Sum)?;
-            }
-        }
-        if k == 0 {
-            return Ok(());
-        }
-        if scan.euclidean != 0 {
-            let what = (scan.d_scores, scan.u, scan.s);
-            products.pull_centroids(device, what, (steps, k, d), d_s.at)?;
-        } else {
-            let scores = Matrix::rows(scan.d_scores, k).transposed();
-            let u = Matrix::rows(scan.u, d);
-            products.product(device, (k, steps, d), scores, u, d_s, Into::Sum)?;
-        }
-        if scan.d_mixture != 0 {
-            let alpha = Matrix::rows(scan.alpha, k).transposed();
-            let pull = Matrix::rows(scan.d_mixture, d);
-            products.product(device, (k, steps, d), alpha, pull, d_s, Into::Sum)?;
-        }
-        Ok(())
-    }
-
-    /// W and the embedding; what the layer below is sent is left in [`OnDevice::d_below`].
-    fn input_gradients(
-        &mut self,
-        device: &Device,
-        products: &mut Products,
-        (params, grads): (Address, Address),
-        placed: &Placed,
-        scan: &Scan,
-        reads: Reads,
-    ) -> Result<(), CudaError> {
-        let Shape { slots, width, .. } = &self.shape;
-        let wide = (scan.ni * scan.d) as usize;
-        let d_w = Matrix::rows(grads + 4 * slots.w_ih.start as u64, *width);
-        match reads {
-            Reads::Tokens { embedding } => {
-                let (count, distinct) = (placed.steps, placed.distinct);
-                let d_x = self.rooms.d_x.fit(device, distinct * wide)?;
-                let by = (placed.by_place, placed.first, distinct);
-                products.sum_by_token(device, scan.da_in, (count, wide), by, d_x)?;
-                let d_x = Matrix::rows(d_x, wide);
-                self.table_gradients(device, products, (params, grads), placed, embedding, d_x)
-            }
-            Reads::Vectors { at, .. } => {
-                let da = Matrix::rows(scan.da_in, wide);
-                let read = Matrix::rows(at, *width);
-                let size = (wide, placed.steps, *width);
-                products.product(device, size, da.transposed(), read, d_w, Into::Sum)
-            }
-        }
-    }
-
-    /// W and the embedding from the gradient of their product, a row for each distinct token.
-    fn table_gradients(
-        &self,
-        device: &Device,
-        products: &mut Products,
-        (params, grads): (Address, Address),
-        placed: &Placed,
-        embedding: Address,
-        d_x: Matrix,
-    ) -> Result<(), CudaError> {
-        let (width, distinct, wide) = (self.shape.width, placed.distinct, d_x.row);
-        let at = 4 * self.shape.slots.w_ih.start as u64;
-        let rows = |at: Address| Matrix::rows(at, width).listed(placed.ids);
-        let (w, d_w) = (Matrix::rows(params + at, width), Matrix::rows(grads + at, width));
-        let size = (wide, distinct, width);
-        products.product(device, size, d_x.transposed(), rows(embedding), d_w, Into::Sum)?;
-        // Gradients lie as the parameters do.
-        let into = rows(grads + (embedding - params));
-        products.product(device, (distinct, wide, width), d_x, w, into, Into::Sum)
-    }
-
-    /// What the layer below is sent, `[N,E]`.
-    pub fn d_below(
-        &mut self,
-        device: &Device,
-        products: &mut Products,
-        params: Address,
-        steps: usize,
-    ) -> Result<Address, CudaError> {
-        let Shape { layer, slots, width, .. } = &self.shape;
-        let wide = layer.cell.blocks() * layer.units;
-        let into = self.rooms.d_below.fit(device, steps * width)?;
-        let da = Matrix::rows(self.rooms.da_in.address(device), wide);
-        let w = Matrix::rows(params + 4 * slots.w_ih.start as u64, *width);
-        let size = (steps, wide, *width);
-        products.product(device, size, da, w, Matrix::rows(into, *width), Into::Place)?;
-        Ok(into)
     }
 }

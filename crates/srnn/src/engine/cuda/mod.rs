@@ -8,10 +8,12 @@
 
 #![allow(unsafe_code)]
 
+mod cluster;
 mod compile;
 mod device;
 mod error;
 mod few;
+mod gradients;
 mod head;
 mod layer;
 mod matrix;
@@ -33,7 +35,7 @@ use crate::model::{Arch, Layer, Layout, Model, When};
 use crate::train::Optimiser;
 use device::{Address, Device, Room};
 use head::{Head, SAYS, Top, readouts};
-use layer::{Call, Keep, OnDevice, Outside, Reads, Shape};
+use layer::{Call, Keep, Kernels, OnDevice, Outside, Reads, Shape};
 use matrix::Products;
 use replay::{Replay, Seen, Work};
 use scan::{MEASURED, Press};
@@ -231,8 +233,8 @@ impl Cuda {
     /// the same work.
     fn counts_no_steps(&self, placed: &Placed, call: Call) -> Result<bool, CudaError> {
         let [layer] = &self.layers[..] else { return Ok(false) };
-        let few = few::compiled(&self.device, &layer.shape, placed, self.reads(0, placed), call)?;
-        let counts = few.is_none_or(|few| few.input.leaves_steps());
+        let kernels = layer.kernels(&self.device, placed, self.reads(0, placed), call)?;
+        let counts = !matches!(kernels, Kernels::Few(few) if !few.input.leaves_steps());
         Ok(!counts && self.arch.readout.when == When::Last)
     }
 

@@ -25,7 +25,7 @@ pub fn compiled(device: &Device, shape: &Shape) -> Result<Option<Compiled>, Cuda
         Cell::Gru { reset: Reset::AfterMatrix } => "GRU_AFTER",
         Cell::Gru { reset: Reset::BeforeMatrix } => return Ok(None),
     };
-    if !shape.special || layer.centroids.is_some() || layer.units > MOST {
+    if layer.centroids.is_some() || layer.units > MOST {
         return Ok(None);
     }
     let flag = |is: bool| (is as u8).to_string();

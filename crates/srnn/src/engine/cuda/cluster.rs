@@ -1,0 +1,260 @@
+//! The kernels for many centroids, and for plain cells of many units (`kernels/cluster.cu`), compiled
+//! for each layer.
+
+use super::CudaError;
+use super::compile::{CELL, CLUSTER, SCAN_ARGUMENTS, WARP};
+use super::device::{Address, Device, Grid, launch};
+use super::few::{Input, NARROW};
+use super::layer::{Call, OnDevice, Reads, Shape};
+use super::scan::{SUMS, Scan};
+use super::upload::Placed;
+use crate::engine::Transition;
+use crate::engine::form::{Form, form};
+use crate::model::{Cell, Gate, Layer, Reset, Score};
+use cudarc::driver::CudaFunction;
+
+/// Threads of a block, and registers of a multiprocessor and of a thread, at most.
+const MOST_THREADS: usize = 512;
+const REGISTERS: usize = 65536;
+const MOST_REGISTERS: usize = 248;
+/// Registers of a thread that hold no weights.
+const OTHERS: usize = 60;
+
+/// How a layer is laid onto a cluster; as in `kernels/cluster.cu`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Plan {
+    /// Blocks of a cluster, which are the rows it carries too.
+    blocks: usize,
+    threads: usize,
+    /// Threads that share a sum of the forward product, of the backward one, of a score.
+    split: usize,
+    share: usize,
+    scorers: usize,
+    /// Floats of shared memory, forward and backward.
+    forward_room: usize,
+    backward_room: usize,
+}
+
+fn fours(n: usize) -> usize {
+    n.next_multiple_of(4)
+}
+
+/// The largest power of two, up to a warp, of which `count` fit into `threads`.
+fn sharing(count: usize, threads: usize) -> usize {
+    (0..6).map(|bit| 1 << bit).take_while(|share| count * share <= threads).last().unwrap_or(1)
+}
+
+impl Plan {
+    /// The smallest cluster whose threads can hold the weights.
+    fn of(layer: &Layer) -> Option<Plan> {
+        let k = layer.centroids.map_or(0, |centroids| centroids.k);
+        let sizes = [2, 4, 8].into_iter().flat_map(|blocks| [1, 2].map(|split| (blocks, split)));
+        sizes.into_iter().find_map(|(blocks, split)| Plan::with(layer, k, blocks, split))
+    }
+
+    fn with(layer: &Layer, k: usize, blocks: usize, split: usize) -> Option<Plan> {
+        let (c, r, u) = (blocks, blocks, layer.units.div_ceil(blocks));
+        let nb = if k > 0 || layer.cell.has_memory() { 4 } else { 3 };
+        let carried = if k > 0 { k } else { c * u };
+        let threads = (nb * u * split).max(r * u).max(carried).next_multiple_of(32);
+        if threads > MOST_THREADS {
+            return None;
+        }
+        let (share, scorers) = (sharing(carried, threads), sharing(k.max(1), threads));
+        let scorers = if k > 0 { scorers } else { 1 };
+        let part = fours(carried.div_ceil(split));
+        let back = fours((nb * u).div_ceil(share));
+        let scored = if k > 0 { fours(u.div_ceil(scorers)) } else { 0 };
+        let weights = (REGISTERS / threads / 8 * 8).min(MOST_REGISTERS) - OTHERS;
+        if part + scored > weights || back > weights {
+            return None;
+        }
+        let (kp, groups) = (fours(k.max(1)), if k > 0 { threads / u } else { 1 });
+        let scored = fours(u.div_ceil(scorers));
+        let forward_room =
+            2 * r * part * split + split * nb * u * r + r * scorers * (scored + 4) + 2 * c * r * kp;
+        let sent = if k > 0 { kp } else { u };
+        let backward_room = 2 * c * r * sent
+            + r * share * (back + 4)
+            + r * u
+            + r * kp
+            + groups * u * r
+            + k.max(1) * (u + 1);
+        let backward_room = backward_room.max(SUMS * u * r);
+        Some(Plan { blocks, threads, split, share, scorers, forward_room, backward_room })
+    }
+}
+
+/// `Cluster` of `kernels/cluster.cu`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+struct Arguments {
+    scan: Scan,
+    vectors: Address,
+    w: Address,
+    bias: Address,
+    gates: Address,
+    alpha_last: Address,
+    keep_h: i32,
+}
+
+/// Kernels for a layer and a call.
+pub struct Compiled {
+    pub input: Input,
+    /// Blocks of a cluster.
+    pub blocks: usize,
+    plan: Plan,
+    forward: CudaFunction,
+    backward: CudaFunction,
+}
+
+impl Compiled {
+    /// Clusters: they go on with other rows when some are done.
+    pub fn clusters(&self, device: &Device, placed: &Placed) -> usize {
+        let most = (device.gpu.processors / self.blocks).max(1);
+        placed.rows.div_ceil(self.blocks).min(most)
+    }
+
+    fn grid(&self, device: &Device, placed: &Placed, floats: usize) -> Grid {
+        // A little more, for what aligns the parts.
+        let bytes = 4 * floats + 256;
+        Grid::of(self.clusters(device, placed) * self.blocks, self.plan.threads).shared(bytes)
+    }
+}
+
+/// Kernels for a layer, where it fits a cluster.
+pub fn compiled(
+    device: &Device,
+    shape: &Shape,
+    reads: Reads,
+    call: Call,
+) -> Result<Option<Compiled>, CudaError> {
+    let layer = &shape.layer;
+    let cell = match layer.cell {
+        Cell::Lstm { .. } => "LSTM",
+        Cell::Gru { reset: Reset::AfterMatrix } => "GRU_AFTER",
+        Cell::Gru { reset: Reset::BeforeMatrix } => return Ok(None),
+    };
+    let mixes = call.transition == Transition::Mixture && !call.commits;
+    let suits = layer.centroids.is_none_or(|centroids| {
+        let low_rank = form(layer, call.lambda) == Form::LowRank;
+        mixes && low_rank && centroids.score == Score::Dot
+    });
+    let Some(plan) = Plan::of(layer).filter(|_| suits) else { return Ok(None) };
+    let input = match reads {
+        Reads::Tokens { .. } => Input::ListedRows,
+        Reads::Vectors { bottom: true, .. } if shape.width <= NARROW => Input::Vectors,
+        Reads::Vectors { .. } => Input::Rows,
+    };
+    let k = layer.centroids.map_or(0, |centroids| centroids.k);
+    let flag = |is: bool| (is as u8).to_string();
+    let definitions = [
+        ("QUICK", flag(true)),
+        ("D", layer.units.to_string()),
+        ("K", k.to_string()),
+        ("CELL", cell.to_string()),
+        ("HARD", flag(layer.gate == Gate::HardSigmoid)),
+        ("PEEPHOLE", flag(layer.cell.has_peephole())),
+        ("END", flag(shape.end)),
+        ("INPUT", (input as u8).to_string()),
+        ("WIDTH", if input == Input::Vectors { shape.width } else { 1 }.to_string()),
+        ("ENTROPY", flag(call.weighs_entropy && k > 0)),
+        ("PRESSES", flag(call.presses)),
+        ("C", plan.blocks.to_string()),
+        ("THREADS", plan.threads.to_string()),
+        ("SPLIT", plan.split.to_string()),
+        ("SHARE", plan.share.to_string()),
+        ("SCORERS", plan.scorers.to_string()),
+    ];
+    let sources = [WARP, CELL, SCAN_ARGUMENTS, CLUSTER];
+    let names = ["cluster_forward", "cluster_backward"];
+    let kernels = device.gpu.compiled(&sources, &definitions, &names)?;
+    let [forward, backward] = kernels.try_into().expect("two kernels");
+    Ok(Some(Compiled { input, blocks: plan.blocks, plan, forward, backward }))
+}
+
+impl OnDevice {
+    fn cluster(
+        &mut self,
+        device: &Device,
+        params: Address,
+        placed: &Placed,
+        reads: Reads,
+        call: Call,
+        scan: Scan,
+    ) -> Result<Arguments, CudaError> {
+        let Shape { layer, slots, .. } = &self.shape;
+        let last = scan.k > 0 && scan.dh_out != 0 && scan.out_every == 0;
+        let rows = if last { placed.rows * scan.k as usize } else { 0 };
+        Ok(Arguments {
+            scan,
+            vectors: match reads {
+                Reads::Vectors { at, .. } => at,
+                Reads::Tokens { .. } => 0,
+            },
+            w: params + 4 * slots.w_ih.start as u64,
+            bias: if layer.bias { self.rooms.bias.address(device) } else { 0 },
+            // Only backward reads them.
+            gates: if call.learns { scan.gates } else { 0 },
+            alpha_last: if last { self.rooms.alpha_last.fit(device, rows)? } else { 0 },
+            keep_h: call.keep_h as i32,
+        })
+    }
+
+    /// The scan forward.
+    #[allow(clippy::too_many_arguments)]
+    pub fn cluster_forward(
+        &mut self,
+        device: &Device,
+        params: Address,
+        placed: &Placed,
+        reads: Reads,
+        call: Call,
+        cluster: &Compiled,
+        scan: Scan,
+    ) -> Result<(), CudaError> {
+        let arguments = self.cluster(device, params, placed, reads, call, scan)?;
+        let grid = cluster.grid(device, placed, cluster.plan.forward_room);
+        Ok(launch!(device, &cluster.forward, grid; arguments)?)
+    }
+
+    /// The scan backward.
+    #[allow(clippy::too_many_arguments)]
+    pub fn cluster_backward(
+        &mut self,
+        device: &Device,
+        params: Address,
+        placed: &Placed,
+        reads: Reads,
+        call: Call,
+        cluster: &Compiled,
+        scan: Scan,
+    ) -> Result<(), CudaError> {
+        let arguments = self.cluster(device, params, placed, reads, call, scan)?;
+        let grid = cluster.grid(device, placed, cluster.plan.backward_room);
+        Ok(launch!(device, &cluster.backward, grid; arguments)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Centroids, Temperature};
+
+    fn lstm(units: usize, k: usize) -> Layer {
+        let centroids =
+            (k > 0).then_some(Centroids { k, score: Score::Dot, tau: Temperature::ONE });
+        let cell = Cell::Lstm { peephole: true };
+        Layer { cell, units, gate: Gate::Sigmoid, bias: true, centroids }
+    }
+
+    #[test]
+    fn the_smallest_cluster_that_can_hold_the_weights_is_taken() {
+        let blocks = |units, k| Plan::of(&lstm(units, k)).map(|plan| plan.blocks);
+        assert_eq!(blocks(256, 50), Some(2));
+        assert_eq!(blocks(256, 100), Some(4));
+        assert_eq!(blocks(128, 0), Some(2));
+        assert_eq!(blocks(256, 0), Some(8));
+        assert_eq!(blocks(1024, 0), None);
+    }
+}
