@@ -13,12 +13,13 @@ use crate::engine::form::{Form, form};
 use crate::model::{Cell, Gate, Layer, Reset, Score};
 use cudarc::driver::CudaFunction;
 
-/// Threads of a block, and registers of a multiprocessor and of a thread, at most.
-const MOST_THREADS: usize = 512;
+/// Registers of a multiprocessor and of a thread, at most.
 const REGISTERS: usize = 65536;
 const MOST_REGISTERS: usize = 248;
 /// Registers of a thread that hold no weights.
-const OTHERS: usize = 60;
+const OTHERS: usize = 50;
+/// Sums that a thread makes at a time.
+const MANY: usize = 4;
 
 /// How a layer is laid onto a cluster; as in `kernels/cluster.cu`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +27,7 @@ struct Plan {
     /// Blocks of a cluster, which are the rows it carries too.
     blocks: usize,
     threads: usize,
-    /// Threads that share a sum of the forward product, of the backward one, of a score.
+    /// Threads that share the sums of a unit, sums of the backward product, and scores.
     split: usize,
     share: usize,
     scorers: usize,
@@ -48,29 +49,32 @@ impl Plan {
     /// The smallest cluster whose threads can hold the weights.
     fn of(layer: &Layer) -> Option<Plan> {
         let k = layer.centroids.map_or(0, |centroids| centroids.k);
-        let sizes = [2, 4, 8].into_iter().flat_map(|blocks| [1, 2].map(|split| (blocks, split)));
-        sizes.into_iter().find_map(|(blocks, split)| Plan::with(layer, k, blocks, split))
+        let sizes = [2, 4, 8].into_iter().flat_map(|blocks| [128, 256, 512].map(|t| (blocks, t)));
+        sizes.into_iter().find_map(|(blocks, threads)| Plan::with(layer, k, blocks, threads))
     }
 
-    fn with(layer: &Layer, k: usize, blocks: usize, split: usize) -> Option<Plan> {
+    fn with(layer: &Layer, k: usize, blocks: usize, threads: usize) -> Option<Plan> {
         let (c, r, u) = (blocks, blocks, layer.units.div_ceil(blocks));
         let nb = if k > 0 || layer.cell.has_memory() { 4 } else { 3 };
         let carried = if k > 0 { k } else { c * u };
-        let threads = (nb * u * split).max(r * u).max(carried).next_multiple_of(32);
-        if threads > MOST_THREADS {
+        let apart = carried.div_ceil(MANY);
+        // A thread a unit of each row, a warp a row, and a thread for every few of the sums.
+        if r * u > threads || 32 * r > threads || apart > threads {
             return None;
         }
-        let (share, scorers) = (sharing(carried, threads), sharing(k.max(1), threads));
-        let scorers = if k > 0 { scorers } else { 1 };
+        let split = threads / u;
+        let share = sharing(apart, threads);
+        let scorers = if k > 0 { share } else { 1 };
         let part = fours(carried.div_ceil(split));
         let back = fours((nb * u).div_ceil(share));
-        let scored = if k > 0 { fours(u.div_ceil(scorers)) } else { 0 };
-        let weights = (REGISTERS / threads / 8 * 8).min(MOST_REGISTERS) - OTHERS;
-        if part + scored > weights || back > weights {
+        let scored = fours(u.div_ceil(scorers));
+        let scores = if k > 0 { MANY * scored } else { 0 };
+        // Sums of every row are in registers besides.
+        let weights = (REGISTERS / threads / 8 * 8).min(MOST_REGISTERS) - OTHERS - 2 * r;
+        if nb * part + scores > weights || MANY * back > weights {
             return None;
         }
         let (kp, groups) = (fours(k.max(1)), if k > 0 { threads / u } else { 1 });
-        let scored = fours(u.div_ceil(scorers));
         let forward_room =
             2 * r * part * split + split * nb * u * r + r * scorers * (scored + 4) + 2 * c * r * kp;
         let sent = if k > 0 { kp } else { u };

@@ -109,9 +109,10 @@ impl Products {
         let tiles = |edge: usize| m.div_ceil(edge) * n.div_ceil(edge);
         let large = tiles(TILES[1]) * (k / 256).max(1) >= device.gpu.processors;
         let tile = TILES[large as usize];
-        // Few tiles leave the device idle: the sum is cut, so that there are about two blocks a
-        // multiprocessor.
-        let wanted = (2 * device.gpu.processors).div_ceil(tiles(tile));
+        // Few tiles leave the device idle: the sum is cut, so that there are enough blocks. Of the
+        // large ones a multiprocessor takes one at a time.
+        let blocks = if large { device.gpu.processors } else { 2 * device.gpu.processors };
+        let wanted = (blocks + tiles(tile) / 2) / tiles(tile);
         let splits = wanted.min(k / SHORTEST_PART).max(1);
         let parts = if splits > 1 { self.parts.fit(device, splits * m * n)? } else { c.at };
         let accumulate = (into == Into::Sum) as i32;
@@ -167,10 +168,16 @@ impl Products {
     ) -> Result<(), CudaError> {
         let wanted = (8 * device.gpu.processors).div_ceil(places * width.div_ceil(256).max(1));
         let splits = wanted.min(count / places.max(1) / 16).clamp(1, 128);
-        let parts = self.parts.fit(device, splits * places * width)?;
+        let parts = match splits {
+            1 => into,
+            _ => self.parts.fit(device, splits * places * width)?,
+        };
         let grid = Grid::over(places, splits, width.div_ceil(256), 256);
         launch!(device, &device.gpu.kernels.sum_by_token, grid;
             rows, steps, first, places as i32, width as i32, parts)?;
+        if splits == 1 {
+            return Ok(());
+        }
         self.sum(device, splits, (places, width), Matrix::rows(into, width), Into::Place)
     }
 

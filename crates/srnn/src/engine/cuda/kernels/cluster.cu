@@ -3,8 +3,10 @@
 // is carried (α, or h of a plain cell) is the same in every block: sums over units, or the units
 // themselves, are exchanged through each other's shared memory, with one barrier of the cluster a
 // step. Compiled for each layer: D, K (0: plain), CELL (LSTM or GRU_AFTER), HARD, PEEPHOLE, END;
-// INPUT, WIDTH; ENTROPY, PRESSES; C, THREADS, SPLIT (threads that share a sum of the forward
-// product), SHARE (of the backward product), SCORERS (of the scores), the last two powers of two.
+// INPUT, WIDTH; ENTROPY, PRESSES; C, THREADS, SPLIT (threads that share the sums of a unit), SHARE
+// and SCORERS (threads that share sums of the backward product and of the scores, powers of two).
+//
+// A thread makes several sums from the numbers it reads: reading shared memory is what bounds a step.
 
 #define R C
 #define U ((D + C - 1) / C)
@@ -16,9 +18,13 @@
 #define CARRIED (K > 0 ? K : C * U)
 #define PART FOURS((CARRIED + SPLIT - 1) / SPLIT)
 #define CARRY (PART * SPLIT)
-// A thread's part of the units' blocks in the backward product.
+// Sums that a thread makes at a time of the backward product and of the scores: those whose numbers
+// are so far apart; and its part of the units' blocks, or of the units. A space keeps the parts of
+// neighbouring threads in different banks.
+#define MANY 4
+#define APART ((CARRIED + MANY - 1) / MANY)
 #define BACK FOURS((NB * U + SHARE - 1) / SHARE)
-// A thread's part of the units in a score; a space keeps parts in different banks.
+#define BACK_ROW (SHARE * (BACK + 4))
 #define SCORED FOURS((U + SCORERS - 1) / SCORERS)
 #define SCORED_ROW (SCORERS * (SCORED + 4))
 #define KP FOURS(K > 0 ? K : 1)
@@ -74,18 +80,25 @@ template <int LANES> __device__ __forceinline__ float neighbours_sum(float x) {
     return x;
 }
 
-// sums[r] += weights · x[r], for the R rows of x, `stride` apart.
-template <int N>
-__device__ __forceinline__ void products(const float w[N], const float *x, int stride, float sums[R]) {
+// sums[m][r] = weights[m] · x[r], for the R rows of x, `stride` apart.
+template <int M, int N>
+__device__ __forceinline__ void products(const float w[M][N], const float *x, int stride, float sums[M][R]) {
+#pragma unroll
+    for (int m = 0; m < M; m++)
+#pragma unroll
+        for (int r = 0; r < R; r++) sums[m][r] = 0.0f;
 #pragma unroll
     for (int i = 0; i < N; i += 4)
 #pragma unroll
         for (int r = 0; r < R; r++) {
             float4 four = *(const float4 *)(x + r * stride + i);
-            sums[r] = fmaf(w[i], four.x, sums[r]);
-            sums[r] = fmaf(w[i + 1], four.y, sums[r]);
-            sums[r] = fmaf(w[i + 2], four.z, sums[r]);
-            sums[r] = fmaf(w[i + 3], four.w, sums[r]);
+#pragma unroll
+            for (int m = 0; m < M; m++) {
+                sums[m][r] = fmaf(w[m][i], four.x, sums[m][r]);
+                sums[m][r] = fmaf(w[m][i + 1], four.y, sums[m][r]);
+                sums[m][r] = fmaf(w[m][i + 2], four.z, sums[m][r]);
+                sums[m][r] = fmaf(w[m][i + 3], four.w, sums[m][r]);
+            }
         }
 }
 
@@ -102,6 +115,17 @@ struct Group {
         r = id % R, j = id / R, unit = rank * U + j;
         find_row(p, group * R + r, first, length, row);
         makes = j < U && unit < D;
+    }
+};
+
+// The row that a warp chooses for: the first warps have one each.
+struct Chooser {
+    long long first;
+    int length, row, r;
+    __device__ __forceinline__ Chooser(const Scan &p, int group) {
+        r = threadIdx.x / WARP;
+        length = 0;
+        if (r < R) find_row(p, group * R + r, first, length, row);
     }
 };
 
@@ -147,14 +171,12 @@ struct ForwardRoom {
 };
 
 // α of a row, from the parts of its scores: a warp's work.
-__device__ __forceinline__ void choose(const Cluster &p, ForwardRoom &room, int now, int group, int r,
-                                       int t, unsigned rank) {
-    int lane = threadIdx.x % WARP, length, row;
-    long long first;
-    find_row(p.scan, group * R + r, first, length, row);
+__device__ __forceinline__ void choose(const Cluster &p, ForwardRoom &room, int now,
+                                       const Chooser &chooser, int t, unsigned rank, float inv_tau) {
+    int lane = threadIdx.x % WARP, length = chooser.length, r = chooser.r;
     if (t >= length) return;
-    long long n = first + t;
-    float e[EACH_LANE + 1], top = -INFINITY, sum = 0.0f, inv_tau = p.scan.press->inv_tau;
+    long long n = chooser.first + t;
+    float e[EACH_LANE + 1], top = -INFINITY, sum = 0.0f;
 #pragma unroll
     for (int q = 0; q < EACH_LANE; q++) {
         int i = lane + q * WARP;
@@ -197,27 +219,33 @@ extern "C" __global__ void __cluster_dims__(C, 1, 1) __launch_bounds__(THREADS, 
     ForwardRoom &room = *(ForwardRoom *)dynamic_room;
     int id = threadIdx.x, clusters = gridDim.x / C;
     unsigned rank = rank_in_cluster();
-    // This thread's sum of the product: part `part` of block `block` of a unit.
-    int part = id / (NB * U), block = id / U % NB;
+    // This thread's sums of the product: part `part` of all blocks of a unit.
+    int part = id / U;
     bool sums = part < SPLIT;
-    float w[PART];
+    float w[NB][PART];
 #pragma unroll
-    for (int i = 0; i < PART; i++) {
-        int carried = part * PART + i, unit = rank * U + id % U;
-        bool there = sums && unit < D && carried < (K > 0 ? K : D);
-        w[i] = there ? p.scan.m[((long long)carried * NB + block) * D + unit] : 0.0f;
-    }
+    for (int b = 0; b < NB; b++)
+#pragma unroll
+        for (int i = 0; i < PART; i++) {
+            int carried = part * PART + i, unit = rank * U + id % U;
+            bool there = sums && unit < D && carried < (K > 0 ? K : D);
+            w[b][i] = there ? p.scan.m[((long long)carried * NB + b) * D + unit] : 0.0f;
+        }
 #if K > 0
     int centroid = id / SCORERS, scorer = id % SCORERS;
-    float s[SCORED];
+    float s[MANY][SCORED], inv_tau = p.scan.press->inv_tau;
 #pragma unroll
-    for (int q = 0; q < SCORED; q++) {
-        int j = scorer * SCORED + q, unit = rank * U + j;
-        s[q] = centroid < K && j < U && unit < D ? p.scan.s[centroid * D + unit] : 0.0f;
-    }
+    for (int m = 0; m < MANY; m++)
+#pragma unroll
+        for (int q = 0; q < SCORED; q++) {
+            int i = centroid + m * APART, j = scorer * SCORED + q, unit = rank * U + j;
+            bool there = centroid < APART && i < K && j < U && unit < D;
+            s[m][q] = there ? p.scan.s[i * D + unit] : 0.0f;
+        }
 #endif
     for (int group = blockIdx.x / C; group * R < p.scan.rows; group += clusters) {
         Group g(p.scan, group, rank);
+        Chooser chooser(p.scan, group);
         Fed fed;
         fed.load(p, g.unit, g.makes);
         float peephole[3] = {}, q_bias = 0.0f, c = 0.0f, h = 0.0f;
@@ -231,10 +259,12 @@ extern "C" __global__ void __cluster_dims__(C, 1, 1) __launch_bounds__(THREADS, 
         int now = 0;
         for (int t = 0; t < g.longest; t++, now ^= 1) {
             if (sums) {
-                float sum[R] = {};
-                products<PART>(w, &room.carried[now][0][part * PART], CARRY, sum);
+                float sum[NB][R];
+                products<NB, PART>(w, &room.carried[now][0][part * PART], CARRY, sum);
 #pragma unroll
-                for (int r = 0; r < R; r++) room.blocks[part][id % (NB * U)][r] = sum[r];
+                for (int b = 0; b < NB; b++)
+#pragma unroll
+                    for (int r = 0; r < R; r++) room.blocks[part][b * U + id % U][r] = sum[b][r];
             }
             __syncthreads();
             if (g.makes && t < g.length) {
@@ -276,19 +306,25 @@ extern "C" __global__ void __cluster_dims__(C, 1, 1) __launch_bounds__(THREADS, 
             fed.fetch(p, g, t + 1);
 #if K > 0
             __syncthreads();
-            float score[R] = {};
-            products<SCORED>(s, &room.units[0][scorer * (SCORED + 4)], SCORED_ROW, score);
+            float score[MANY][R];
+            products<MANY, SCORED>(s, &room.units[0][scorer * (SCORED + 4)], SCORED_ROW, score);
 #pragma unroll
-            for (int r = 0; r < R; r++) score[r] = neighbours_sum<SCORERS>(score[r]);
-            if (centroid < K)
-                for (int to = scorer; to < C; to += SCORERS)
+            for (int m = 0; m < MANY; m++)
 #pragma unroll
-                    for (int r = 0; r < R; r++)
-                        send(at_block(&room.scores[now][rank][r][centroid], to), score[r]);
+                for (int r = 0; r < R; r++) score[m][r] = neighbours_sum<SCORERS>(score[m][r]);
+            for (int to = scorer; to < C; to += SCORERS)
+#pragma unroll
+                for (int m = 0; m < MANY; m++) {
+                    int i = centroid + m * APART;
+                    if (centroid >= APART || i >= K) continue;
+                    unsigned there = at_block(&room.scores[now][rank][0][i], to);
+#pragma unroll
+                    for (int r = 0; r < R; r++) send(there + r * KP * 4, score[m][r]);
+                }
 #endif
             meet();
 #if K > 0
-            for (int r = id / WARP; r < R; r += THREADS / WARP) choose(p, room, now, group, r, t, rank);
+            if (chooser.r < R) choose(p, room, now, chooser, t, rank, inv_tau);
             __syncthreads();
             bool last = t + 1 == g.length;
             if (g.makes && t < g.length && (p.keep_h == ALWAYS || (p.keep_h && last))) {
@@ -305,26 +341,25 @@ extern "C" __global__ void __cluster_dims__(C, 1, 1) __launch_bounds__(THREADS, 
 struct BackwardRoom {
     // What the blocks of the cluster send: parts of the gradient of what was carried.
     float sent[2][C][R][K > 0 ? KP : U];
-    __align__(16) float da[R][SHARE * (BACK + 4)];
+    __align__(16) float da[R][BACK_ROW];
     float pull[R][U];
-    float dz[R][KP];
+    __align__(16) float dz[KP][R];
     float du[K > 0 ? GROUPS : 1][U][R];
     float s[K > 0 ? K : 1][U + 1];
 };
 
 // dz of a row, from the parts of dα: a warp's work.
-__device__ __forceinline__ void choose_back(const Cluster &p, BackwardRoom &room, int now, int group,
-                                            int r, int t, unsigned rank, double &disordered) {
-    int lane = threadIdx.x % WARP, length, row;
-    long long first;
-    find_row(p.scan, group * R + r, first, length, row);
-    Press press = *p.scan.press;
-    float alpha[EACH_LANE + 1], d_alpha[EACH_LANE + 1], mean = 0.0f, disorder = 0.0f;
+__device__ __forceinline__ void choose_back(const Cluster &p, BackwardRoom &room, int now,
+                                            const Chooser &chooser, int t, unsigned rank,
+                                            const Press &press, float alpha[EACH_LANE + 1],
+                                            double &disordered) {
+    int lane = threadIdx.x % WARP, length = chooser.length, r = chooser.r;
+    long long first = chooser.first;
+    float d_alpha[EACH_LANE + 1], mean = 0.0f, disorder = 0.0f;
     bool here = t < length;
 #pragma unroll
     for (int q = 0; q < EACH_LANE; q++) {
         int i = lane + q * WARP;
-        alpha[q] = here && i < K ? p.scan.alpha[(first + t) * K + i] : 0.0f;
         d_alpha[q] = 0.0f;
         if (here && i < K)
 #pragma unroll
@@ -345,11 +380,17 @@ __device__ __forceinline__ void choose_back(const Cluster &p, BackwardRoom &room
         if (ENTROPY && alpha[q] > 0.0f)
             slope = fmaf(-press.entropy * alpha[q], __logf(alpha[q]) + disorder, slope);
         slope *= press.inv_tau;
-        room.dz[r][i] = slope;
+        room.dz[i][r] = slope;
         if (rank == 0 && here) {
             p.scan.d_scores[(first + t) * K + i] = slope;
-            if (p.alpha_last && t + 1 == length) p.alpha_last[row * K + i] = alpha[q];
+            if (p.alpha_last && t + 1 == length) p.alpha_last[chooser.row * K + i] = alpha[q];
         }
+    }
+    // That of the step before is on its way while this step goes on.
+#pragma unroll
+    for (int q = 0; q < EACH_LANE; q++) {
+        int i = lane + q * WARP;
+        alpha[q] = t > 0 && t <= length && i < K ? p.scan.alpha[(first + t - 1) * K + i] : 0.0f;
     }
 }
 
@@ -358,16 +399,18 @@ extern "C" __global__ void __cluster_dims__(C, 1, 1) __launch_bounds__(THREADS, 
     BackwardRoom &room = *(BackwardRoom *)dynamic_room;
     int id = threadIdx.x, clusters = gridDim.x / C;
     unsigned rank = rank_in_cluster();
-    // This thread's part of the gradient of one of the carried numbers.
+    // This thread's parts of the gradients of some of the carried numbers.
     int carried = id / SHARE, share = id % SHARE;
-    bool sums = carried < CARRIED;
-    float w[BACK];
+    bool sums = carried < APART;
+    float w[MANY][BACK];
 #pragma unroll
-    for (int q = 0; q < BACK; q++) {
-        int e = share * BACK + q, unit = rank * U + e % U;
-        bool there = sums && e < NB * U && unit < D && carried < (K > 0 ? K : D);
-        w[q] = there ? p.scan.m[((long long)carried * NB + e / U) * D + unit] : 0.0f;
-    }
+    for (int m = 0; m < MANY; m++)
+#pragma unroll
+        for (int q = 0; q < BACK; q++) {
+            int i = carried + m * APART, e = share * BACK + q, unit = rank * U + e % U;
+            bool there = sums && e < NB * U && unit < D && i < (K > 0 ? K : D);
+            w[m][q] = there ? p.scan.m[((long long)i * NB + e / U) * D + unit] : 0.0f;
+        }
 #if K > 0
     for (int e = id; e < K * U; e += THREADS) {
         int unit = rank * U + e % U;
@@ -408,27 +451,48 @@ extern "C" __global__ void __cluster_dims__(C, 1, 1) __launch_bounds__(THREADS, 
             return out ? out[g.unit] : 0.0f;
         };
         bool pulled = K > 0 && p.scan.dh_out;
+        Chooser chooser(p.scan, group);
+        float alpha[EACH_LANE + 1];
+#pragma unroll
+        for (int q = 0; q < EACH_LANE; q++) {
+            int i = id % WARP + q * WARP, t = g.longest - 1;
+            bool there = chooser.r < R && t < chooser.length && i < K;
+            alpha[q] = there ? p.scan.alpha[(chooser.first + t) * K + i] : 0.0f;
+        }
         auto send_back = [&](int next) {
-            float sum[R] = {};
-            products<BACK>(w, &room.da[0][share * (BACK + 4)], SHARE * (BACK + 4), sum);
+            float sum[MANY][R];
+            products<MANY, BACK>(w, &room.da[0][share * (BACK + 4)], BACK_ROW, sum);
 #if K > 0
             if (pulled && sums)
                 for (int j = share; j < U; j += SHARE)
 #pragma unroll
-                    for (int r = 0; r < R; r++) sum[r] = fmaf(room.pull[r][j], room.s[carried][j], sum[r]);
+                    for (int m = 0; m < MANY; m++) {
+                        float s = carried + m * APART < K ? room.s[carried + m * APART][j] : 0.0f;
+#pragma unroll
+                        for (int r = 0; r < R; r++) sum[m][r] = fmaf(room.pull[r][j], s, sum[m][r]);
+                    }
 #endif
 #pragma unroll
-            for (int r = 0; r < R; r++) sum[r] = neighbours_sum<SHARE>(sum[r]);
+            for (int m = 0; m < MANY; m++)
+#pragma unroll
+                for (int r = 0; r < R; r++) sum[m][r] = neighbours_sum<SHARE>(sum[m][r]);
             if (!sums) return;
-            if (K > 0) {
-                for (int to = share; to < C; to += SHARE)
 #pragma unroll
-                    for (int r = 0; r < R; r++)
-                        send(at_block(&room.sent[next][rank][r][K > 0 ? carried : 0], to), sum[r]);
-            } else if (share == 0) {
+            for (int m = 0; m < MANY; m++) {
+                int i = carried + m * APART;
+                if (i >= CARRIED) continue;
+#if K > 0
+                for (int to = share; to < C; to += SHARE) {
+                    unsigned there = at_block(&room.sent[next][rank][0][i], to);
 #pragma unroll
-                for (int r = 0; r < R; r++)
-                    send(at_block(&room.sent[next][rank][r][carried % U], carried / U), sum[r]);
+                    for (int r = 0; r < R; r++) send(there + r * KP * 4, sum[m][r]);
+                }
+#else
+                if (share != m % SHARE) continue;
+                unsigned there = at_block(&room.sent[next][rank][0][i % U], i / U);
+#pragma unroll
+                for (int r = 0; r < R; r++) send(there + r * U * 4, sum[m][r]);
+#endif
             }
         };
         fetch(g.longest - 1);
@@ -440,8 +504,8 @@ extern "C" __global__ void __cluster_dims__(C, 1, 1) __launch_bounds__(THREADS, 
         meet();
         for (int t = g.longest - 1; t >= 0; t--, now ^= 1) {
 #if K > 0
-            for (int r = id / WARP; r < R; r += THREADS / WARP)
-                choose_back(p, room, now, group, r, t, rank, disordered);
+            if (chooser.r < R)
+                choose_back(p, room, now, chooser, t, rank, press, alpha, disordered);
             __syncthreads();
             {
                 int from = id / U, j = id % U;
@@ -449,7 +513,7 @@ extern "C" __global__ void __cluster_dims__(C, 1, 1) __launch_bounds__(THREADS, 
                 if (from < GROUPS) {
                     for (int i = from; i < K; i += GROUPS)
 #pragma unroll
-                        for (int r = 0; r < R; r++) sum[r] = fmaf(room.dz[r][i], room.s[i][j], sum[r]);
+                        for (int r = 0; r < R; r++) sum[r] = fmaf(room.dz[i][r], room.s[i][j], sum[r]);
 #pragma unroll
                     for (int r = 0; r < R; r++) room.du[from][j][r] = sum[r];
                 }

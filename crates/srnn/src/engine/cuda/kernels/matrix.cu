@@ -60,7 +60,11 @@ template <int TILE> __device__ __forceinline__ void product_of(const Product &p)
     int m0 = blockIdx.y * TILE, n0 = blockIdx.x * TILE;
     int per = (p.k + p.splits - 1) / p.splits;
     int k_first = blockIdx.z * per, k_end = min(p.k, k_first + per);
-    int tm = threadIdx.x / 16 * EACH, tn = threadIdx.x % 16 * EACH;
+    // A thread's rows and columns: fours of neighbours, 64 apart, so that the threads of a quarter of
+    // a warp read different banks.
+    const int RUN = EACH < 4 ? EACH : 4;
+    int tm = threadIdx.x / 16 * RUN, tn = threadIdx.x % 16 * RUN;
+    auto apart = [&](int i) { return i / RUN * 16 * RUN + i % RUN; };
     float sum[EACH][EACH] = {};
     Carried<TILE> next_a, next_b;
     next_a.load(p.a, p.a_rows, true, p.a_m, p.a_k, m0, p.m, k_first, k_end);
@@ -75,7 +79,7 @@ template <int TILE> __device__ __forceinline__ void product_of(const Product &p)
         for (int k = 0; k < DEPTH; k++) {
             float x[EACH], y[EACH];
 #pragma unroll
-            for (int i = 0; i < EACH; i++) x[i] = a[k][tm + i], y[i] = b[k][tn + i];
+            for (int i = 0; i < EACH; i++) x[i] = a[k][tm + apart(i)], y[i] = b[k][tn + apart(i)];
 #pragma unroll
             for (int i = 0; i < EACH; i++)
 #pragma unroll
@@ -87,7 +91,7 @@ template <int TILE> __device__ __forceinline__ void product_of(const Product &p)
     for (int i = 0; i < EACH; i++)
 #pragma unroll
         for (int j = 0; j < EACH; j++) {
-            int m = m0 + tm + i, n = n0 + tn + j;
+            int m = m0 + tm + apart(i), n = n0 + tn + apart(j);
             if (m >= p.m || n >= p.n) continue;
             float value = sum[i][j];
             if (p.splits > 1) {
@@ -104,13 +108,29 @@ extern "C" __global__ void __launch_bounds__(THREADS) product_32(Product p) { pr
 extern "C" __global__ void __launch_bounds__(THREADS) product_128(Product p) { product_of<128>(p); }
 
 // Adds parts [splits][m][n] to rows of C: a warp's lanes take a column each, the warps of a block
-// every eighth part, in order; then the warps' sums are added in order.
+// every eighth part, in order; then the warps' sums are added in order. Few parts are added by a
+// thread each.
 extern "C" __global__ void __launch_bounds__(THREADS)
     sum_parts(const float *parts, int splits, int m, int n, const float *bias, float *c,
               const unsigned *c_rows, long long c_m, int accumulate) {
     __shared__ float room[THREADS / WARP][WARP];
     long long size = (long long)m * n;
     int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
+    auto finish = [&](long long at, float sum) {
+        long long row = at / n;
+        if (bias) sum += bias[at % n];
+        float *into = c + (c_rows ? c_rows[row] : row) * c_m + at % n;
+        *into = accumulate ? *into + sum : sum;
+    };
+    if (splits < THREADS / WARP) {
+        for (long long at = blockIdx.x * (long long)THREADS + threadIdx.x; at < size;
+             at += (long long)gridDim.x * THREADS) {
+            float sum = 0.0f;
+            for (int s = 0; s < splits; s++) sum += parts[s * size + at];
+            finish(at, sum);
+        }
+        return;
+    }
     for (long long first = blockIdx.x * (long long)WARP; first < size;
          first += (long long)gridDim.x * WARP) {
         long long at = first + lane;
@@ -122,10 +142,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         __syncthreads();
         if (warp == 0 && at < size) {
             for (int w = 1; w < THREADS / WARP; w++) sum += room[w][lane];
-            long long row = at / n;
-            if (bias) sum += bias[at % n];
-            float *into = c + (c_rows ? c_rows[row] : row) * c_m + at % n;
-            *into = accumulate ? *into + sum : sum;
+            finish(at, sum);
         }
         __syncthreads();
     }
