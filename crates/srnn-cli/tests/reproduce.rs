@@ -246,7 +246,7 @@ fn what_cannot_be_run_is_refused_by_its_name() {
     }
     let unknown = place.run(&["reproduce", "tab:nothing"]);
     assert!(
-        unknown.stderr.contains("tomita, bp, bp-k, bp-ablation, palindromes, copying"),
+        unknown.stderr.contains("tomita, bp, bp-k, bp-ablation, bp-vis, palindromes, copying"),
         "{}",
         unknown.stderr
     );
