@@ -86,6 +86,7 @@ fn a_vanilla_network_is_told_too_and_of_many_units_ten_are_lines() {
     let lines = fs::read_to_string(folder.path().join("p/cell-units.svg")).unwrap();
     assert_eq!(lines.matches("<title>unit ").count(), 10);
     assert_eq!(lines.matches("stroke-width=\"3.2\"").count(), 2, "one is bold, in the legend too");
+    assert_eq!(lines.matches(" (depth)</text>").count(), 1);
     let told = ["lstm", "--data", "b.csv", "--shortest", "5"];
     let value = explain(folder.path(), &[&told[..], &brackets[..]].concat());
     assert!(value["usage"].is_null() && value["machine"].is_null(), "{value}");

@@ -39,9 +39,10 @@ pub fn units(
         Vector::C => ("Cell state c", transposed(&path.c)),
     };
     let lines = |title: String, units: Vec<usize>| {
-        let weight = |unit| if counting.contains(&unit) { Weight::Bold } else { Weight::Plain };
-        let series =
-            |&unit: &usize| Series { weight: weight(unit), ..unit_line(unit, &values[unit]) };
+        let series = |&unit: &usize| match counting.contains(&unit) {
+            true => bold(Series::of_steps(format!("unit {unit} (depth)"), &values[unit])),
+            false => Series::of_steps(format!("unit {unit}"), &values[unit]),
+        };
         lines::svg(&LinePlot {
             title,
             x: Axis::Names(path.tokens.clone()),
@@ -67,8 +68,8 @@ pub fn units(
     vec![(format!("{name}.svg"), map), (format!("{name}-units.svg"), few)]
 }
 
-fn unit_line(unit: usize, values: &[f64]) -> Series {
-    Series::of_steps(format!("unit {unit}"), values)
+fn bold(series: Series) -> Series {
+    Series { weight: Weight::Bold, ..series }
 }
 
 /// The units with the largest deviations along the sequence, and those that count, in their order.
@@ -158,7 +159,7 @@ mod tests {
 
     #[test]
     fn units_that_move_most_are_chosen_and_keep_their_order() {
-        let reach = |j: usize| if j % 2 == 0 { 0.0 } else { 100.0 - j as f64 };
+        let reach = |j: usize| if j.is_multiple_of(2) { 0.0 } else { 100.0 - j as f64 };
         let values: Vec<Vec<f64>> = (0..30).map(|j| vec![5.0, 5.0 - reach(j)]).collect();
         assert_eq!(moving(&values, &[]), [1, 3, 5, 7, 9, 11, 13, 15, 17, 19]);
         assert_eq!(moving(&values, &[4]), [1, 3, 4, 5, 7, 9, 11, 13, 15, 17]);
