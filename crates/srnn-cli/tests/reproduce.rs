@@ -143,6 +143,22 @@ fn what_was_done_is_not_done_again_and_a_cut_line_is_run_again() {
 }
 
 #[test]
+fn seeds_that_diverged_are_told_of() {
+    let place = Place::new();
+    assert_eq!(
+        reproduce(&place, &["--out", "out", "--only", "T4/gru", "--seeds", "3"]).code,
+        Some(0)
+    );
+    let mut found = outcomes(&place.path("out"));
+    let first = found.iter_mut().find(|outcome| outcome["cell"]["setting"] == "fast").unwrap();
+    first["scores"] = Value::Null;
+    let lines: String = found.iter().map(|outcome| format!("{outcome}\n")).collect();
+    std::fs::write(place.path("out/outcomes.jsonl"), lines).unwrap();
+    let shown = place.run(&["table", "--file", "own.toml", "--from", "out"]).stdout;
+    assert!(shown.contains("fast, 2 seeds, without 1 that diverged"), "{shown}");
+}
+
+#[test]
 fn a_line_that_is_no_outcome_is_named() {
     let place = Place::new();
     assert_eq!(reproduce(&place, &["--out", "out", "--only", "T4/gru/slow"]).code, Some(0));
@@ -246,7 +262,7 @@ fn what_cannot_be_run_is_refused_by_its_name() {
     }
     let unknown = place.run(&["reproduce", "tab:nothing"]);
     assert!(
-        unknown.stderr.contains("tomita, bp, bp-k, bp-ablation, palindromes, copying"),
+        unknown.stderr.contains("tomita, bp, bp-k, bp-ablation, bp-vis, palindromes, copying"),
         "{}",
         unknown.stderr
     );

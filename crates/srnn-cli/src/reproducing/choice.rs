@@ -7,11 +7,12 @@ use srnn::experiment::Experiment;
 use std::path::{Path, PathBuf};
 
 /// The experiments that come with the program, by their names.
-const BUILTIN: [(&str, &str); 6] = [
+const BUILTIN: [(&str, &str); 7] = [
     ("tomita", include_str!("../../../../experiments/tomita.toml")),
     ("bp", include_str!("../../../../experiments/bp.toml")),
     ("bp-k", include_str!("../../../../experiments/bp-k.toml")),
     ("bp-ablation", include_str!("../../../../experiments/bp-ablation.toml")),
+    ("bp-vis", include_str!("../../../../experiments/bp-vis.toml")),
     ("palindromes", include_str!("../../../../experiments/palindromes.toml")),
     ("copying", include_str!("../../../../experiments/copying.toml")),
 ];

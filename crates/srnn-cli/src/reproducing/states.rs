@@ -40,7 +40,7 @@ pub fn watch(
     for (data, block) in experiment.data.iter().zip(&table.blocks) {
         let cells = selected(folder, block, output);
         if !cells.is_empty() {
-            let material = material(data, &[row.clone()])?;
+            let material = material(data, std::slice::from_ref(row))?;
             for cell in cells {
                 let states = states_of(&model_in(folder, &cell), &material)?;
                 watched.push(Watched { cell, states });

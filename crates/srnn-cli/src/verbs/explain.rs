@@ -5,12 +5,14 @@ mod one;
 mod pictures;
 mod saving;
 
+use crate::automaton::listed;
 use crate::failure::{Answer, Failure};
 use crate::output::Output;
 use crate::reading::{Reading, token_rule, whole};
 use crate::runs::{self, Saved};
 use clap::Args;
 use srnn::engine::{Batch, Inputs, Targets};
+use srnn::explain::Observation;
 use srnn::model::{Arch, Input};
 use srnn::task::Vocabulary;
 use srnn::task::files::Tokens;
@@ -35,8 +37,9 @@ pub struct Explain {
     /// A data file, with labels or without.
     #[arg(long, value_name = "FILE", conflicts_with = "input")]
     data: Option<PathBuf>,
-    /// The token that opens a level. After a --close too many the depth stays −1.
-    #[arg(long, value_name = "TOKEN", requires_all = ["close", "data"])]
+    /// The token that opens a level. After a --close too many the depth stays −1. Of a sequence, the
+    /// unit that tells the depth best is drawn bold.
+    #[arg(long, value_name = "TOKEN", requires = "close")]
     open: Option<String>,
     /// The token that closes a level.
     #[arg(long, value_name = "TOKEN", requires = "open")]
@@ -107,6 +110,27 @@ impl Subject {
     fn name(&self, id: u32) -> String {
         self.saved.file.alphabet.get(id as usize).map_or("start".into(), String::clone)
     }
+}
+
+/// The tokens that open and close a level, where --open and --close name some.
+fn brackets(arguments: &Explain, subject: &Subject) -> Result<Option<[u32; 2]>, Failure> {
+    let (Some(open), Some(close)) = (&arguments.open, &arguments.close) else { return Ok(None) };
+    Ok(Some([symbol(subject, open)?, symbol(subject, close)?]))
+}
+
+fn symbol(subject: &Subject, name: &str) -> Result<u32, Failure> {
+    let place = subject.saved.file.alphabet.iter().position(|symbol| symbol == name);
+    place.map(|id| id as u32).ok_or_else(|| {
+        let message = format!("{name:?} is no token of the model");
+        let known = listed(&subject.saved.file.alphabet);
+        Failure::new(message, format!("one of {known}"))
+    })
+}
+
+/// Sets the quantity of each step to the nesting depth after it.
+fn measure_depth(seen: &mut Observation, [open, close]: [u32; 2]) {
+    seen.measure(|id| f64::from(i8::from(id == open) - i8::from(id == close)));
+    seen.hold_below_zero();
 }
 
 /// Words with the start and end tokens of the architecture.

@@ -78,13 +78,17 @@ fn a_vanilla_network_is_told_too_and_of_many_units_ten_are_lines() {
         [&["(", ")", "a"][..], &["no", "yes"]].map(|n| n.iter().map(|n| n.to_string()).collect());
     let file = ModelFile { model, alphabet, unknown: None, classes };
     file.save(&folder.path().join("lstm")).unwrap();
-    let value = explain(folder.path(), &["lstm", "((a)a)", "--out", "p"]);
+    let brackets = ["--open", "(", "--close", ")"];
+    let value =
+        explain(folder.path(), &[&["lstm", "((a)a)", "--out", "p"], &brackets[..]].concat());
     let names = ["trajectory.json", "hidden.svg", "hidden-units.svg", "cell.svg", "cell-units.svg"];
     assert_eq!(value["files"], json!(names.map(|name| format!("p/{name}"))));
     let lines = fs::read_to_string(folder.path().join("p/cell-units.svg")).unwrap();
     assert_eq!(lines.matches("<title>unit ").count(), 10);
-    let told = ["lstm", "--data", "b.csv", "--shortest", "5", "--open", "(", "--close", ")"];
-    let value = explain(folder.path(), &told);
+    assert_eq!(lines.matches("stroke-width=\"3.2\"").count(), 2, "one is bold, in the legend too");
+    assert_eq!(lines.matches(" (depth)</text>").count(), 1);
+    let told = ["lstm", "--data", "b.csv", "--shortest", "5"];
+    let value = explain(folder.path(), &[&told[..], &brackets[..]].concat());
     assert!(value["usage"].is_null() && value["machine"].is_null(), "{value}");
     assert!(value["drift"]["h"]["mean"].is_f64() && value["counters"].is_array(), "{value}");
 }

@@ -179,6 +179,17 @@ fn a_table_marks_misses_and_says_how_seeds_of_the_selected_setting_spread() {
 }
 
 #[test]
+fn seeds_that_diverged_are_counted_and_not_averaged() {
+    let experiment = experiment();
+    let mut found = outcomes(&experiment, &[[0.5; 2]; 4]);
+    found[2].scores = None;
+    let column = table(&experiment, &found).blocks[0].columns[0].clone();
+    assert_eq!([column.tried[0].diverged, column.tried[1].diverged], [0, 1]);
+    assert_eq!(column.entries[0].spread.unwrap().seeds, 1);
+    assert_eq!(column.finished, 4);
+}
+
+#[test]
 fn a_table_passes_over_outcomes_of_other_settings_and_other_data() {
     let experiment = experiment();
     let mut found = outcomes(&experiment, &[[0.5; 2]; 4]);

@@ -1,8 +1,8 @@
 //! All sequences of a file.
 
 use super::saving::Saving;
-use super::{Explain, Subject, batch, pictures};
-use crate::automaton::{listed, positive};
+use super::{Explain, Subject, batch, brackets, measure_depth, pictures};
+use crate::automaton::positive;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::samples::read_any;
@@ -138,18 +138,14 @@ fn depth(
     subject: &Subject,
     batches: &[Batch],
 ) -> Result<Option<Depth>, Failure> {
-    let (Some(open), Some(close)) = (&arguments.open, &arguments.close) else { return Ok(None) };
-    let ids = [symbol(subject, open)?, symbol(subject, close)?];
+    let Some(ids) = brackets(arguments, subject)? else { return Ok(None) };
     let vectors: &[Vector] = match subject.arch().layers[subject.layer].cell.has_memory() {
         true => &[Vector::C, Vector::H],
         false => &[Vector::H],
     };
     let fields = Fields { alpha: true, h: true, c: true, u: false };
     let mut seen: Vec<Observation> = watch(subject, &spread_out(batches), fields).collect();
-    for seen in &mut seen {
-        seen.measure(|id| f64::from(i8::from(id == ids[0]) - i8::from(id == ids[1])));
-        seen.hold_below_zero();
-    }
+    seen.iter_mut().for_each(|seen| measure_depth(seen, ids));
     let counter = |&of: &Vector| {
         counter::counter(&seen, &counter::Config { of, ..counter::Config::default() })
     };
@@ -158,8 +154,9 @@ fn depth(
         let message = "no step has a depth from 0 to 5, or the states are no numbers";
         Failure::new(message, "check --open and --close, and the model")
     })?;
+    let [open, close] = ids.map(|id| subject.name(id));
     let names = Names {
-        classes: &[open, close, "other"],
+        classes: &[&open, &close, "other"],
         class_of: &|id| ids.iter().position(|&one| one == id).unwrap_or(ids.len()),
         answers: &subject.saved.file.classes,
     };
@@ -173,15 +170,6 @@ fn spread_out(batches: &[Batch]) -> Vec<Batch> {
     let steps: usize = batches.iter().map(Batch::steps).sum();
     let stride = steps.div_ceil(DEPTH_STEPS).max(1);
     batches.iter().step_by(stride).cloned().collect()
-}
-
-fn symbol(subject: &Subject, name: &str) -> Result<u32, Failure> {
-    let place = subject.saved.file.alphabet.iter().position(|symbol| symbol == name);
-    place.map(|id| id as u32).ok_or_else(|| {
-        let message = format!("{name:?} is no token of the model");
-        let known = listed(&subject.saved.file.alphabet);
-        Failure::new(message, format!("one of {known}"))
-    })
 }
 
 impl Subject {

@@ -1,7 +1,7 @@
 //! One sequence, step by step.
 
 use super::saving::Saving;
-use super::{Explain, Subject, batch, pictures};
+use super::{Explain, Subject, batch, brackets, measure_depth, pictures};
 use crate::failure::Failure;
 use crate::output::{Output, visible};
 use crate::reading::divided;
@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use srnn::engine::Fields;
 use srnn::engine::cpu::Cpu;
 use srnn::engine::reference::log_softmax;
-use srnn::explain::{Observation, Trajectory, Vector, drift::norms, observe, trajectory};
+use srnn::explain::{Observation, Trajectory, Vector, counter, drift::norms, observe, trajectory};
 use srnn::train::TrainConfig;
 use std::fmt::Write as _;
 
@@ -34,10 +34,13 @@ pub fn explain(
     let model = &subject.saved.file.model;
     let mut engine = Cpu::new(model, TrainConfig::default().optimiser, 1);
     let fields = Fields { alpha: true, h: true, c: true, u: false };
-    let seen = observe(&mut engine, &batch(&model.arch, &[word]), subject.layer, fields);
+    let mut seen = observe(&mut engine, &batch(&model.arch, &[word]), subject.layer, fields);
+    if let Some(ids) = brackets(arguments, subject)? {
+        measure_depth(&mut seen, ids);
+    }
     let path = trajectory(&seen, 0, |id| subject.name(id));
     let files = match &arguments.out {
-        Some(folder) => save(subject, &path, &Saving::new(folder, arguments.force, output))?,
+        Some(folder) => save(subject, &seen, &path, &Saving::new(folder, arguments.force, output))?,
         None => vec![],
     };
     let steps = steps(&seen, &path);
@@ -143,10 +146,17 @@ fn shown(tokens: &[String], value: &Value, steps: &[Step], files: &[String]) -> 
 }
 
 /// `trajectory.json` and the pictures.
-fn save(subject: &Subject, path: &Trajectory, saving: &Saving) -> Result<Vec<String>, Failure> {
-    let mut drawn = pictures::units("hidden", "Hidden state h", "h", path, &path.h);
-    if !path.c.is_empty() {
-        drawn.extend(pictures::units("cell", "Cell state c", "c", path, &path.c));
+fn save(
+    subject: &Subject,
+    seen: &Observation,
+    path: &Trajectory,
+    saving: &Saving,
+) -> Result<Vec<String>, Failure> {
+    let mut drawn = Vec::new();
+    for (name, of) in [("hidden", Vector::H), ("cell", Vector::C)] {
+        if !seen.vector(of).is_empty() {
+            drawn.extend(pictures::units(name, of, path, &counting(seen, of)));
+        }
     }
     if !path.alpha.is_empty() {
         drawn.push(("alpha.svg".into(), pictures::alpha(path)));
@@ -154,4 +164,14 @@ fn save(subject: &Subject, path: &Trajectory, saving: &Saving) -> Result<Vec<Str
     let mut value = serde_json::to_value(path)?;
     value["layer"] = json!(subject.layer);
     saving.save("trajectory.json", &value, drawn)
+}
+
+/// The unit that tells the depth best; none where depth was not measured.
+fn counting(seen: &Observation, of: Vector) -> Vec<usize> {
+    if seen.quantity.is_empty() {
+        return vec![];
+    }
+    let config = counter::Config { of, best: 1, ..counter::Config::default() };
+    let found = counter::counter(std::slice::from_ref(seen), &config);
+    found.iter().map(|counter| counter.best[0].unit).collect()
 }

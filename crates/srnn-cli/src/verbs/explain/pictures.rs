@@ -25,36 +25,55 @@ pub fn letter(vector: Vector) -> &'static str {
     }
 }
 
-/// The units of a vector along a sequence: lines, named `NAME-units.svg`, of those that move most,
-/// and a heat map of all, named `NAME.svg`, where there are more.
+/// The units of a vector along a sequence: lines where they can be told apart; where there are
+/// more, a heat map of all in `NAME.svg`, and lines of those that move most in `NAME-units.svg`.
+/// Units that count, where some are known, are among them and bold.
 pub fn units(
     name: &str,
-    title: &str,
-    label: &str,
+    of: Vector,
     path: &Trajectory,
-    steps: &[Vec<f64>],
+    counting: &[usize],
 ) -> Vec<(String, Drawn)> {
-    let values = transposed(steps);
+    let (title, values) = match of {
+        Vector::H => ("Hidden state h", transposed(&path.h)),
+        Vector::C => ("Cell state c", transposed(&path.c)),
+    };
+    let lines = |title: String, units: Vec<usize>| {
+        let series = |&unit: &usize| match counting.contains(&unit) {
+            true => bold(Series::of_steps(format!("unit {unit} (depth)"), &values[unit])),
+            false => Series::of_steps(format!("unit {unit}"), &values[unit]),
+        };
+        lines::svg(&LinePlot {
+            title,
+            x: Axis::Names(path.tokens.clone()),
+            y_label: letter(of).into(),
+            x_holds: vec![],
+            y_holds: vec![],
+            series: units.iter().map(series).collect(),
+        })
+    };
     if values.len() <= MOST_LINES {
-        let all: Vec<usize> = (0..values.len()).collect();
-        return vec![(format!("{name}.svg"), unit_lines(title, label, path, &values, &all))];
+        return vec![(format!("{name}.svg"), lines(title.into(), (0..values.len()).collect()))];
     }
-    let chosen = moving(&values);
-    let some = format!("{title}: the {} units that move most", chosen.len());
-    let drawn = unit_lines(&some, label, path, &values, &chosen);
+    let some = format!("{title}: {FEW_LINES} units that move most");
+    let few = lines(some, moving(&values, counting));
     let map = heat::svg(&HeatMap {
         title: title.into(),
         rows: Axis::Numbers("unit".into()),
         columns: Axis::Names(path.tokens.clone()),
         scale: Scale::around_zero(&values),
         values,
-        value_label: label.into(),
+        value_label: letter(of).into(),
     });
-    vec![(format!("{name}.svg"), map), (format!("{name}-units.svg"), drawn)]
+    vec![(format!("{name}.svg"), map), (format!("{name}-units.svg"), few)]
 }
 
-/// The units with the largest deviations along the sequence, in their order.
-fn moving(values: &[Vec<f64>]) -> Vec<usize> {
+fn bold(series: Series) -> Series {
+    Series { weight: Weight::Bold, ..series }
+}
+
+/// The units with the largest deviations along the sequence, and those that count, in their order.
+fn moving(values: &[Vec<f64>], counting: &[usize]) -> Vec<usize> {
     let deviation = |values: &[f64]| {
         let mean = values.iter().sum::<f64>() / values.len() as f64;
         values.iter().map(|value| (value - mean).powi(2)).sum::<f64>()
@@ -62,28 +81,10 @@ fn moving(values: &[Vec<f64>]) -> Vec<usize> {
     let mut ranked: Vec<(usize, f64)> =
         values.iter().enumerate().map(|(unit, values)| (unit, deviation(values))).collect();
     ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
-    ranked.truncate(FEW_LINES);
-    let mut units: Vec<usize> = ranked.into_iter().map(|(unit, _)| unit).collect();
+    let others = ranked.into_iter().map(|(unit, _)| unit).filter(|unit| !counting.contains(unit));
+    let mut units: Vec<usize> = counting.iter().copied().chain(others).take(FEW_LINES).collect();
     units.sort_unstable();
     units
-}
-
-fn unit_lines(
-    title: &str,
-    label: &str,
-    path: &Trajectory,
-    values: &[Vec<f64>],
-    units: &[usize],
-) -> Drawn {
-    let unit = |&unit: &usize| Series::of_steps(format!("unit {unit}"), &values[unit]);
-    lines::svg(&LinePlot {
-        title: title.into(),
-        x: Axis::Names(path.tokens.clone()),
-        y_label: label.into(),
-        x_holds: vec![],
-        y_holds: vec![],
-        series: units.iter().map(unit).collect(),
-    })
 }
 
 /// The probabilities of the centroids along a sequence.
@@ -158,8 +159,9 @@ mod tests {
 
     #[test]
     fn units_that_move_most_are_chosen_and_keep_their_order() {
-        let reach = |j: usize| if j % 2 == 0 { 0.0 } else { 100.0 - j as f64 };
+        let reach = |j: usize| if j.is_multiple_of(2) { 0.0 } else { 100.0 - j as f64 };
         let values: Vec<Vec<f64>> = (0..30).map(|j| vec![5.0, 5.0 - reach(j)]).collect();
-        assert_eq!(moving(&values), [1, 3, 5, 7, 9, 11, 13, 15, 17, 19]);
+        assert_eq!(moving(&values, &[]), [1, 3, 5, 7, 9, 11, 13, 15, 17, 19]);
+        assert_eq!(moving(&values, &[4]), [1, 3, 4, 5, 7, 9, 11, 13, 15, 17]);
     }
 }
