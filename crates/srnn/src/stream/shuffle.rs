@@ -161,7 +161,7 @@ impl Running<'_> {
         for &byte in &text[PARTS * length..] {
             at = self.step(at, byte);
         }
-        (!self.is_lost(at)).then(|| self.state(at))
+        (!self.is_lost(at)).then(|| self.state(self.mark(at)))
     }
 
     #[inline(always)]
@@ -186,8 +186,13 @@ impl Step for Running<'_> {
     }
 
     #[inline(always)]
-    fn state(self, at: At) -> u32 {
-        self.simd.sse2._mm_cvtsi128_si32(at.states) as u32 & 0xff
+    fn mark(self, at: At) -> u32 {
+        self.simd.sse2._mm_cvtsi128_si32(at.states) as u32
+    }
+
+    #[inline(always)]
+    fn state(self, mark: u32) -> u32 {
+        mark & 0xff
     }
 
     #[inline(always)]
