@@ -145,8 +145,8 @@ impl Running<'_> {
         let identity: [u8; MOST_STATES] = std::array::from_fn(|state| state as u8);
         let mut at = [self.enter_all(identity); PARTS];
         for i in 0..length {
-            for lane in 0..PARTS {
-                at[lane] = self.step(at[lane], parts[lane][i]);
+            for (at, part) in at.iter_mut().zip(&parts) {
+                *at = self.step(*at, part[i]);
             }
         }
         let mut state = from;

@@ -50,8 +50,8 @@ pub(super) fn ends<K: Step, const N: usize>(
     let shared = pieces.map(<[u8]>::len).into_iter().min().unwrap_or(0);
     let heads = pieces.map(|piece| &piece[..shared]);
     for i in 0..shared {
-        for lane in 0..N {
-            let byte = heads[lane][i];
+        for (lane, head) in heads.iter().enumerate() {
+            let byte = head[i];
             ends[place[lane]] = kernel.mark(at[lane]);
             place[lane] += usize::from(byte == LINE_END);
             at[lane] = kernel.step(at[lane], byte);
