@@ -42,10 +42,13 @@ struct Plain {
     accepting: Vec<bool>,
 }
 
-/// Somebody's way to say how many words of a text are in the language.
+/// Says how many words of a text are in the language.
+type Count<'a> = Box<dyn Fn(&[u8]) -> usize + 'a>;
+
+/// Somebody's way to say it.
 struct Contender<'a> {
     name: &'static str,
-    count: Box<dyn Fn(&[u8]) -> usize + 'a>,
+    count: Count<'a>,
 }
 
 fn main() {

@@ -145,8 +145,8 @@ impl Running<'_> {
         let identity: [u8; MOST_STATES] = std::array::from_fn(|state| state as u8);
         let mut at = [self.enter_all(identity); PARTS];
         for i in 0..length {
-            for lane in 0..PARTS {
-                at[lane] = self.step(at[lane], parts[lane][i]);
+            for (at, part) in at.iter_mut().zip(&parts) {
+                *at = self.step(*at, part[i]);
             }
         }
         let mut state = from;
@@ -161,7 +161,7 @@ impl Running<'_> {
         for &byte in &text[PARTS * length..] {
             at = self.step(at, byte);
         }
-        (!self.is_lost(at)).then(|| self.state(at))
+        (!self.is_lost(at)).then(|| self.state(self.mark(at)))
     }
 
     #[inline(always)]
@@ -186,8 +186,13 @@ impl Step for Running<'_> {
     }
 
     #[inline(always)]
-    fn state(self, at: At) -> u32 {
-        self.simd.sse2._mm_cvtsi128_si32(at.states) as u32 & 0xff
+    fn mark(self, at: At) -> u32 {
+        self.simd.sse2._mm_cvtsi128_si32(at.states) as u32
+    }
+
+    #[inline(always)]
+    fn state(self, mark: u32) -> u32 {
+        mark & 0xff
     }
 
     #[inline(always)]

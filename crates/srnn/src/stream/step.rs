@@ -10,8 +10,10 @@ pub(super) trait Step: Copy {
     fn enter(self, state: u32) -> Self::At;
     /// After a byte.
     fn step(self, at: Self::At, byte: u8) -> Self::At;
+    /// Something from which [`Step::state`] knows the state.
+    fn mark(self, at: Self::At) -> u32;
     /// The state's number; any where the way is lost.
-    fn state(self, at: Self::At) -> u32;
+    fn state(self, mark: u32) -> u32;
     /// Whether a byte was foreign.
     fn is_lost(self, at: Self::At) -> bool;
 }
@@ -48,16 +50,16 @@ pub(super) fn ends<K: Step, const N: usize>(
     let shared = pieces.map(<[u8]>::len).into_iter().min().unwrap_or(0);
     let heads = pieces.map(|piece| &piece[..shared]);
     for i in 0..shared {
-        for lane in 0..N {
-            let byte = heads[lane][i];
-            ends[place[lane]] = kernel.state(at[lane]);
+        for (lane, head) in heads.iter().enumerate() {
+            let byte = head[i];
+            ends[place[lane]] = kernel.mark(at[lane]);
             place[lane] += usize::from(byte == LINE_END);
             at[lane] = kernel.step(at[lane], byte);
         }
     }
     for lane in 0..N {
         for &byte in &pieces[lane][shared..] {
-            ends[place[lane]] = kernel.state(at[lane]);
+            ends[place[lane]] = kernel.mark(at[lane]);
             place[lane] += usize::from(byte == LINE_END);
             at[lane] = kernel.step(at[lane], byte);
         }
@@ -70,8 +72,11 @@ pub(super) fn ends<K: Step, const N: usize>(
         ends.copy_within(cuts[lane]..place[lane], words);
         words += place[lane] - cuts[lane];
     }
+    for end in &mut ends[..words] {
+        *end = kernel.state(*end);
+    }
     let last = (0..N).rev().find(|&lane| !pieces[lane].is_empty()).unwrap_or(0);
-    Some(Ended { words, state: kernel.state(at[last]) })
+    Some(Ended { words, state: kernel.state(kernel.mark(at[last])) })
 }
 
 /// Where `N` pieces begin: near equal parts, each after a line end. Where there is none, a piece

@@ -82,7 +82,7 @@ impl Answers {
         }
     }
 
-    /// Whether answers and a progress bar would be written over each other.
+    /// Whether a person sees them come.
     pub fn are_on_a_terminal(&self) -> bool {
         matches!(self.sink, Sink::Stdout) && io::stdout().is_terminal()
     }

@@ -25,13 +25,12 @@ pub fn lines(
     output: &Output,
 ) -> Result<Answer, Failure> {
     let begin = Instant::now();
+    let (name, limits) = (files::shown(path), arguments.reading.options()?.limits);
     let Unpacked { text, compressed } = open(path)?;
     let mut answers = Answers::open(arguments, machine, output)?;
     let pressed = interrupt::watch(answers.beside(), output)?;
-    let mut progress = match answers.are_on_a_terminal() {
-        true => Progress::Silent,
-        false => Progress::new(length(path).filter(|_| !compressed), output),
-    };
+    let bytes = length(path).filter(|_| !compressed);
+    let mut progress = progress_of(bytes, &answers, output);
     let tell = |ends: &[State], reading: Reading| {
         progress.show(reading);
         answers.tell(ends)?;
@@ -40,10 +39,7 @@ pub fn lines(
     let program = machine.program();
     let read = match &program {
         Some(program) => words(program, text, tell),
-        None => {
-            let limits = arguments.reading.options()?.limits;
-            tokens::words(machine, text, &files::shown(path), &limits, tell)
-        }
+        None => tokens::words(machine, text, &name, &limits, tell),
     };
     progress.end();
     let reading = match read {
@@ -72,6 +68,14 @@ fn open(path: &Path) -> Result<Unpacked<'static>, Failure> {
         false => Box::new(files::open(path)?),
     };
     unpack(input).map_err(|error| unreadable(path, &error))
+}
+
+/// A bar would be drawn over answers on a terminal.
+fn progress_of(bytes: Option<u64>, answers: &Answers, output: &Output) -> Progress {
+    match answers.are_on_a_terminal() {
+        true => Progress::Silent,
+        false => Progress::new(bytes, output),
+    }
 }
 
 /// The length of a file that has one.
