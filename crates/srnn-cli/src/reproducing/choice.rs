@@ -39,7 +39,7 @@ impl Choice {
             (None, Some(item)) => builtin(item)?,
             (None, None) => unreachable!("clap asks for one of them"),
         };
-        Ok(if self.quick { whole.quick() } else { whole })
+        if self.quick { small(&whole) } else { Ok(whole) }
     }
 
     /// How it is named on the command line.
@@ -65,6 +65,16 @@ pub fn parse(text: &str, name: &str) -> Result<Experiment, Failure> {
         toml::from_str(text).map_err(|error| Failure::new(format!("{name}: {error}"), remedy))?;
     experiment.validate().map_err(|error| Failure::new(format!("{name}: {error}"), remedy))?;
     Ok(experiment)
+}
+
+/// The small version, which can be run: one's own may leave nothing.
+fn small(whole: &Experiment) -> Result<Experiment, Failure> {
+    let small = whole.quick();
+    small.validate().map_err(|error| {
+        let message = format!("the quick version of {}: {error}", whole.item);
+        Failure::new(message, "let [quick] keep a setting of some model")
+    })?;
+    Ok(small)
 }
 
 /// `tab:bp_k`, as the paper's source calls it, is `bp-k`, too.
@@ -124,6 +134,17 @@ mod tests {
             named("large-B/sr-lstm/3e-3/seed-5"),
             "ffde6839bcfed7d2c7ac7d06794bbff3cab05f87b33a9bab8058011dced36e92"
         );
+    }
+
+    #[test]
+    fn a_quick_version_without_a_model_is_refused() {
+        let mut whole = builtin("bp-ablation").unwrap();
+        let names: Vec<String> = whole.settings.iter().map(|s| s.name.clone()).take(2).collect();
+        whole.models.iter_mut().for_each(|model| model.settings = names[..1].to_vec());
+        whole.quick.settings = names[1..].to_vec();
+        whole.validate().unwrap();
+        let failure = small(&whole).unwrap_err();
+        assert!(failure.message.contains("bp-ablation"), "{failure:?}");
     }
 
     #[test]

@@ -172,10 +172,23 @@ struct Shelf {
     outcomes: Vec<Outcome>,
 }
 
+/// Ends the other cells where one panics, as it does when a GPU fails: they would go on for hours
+/// before anybody is told.
+struct Alarm<'a>(&'a AtomicBool);
+
+impl Drop for Alarm<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
 impl Desk<'_> {
     fn work(&self, cells: &[Cell<'_>], workers: usize) {
         let next = AtomicUsize::new(0);
         let work = || {
+            let _alarm = Alarm(&self.stop);
             while !self.stop.load(Ordering::Relaxed) {
                 let Some(cell) = cells.get(next.fetch_add(1, Ordering::Relaxed)) else { return };
                 if let Err(failure) = self.cell(cell) {
