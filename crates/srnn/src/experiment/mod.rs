@@ -3,8 +3,8 @@
 //!
 //! An [`Experiment`] is a list of cells, data × model × setting × seed, in a fixed order. Each is
 //! trained by [`run_cell`]; for each data set and model one is selected, by validation alone, and
-//! [`table`] puts its test scores beside the paper's; [`curves`] tells how it came there. Reading files and running several cells at
-//! a time is done elsewhere.
+//! [`table`] puts its test scores beside the paper's; [`curves`] tells how it came there. Reading
+//! files and running several cells at a time is done elsewhere.
 
 mod cell;
 mod check;

@@ -24,8 +24,8 @@
 #define AT_LAST 1
 #define ALWAYS 2
 
-// Inputs: rows of x, listed where they are those of tokens; rows of x of so few tokens that their gradients are summed in shared memory;
-// vectors of WIDTH numbers, multiplied here.
+// Inputs: rows of x, listed where they are those of tokens; rows of x of so few tokens that their
+// gradients are summed in shared memory; vectors of WIDTH numbers, multiplied here.
 #define ROWS 0
 #define FEW_TOKENS 1
 #define VECTORS 2
