@@ -133,7 +133,10 @@ impl HardwareError {
             #[cfg(feature = "cuda")]
             HardwareError::Cuda(error) => matches!(
                 error,
-                CudaError::NoDriver | CudaError::NoGpu { .. } | CudaError::NoCompiler
+                CudaError::NoDriver
+                    | CudaError::NoGpu { .. }
+                    | CudaError::TooOld { .. }
+                    | CudaError::NoCompiler
             ),
         }
     }

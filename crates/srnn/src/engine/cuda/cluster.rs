@@ -5,7 +5,7 @@ use super::CudaError;
 use super::compile::{CELL, CLUSTER, SCAN_ARGUMENTS, WARP};
 use super::device::{Address, Device, Grid, launch};
 use super::few::{Input, NARROW};
-use super::layer::{Call, OnDevice, Reads, Shape};
+use super::layer::{Call, FIXED, OnDevice, Reads, Shape};
 use super::scan::{SUMS, Scan};
 use super::upload::Placed;
 use crate::engine::Transition;
@@ -36,6 +36,11 @@ struct Plan {
     backward_room: usize,
 }
 
+/// Bytes of shared memory for so many floats: a little more, for what aligns the parts.
+fn bytes(floats: usize) -> usize {
+    4 * floats + 256
+}
+
 fn fours(n: usize) -> usize {
     n.next_multiple_of(4)
 }
@@ -46,11 +51,15 @@ fn sharing(count: usize, threads: usize) -> usize {
 }
 
 impl Plan {
-    /// The smallest cluster whose threads can hold the weights.
-    fn of(layer: &Layer) -> Option<Plan> {
+    /// The smallest cluster whose threads can hold the weights, and whose blocks need no more than
+    /// `shared` bytes of shared memory.
+    fn of(layer: &Layer, shared: usize) -> Option<Plan> {
         let k = layer.centroids.map_or(0, |centroids| centroids.k);
         let sizes = [2, 4, 8].into_iter().flat_map(|blocks| [128, 256, 512].map(|t| (blocks, t)));
-        sizes.into_iter().find_map(|(blocks, threads)| Plan::with(layer, k, blocks, threads))
+        sizes.into_iter().find_map(|(blocks, threads)| {
+            let fits = |plan: &Plan| bytes(plan.forward_room.max(plan.backward_room)) <= shared;
+            Plan::with(layer, k, blocks, threads).filter(fits)
+        })
     }
 
     fn with(layer: &Layer, k: usize, blocks: usize, threads: usize) -> Option<Plan> {
@@ -120,13 +129,12 @@ impl Compiled {
     }
 
     fn grid(&self, device: &Device, placed: &Placed, floats: usize) -> Grid {
-        // A little more, for what aligns the parts.
-        let bytes = 4 * floats + 256;
-        Grid::of(self.clusters(device, placed) * self.blocks, self.plan.threads).shared(bytes)
+        let blocks = self.clusters(device, placed) * self.blocks;
+        Grid::of(blocks, self.plan.threads).shared(bytes(floats))
     }
 }
 
-/// Kernels for a layer, where it fits a cluster.
+/// Kernels for a layer, where the GPU has clusters and it fits one.
 pub fn compiled(
     device: &Device,
     shape: &Shape,
@@ -144,7 +152,10 @@ pub fn compiled(
         let low_rank = form(layer, call.lambda) == Form::LowRank;
         mixes && low_rank && centroids.score == Score::Dot
     });
-    let Some(plan) = Plan::of(layer).filter(|_| suits) else { return Ok(None) };
+    if !device.gpu.clusters || !suits {
+        return Ok(None);
+    }
+    let Some(plan) = Plan::of(layer, device.gpu.shared - FIXED) else { return Ok(None) };
     let input = match reads {
         Reads::Tokens { .. } => Input::ListedRows,
         Reads::Vectors { bottom: true, .. } if shape.width <= NARROW => Input::Vectors,
@@ -200,7 +211,8 @@ impl OnDevice {
             bias: if layer.bias { self.rooms.bias.address(device) } else { 0 },
             // Only backward reads them.
             gates: if call.learns { scan.gates } else { 0 },
-            alpha_last: if last { self.rooms.alpha_last.fit(device, rows)? } else { 0 },
+            // Rows without a step have none, but a product reads it.
+            alpha_last: if last { self.rooms.alpha_last.clear(device, rows)? } else { 0 },
             keep_h: call.keep_h as i32,
         })
     }
@@ -245,6 +257,9 @@ mod tests {
     use super::*;
     use crate::model::{Centroids, Temperature};
 
+    /// Bytes of shared memory that a block of a Hopper GPU may have.
+    const HOPPER: usize = 227 << 10;
+
     fn lstm(units: usize, k: usize) -> Layer {
         let centroids =
             (k > 0).then_some(Centroids { k, score: Score::Dot, tau: Temperature::ONE });
@@ -254,11 +269,22 @@ mod tests {
 
     #[test]
     fn the_smallest_cluster_that_can_hold_the_weights_is_taken() {
-        let blocks = |units, k| Plan::of(&lstm(units, k)).map(|plan| plan.blocks);
+        let blocks = |units, k| Plan::of(&lstm(units, k), HOPPER).map(|plan| plan.blocks);
         assert_eq!(blocks(256, 50), Some(2));
         assert_eq!(blocks(256, 100), Some(4));
         assert_eq!(blocks(128, 0), Some(2));
         assert_eq!(blocks(256, 0), Some(8));
         assert_eq!(blocks(1024, 0), None);
+    }
+
+    #[test]
+    fn no_cluster_needs_more_shared_memory_than_there_is() {
+        let need = |plan: Plan| bytes(plan.forward_room.max(plan.backward_room));
+        let large = lstm(249, 256);
+        assert!(need(Plan::of(&large, HOPPER).unwrap()) <= HOPPER);
+        // Consumer GPUs have clusters too, and 99 KiB a block.
+        let small = 99 << 10;
+        assert!(Plan::of(&large, small).is_none_or(|plan| need(plan) <= small));
+        assert!(Plan::of(&lstm(64, 50), small).is_some());
     }
 }

@@ -10,6 +10,11 @@ use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex};
 
+/// The compute capabilities from which on warps can be reduced in one instruction, as
+/// `kernels/few.cu` does, and blocks can work as clusters (`kernels/cluster.cu`).
+const OLDEST: (i32, i32) = (8, 0);
+const CLUSTERS: (i32, i32) = (9, 0);
+
 /// An address on the device; 0 is nothing.
 pub type Address = u64;
 
@@ -24,9 +29,11 @@ pub struct Gpu {
     pub(super) processors: usize,
     /// Bytes of shared memory that a block may have.
     pub(super) shared: usize,
+    /// Whether blocks can work as clusters, which read each other's shared memory.
+    pub(super) clusters: bool,
     /// `sm_90`, say.
     target: String,
-    /// What was compiled for a shape, by its definitions.
+    /// What was compiled for a shape, by the names of its kernels and its definitions.
     compiled: Mutex<HashMap<String, Vec<CudaFunction>>>,
 }
 
@@ -74,13 +81,16 @@ impl Gpu {
         // anything; events would be in the way of captured graphs.
         unsafe { context.disable_event_tracking() };
         let (major, minor) = context.compute_capability()?;
-        let target = format!("sm_{major}{minor}");
+        if (major, minor) < OLDEST {
+            return Err(CudaError::TooOld { name: context.name()?, has: (major, minor), needs: OLDEST });
+        }
+        let (target, clusters) = (format!("sm_{major}{minor}"), (major, minor) >= CLUSTERS);
         let attribute = |attribute| context.attribute(attribute).map(|value| value as usize);
         let processors = attribute(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?;
         let shared = attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?;
         let kernels = Kernels::load(&context, &target, shared)?;
         let compiled = Mutex::default();
-        Ok(Arc::new(Gpu { context, kernels, processors, shared, target, compiled }))
+        Ok(Arc::new(Gpu { context, kernels, processors, shared, clusters, target, compiled }))
     }
 
     /// What it is called.
@@ -96,7 +106,10 @@ impl Gpu {
         names: &[&str],
     ) -> Result<Vec<CudaFunction>, CudaError> {
         let name = |(name, value): &(&str, String)| format!("{name}={value}");
-        let key = definitions.iter().map(name).collect::<Vec<_>>().join(" ");
+        // Two sources may have the same definitions; their kernels have different names.
+        let key: Vec<String> =
+            names.iter().map(|name| name.to_string()).chain(definitions.iter().map(name)).collect();
+        let key = key.join(" ");
         let mut compiled = self.compiled.lock().expect("nobody panics while compiling");
         if let Some(kernels) = compiled.get(&key) {
             return Ok(kernels.clone());

@@ -15,6 +15,19 @@ pub enum CudaError {
         /// What the driver said.
         error: DriverError,
     },
+    /// A GPU whose kind cannot run the kernels.
+    #[error(
+        "{name} is too old: its compute capability is {}.{}, and {}.{} is needed: use --device cpu",
+        has.0, has.1, needs.0, needs.1
+    )]
+    TooOld {
+        /// What the GPU is called.
+        name: String,
+        /// Its compute capability.
+        has: (i32, i32),
+        /// The least that will do.
+        needs: (i32, i32),
+    },
     /// No compiler for kernels.
     #[error(
         "the CUDA run-time compiler (libnvrtc) is not on this machine: install the CUDA toolkit, \

@@ -126,6 +126,16 @@ impl Kernels {
     }
 }
 
+/// Bytes of a block's shared memory that kernels have besides what they are given.
+pub const FIXED: usize = 1024;
+
+/// Bytes of shared memory of a block of `backward` in `kernels/scan.cu`, which needs more than
+/// `forward` does.
+fn backward_bytes(scan: &Scan, together: usize) -> usize {
+    let (n, d, k, ns) = (scan.n as usize, scan.d as usize, scan.k as usize, scan.ns as usize);
+    4 * (together * (n + (4 + ns) * d + 3 * k) + SUMS * d)
+}
+
 /// One layer on the device.
 pub struct OnDevice {
     pub shape: Shape,
@@ -312,9 +322,9 @@ impl OnDevice {
         // Rows that share a block share what is read of M.
         let streams = scan.low_rank == 0 && 4 * scan.n as usize * scan.ns as usize > 1000;
         let rows = scan.rows as usize;
-        let together =
-            if rows > 2 * device.gpu.processors || (streams && rows >= 16) { 4 } else { 1 };
-        (together, if scan.d > 256 { 512 } else { 256 })
+        let many = rows > 2 * device.gpu.processors || (streams && rows >= 16);
+        let fits = backward_bytes(scan, 4) + FIXED <= device.gpu.shared;
+        (if many && fits { 4 } else { 1 }, if scan.d > 256 { 512 } else { 256 })
     }
 
     /// Runs the layer over all rows.
@@ -357,7 +367,7 @@ impl OnDevice {
 
     fn fits(&self, device: &Device, grid: Grid) -> Result<(), CudaError> {
         let (need, have) = (grid.shared as usize, device.gpu.shared);
-        if need + 1024 > have { Err(CudaError::TooWide { need, have }) } else { Ok(()) }
+        if need + FIXED > have { Err(CudaError::TooWide { need, have }) } else { Ok(()) }
     }
 
     /// The adjoint of [`forward`](OnDevice::forward): adds to `grads`, and leaves what the terms
@@ -408,9 +418,7 @@ impl OnDevice {
                 }
             }
             Kernels::Few(_) | Kernels::Any => {
-                let (n, d) = (scan.n as usize, scan.d as usize);
-                let each = n + (4 + scan.ns as usize) * d + 3 * scan.k as usize;
-                let grid = Grid::of(summed, threads).shared(4 * (together * each + SUMS * d));
+                let grid = Grid::of(summed, threads).shared(backward_bytes(&scan, together));
                 self.fits(device, grid)?;
                 let kernel = &device.gpu.kernels.backward[(together > 1) as usize];
                 launch!(device, kernel, grid; scan)?;

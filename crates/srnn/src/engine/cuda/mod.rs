@@ -232,7 +232,7 @@ impl Cuda {
     /// Whether no kernel is told how many steps there are: then batches of about the same size are
     /// the same work.
     fn counts_no_steps(&self, placed: &Placed, call: Call) -> Result<bool, CudaError> {
-        let [layer] = &self.layers[..] else { return Ok(false) };
+        let ([layer], true) = (&self.layers[..], placed.steps > 0) else { return Ok(false) };
         let kernels = layer.kernels(&self.device, placed, self.reads(0, placed), call)?;
         let counts = !matches!(kernels, Kernels::Few(few) if !few.input.leaves_steps());
         Ok(!counts && self.arch.readout.when == When::Last)

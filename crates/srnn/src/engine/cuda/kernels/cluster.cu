@@ -252,6 +252,8 @@ extern "C" __global__ void __cluster_dims__(C, 1, 1) __launch_bounds__(THREADS, 
         if (PEEPHOLE && g.makes)
             for (int b = 0; b < 3; b++) peephole[b] = p.scan.peephole[b * D + g.unit];
         if (p.scan.q_bias && g.makes) q_bias = p.scan.q_bias[g.unit];
+        // Others may still be making h of the last step of the rows before, from what was carried.
+        __syncthreads();
         for (int e = id; e < 2 * R * CARRY; e += THREADS) ((float *)room.carried)[e] = 0.0f;
         for (int e = id; e < R * SCORED_ROW; e += THREADS) ((float *)room.units)[e] = 0.0f;
         fed.fetch(p, g, 0);
