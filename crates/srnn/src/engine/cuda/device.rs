@@ -82,7 +82,11 @@ impl Gpu {
         unsafe { context.disable_event_tracking() };
         let (major, minor) = context.compute_capability()?;
         if (major, minor) < OLDEST {
-            return Err(CudaError::TooOld { name: context.name()?, has: (major, minor), needs: OLDEST });
+            return Err(CudaError::TooOld {
+                name: context.name()?,
+                has: (major, minor),
+                needs: OLDEST,
+            });
         }
         let (target, clusters) = (format!("sm_{major}{minor}"), (major, minor) >= CLUSTERS);
         let attribute = |attribute| context.attribute(attribute).map(|value| value as usize);
