@@ -21,16 +21,16 @@ pub const ALL: Fields = Fields { alpha: true, u: true, h: true, c: true };
 pub const PLAIN: Optimiser = Optimiser { rule: Rule::ADAM, clip: f64::INFINITY, l2: 0.0 };
 
 /// Demands of an engine all that the reference promises: traces, losses, gradients, updates and
-/// hard transitions, on every case.
+/// hard transitions, on every case; on crowds traces, losses and gradients.
 pub fn engine_agrees_with_reference<E: Engine<f32>>(make: impl Fn(&Model<f32>, Optimiser) -> E) {
     let mut wrong = vec![];
     for case in cases::all() {
         let mut check = Check { case: &case, wrong: &mut wrong };
-        let mut engine = make(&case.model, PLAIN);
-        let mut reference = Reference::new(&case.model.to_f64(), PLAIN);
-        check.trace(&mut engine, &mut reference);
-        check.gradients(&mut engine, &mut reference);
+        check.trace_and_gradients(&make);
         check.updates(&make);
+    }
+    for case in cases::crowds() {
+        Check { case: &case, wrong: &mut wrong }.trace_and_gradients(&make);
     }
     hard_transitions_agree(&make, &mut wrong);
     assert!(wrong.is_empty(), "{} disagreements:\n{}", wrong.len(), wrong.join("\n"));
@@ -41,7 +41,7 @@ pub fn engines_agree_to_the_bit<A: Engine<f32>, B: Engine<f32>>(
     make_a: impl Fn(&Model<f32>, Optimiser) -> A,
     make_b: impl Fn(&Model<f32>, Optimiser) -> B,
 ) {
-    for case in cases::all() {
+    for case in cases::all().into_iter().chain(cases::crowds()) {
         let (mut a, mut b) = (make_a(&case.model, PLAIN), make_b(&case.model, PLAIN));
         let name = &case.name;
         let traces = [mode(&case.regime), hard(Transition::Sample(case.key()))]
@@ -94,6 +94,13 @@ pub struct Check<'a> {
 }
 
 impl Check<'_> {
+    fn trace_and_gradients<E: Engine<f32>>(&mut self, make: &impl Fn(&Model<f32>, Optimiser) -> E) {
+        let mut engine = make(&self.case.model, PLAIN);
+        let mut reference = Reference::new(&self.case.model.to_f64(), PLAIN);
+        self.trace(&mut engine, &mut reference);
+        self.gradients(&mut engine, &mut reference);
+    }
+
     fn trace<E: Engine<f32>>(&mut self, engine: &mut E, reference: &mut Reference) {
         let mode = mode(&self.case.regime);
         let got = engine.trace(&self.case.batch, mode, ALL);

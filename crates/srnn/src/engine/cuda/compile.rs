@@ -5,7 +5,7 @@ use crate::hex::hex;
 use cudarc::nvrtc::{result, sys};
 use sha2::{Digest, Sha256};
 use std::ffi::{CStr, CString};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 pub const WARP: &str = include_str!("kernels/warp.cuh");
 pub const CELL: &str = include_str!("kernels/cell.cuh");
@@ -36,7 +36,8 @@ pub fn compiled(
     }
     let code = compile(source, &options)?;
     if let Some(place) = place {
-        keep(&place, &code);
+        // Where that fails it is made again the next time.
+        let _ = keep(&place, &code);
     }
     Ok(code)
 }
@@ -55,16 +56,10 @@ fn place(source: &str, options: &[String]) -> Option<PathBuf> {
     Some(cache.join("srnn/kernels").join(format!("{}.cubin", hex(&digest.finalize()))))
 }
 
-/// Keeps code for the next time; where that fails it is made again.
-fn keep(place: &std::path::Path, code: &[u8]) {
-    let Some(folder) = place.parent() else { return };
-    let fresh = place.with_extension(format!("{}.tmp", std::process::id()));
-    let kept = std::fs::create_dir_all(folder)
-        .and_then(|()| std::fs::write(&fresh, code))
-        .and_then(|()| std::fs::rename(&fresh, place));
-    if kept.is_err() {
-        let _ = std::fs::remove_file(fresh);
-    }
+/// Keeps code for the next time.
+fn keep(place: &Path, code: &[u8]) -> std::io::Result<()> {
+    place.parent().map_or(Ok(()), std::fs::create_dir_all)?;
+    crate::atomic::write(place, code)
 }
 
 fn compile(source: &str, options: &[String]) -> Result<Vec<u8>, CudaError> {
