@@ -98,6 +98,9 @@ fn an_experiment_leaves_outcomes_networks_and_a_table() {
     let table: Value = serde_json::from_str(&read(out.join("table.json"))).unwrap();
     assert_eq!(table, result["table"]);
     assert!(read(out.join("table.md")).contains("| T4 (tomita:4) |  | short | long |"));
+    let lines = read(out.join("table.md"));
+    assert!(lines.contains("\n| sr-lstm-p | paper | 1.000 | 0.000 |\n"), "{lines}");
+    assert!(lines.contains("\n| gru | ours | 0."), "the paper has no such number: {lines}");
     let curves = read(out.join("curves.csv"));
     assert_eq!(curves.lines().count(), 1 + 16 * 2);
     assert!(curves.contains("\nT2,gru,fast,2,10,1,0."), "{curves}");

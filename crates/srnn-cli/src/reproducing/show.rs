@@ -97,28 +97,32 @@ fn grid(table: &Table, block: &Block) -> Vec<Vec<String>> {
     lines
 }
 
-/// The lines of a model.
+/// The lines of a model; that of the paper only where it has numbers, or we have none.
 fn model(table: &Table, block: &Block, column: &Column) -> Vec<Vec<String>> {
     let number = |score: Option<f64>| number(table.measure, score);
     let mean = |spread: Option<Spread>| spread.map_or(NONE.into(), |s| mean(table.measure, s));
-    let line = |name: &str, what: String, show: &dyn Fn(&Entry) -> String| {
-        let front = [name.to_string(), what];
+    let line = |what: String, show: &dyn Fn(&Entry) -> String| {
+        let front = [String::new(), what];
         front.into_iter().chain(column.entries.iter().map(show)).collect::<Vec<String>>()
     };
-    let mut lines = vec![match block.baseline {
-        None => line(&column.model, "paper".into(), &|entry| number(entry.paper)),
-        Some(_) => line(&column.model, "no memory".into(), &|_| number(block.baseline)),
-    }];
-    let Some(selected) = &column.selected else { return lines };
-    lines.push(line("", "ours".into(), &|entry| ours(number(entry.ours), entry, block)));
-    let own = column.tried.iter().find(|tried| tried.setting == selected.cell.setting);
-    // One seed has no spread.
-    if column.entries.iter().any(|entry| entry.spread.is_some_and(|spread| spread.seeds > 1)) {
-        let what = format!("mean ± sd{}", own.map_or(String::new(), diverged));
-        lines.push(line("", what, &|entry| mean(entry.spread)));
-        lines.push(line("", "best".into(), &|entry| number(entry.spread.map(|s| s.best))));
+    let mut lines = Vec::new();
+    if block.baseline.is_some() {
+        lines.push(line("no memory".into(), &|_| number(block.baseline)));
+    } else if column.selected.is_none() || column.entries.iter().any(|e| e.paper.is_some()) {
+        lines.push(line("paper".into(), &|entry| number(entry.paper)));
     }
-    lines.extend(tried(table, column));
+    if let Some(selected) = &column.selected {
+        lines.push(line("ours".into(), &|entry| ours(number(entry.ours), entry, block)));
+        let own = column.tried.iter().find(|tried| tried.setting == selected.cell.setting);
+        // One seed has no spread.
+        if column.entries.iter().any(|entry| entry.spread.is_some_and(|s| s.seeds > 1)) {
+            let what = format!("mean ± sd{}", own.map_or(String::new(), diverged));
+            lines.push(line(what, &|entry| mean(entry.spread)));
+            lines.push(line("best".into(), &|entry| number(entry.spread.map(|s| s.best))));
+        }
+        lines.extend(tried(table, column));
+    }
+    lines[0][0].clone_from(&column.model);
     lines
 }
 

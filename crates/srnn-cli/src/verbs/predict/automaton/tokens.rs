@@ -30,6 +30,7 @@ pub fn words(
         let read = input.by_ref().take(room).read_until(b'\n', &mut line);
         let read = read.map_err(Broken::Input)?;
         if read == 0 {
+            tell(&ends, reading).map_err(Broken::Stopped)?;
             return Ok(reading);
         }
         let number = reading.words + 1;

@@ -1,0 +1,201 @@
+//! What an engine on a GPU does with a batch: the network forward and backward, captured and replayed
+//! where it comes again.
+
+use super::device::{Address, Room};
+use super::head::{self, Top};
+use super::layer::{Call, Keep, Kernels, OnDevice, Outside, Reads};
+use super::replay::{self, Seen, Work};
+use super::scan::{MEASURED, Press};
+use super::upload::Placed;
+use super::{Cuda, CudaError, LAYERS, SAID, update};
+use crate::engine::share::Share;
+use crate::engine::{Batch, Fields, Regime, Transition};
+use crate::model::{Layer, When};
+
+impl Cuda {
+    /// What layer l reads.
+    fn reads(&self, l: usize, placed: &Placed) -> Reads {
+        match l {
+            0 if placed.distinct > 0 => {
+                let at = self.params.address(&self.device);
+                Reads::Tokens { embedding: at + 4 * self.layout.embedding.start as u64 }
+            }
+            0 => Reads::Vectors { at: placed.real, bottom: true },
+            l => {
+                let at = self.layers[l - 1].rooms.h.address(&self.device);
+                Reads::Vectors { at, bottom: false }
+            }
+        }
+    }
+
+    /// The call of layer l: when its h, u and c are read by others.
+    fn call_of(&self, l: usize, placed: &Placed, call: Call, fields: Fields) -> Call {
+        let (top, from) = (l + 1 == self.layers.len(), self.arch.readout.from);
+        let when = match self.arch.readout.when {
+            When::Last => Keep::AtLast,
+            When::EveryStep => Keep::Always,
+        };
+        let keep = |always: bool, read: bool| match (always, top && read) {
+            (true, _) => Keep::Always,
+            (false, true) => when,
+            (false, false) => Keep::Never,
+        };
+        let (keep_h, keep_u) = (keep(fields.h || !top, from.h()), keep(fields.u, from.u()));
+        let keep_c = keep(fields.c, from.c());
+        Call { press: placed.presses[l], keep_h, keep_u, keep_c, ..call }
+    }
+
+    pub(super) fn layer_forward(
+        &mut self,
+        l: usize,
+        placed: &Placed,
+        call: Call,
+        fields: Fields,
+        draws: Address,
+    ) -> Result<(), CudaError> {
+        if placed.steps == 0 {
+            return Ok(());
+        }
+        let params = self.params.address(&self.device);
+        let (reads, call) = (self.reads(l, placed), self.call_of(l, placed, call, fields));
+        let (device, products) = (&self.device, &mut self.products);
+        self.layers[l].forward(device, products, params, placed, reads, call, draws)
+    }
+
+    /// The classifier; `press` is 0 where nothing is learned.
+    pub(super) fn say(&mut self, placed: &Placed, press: Address) -> Result<(), CudaError> {
+        let rooms = &self.layers[self.layers.len() - 1].rooms;
+        let from = self.arch.readout.from;
+        // A batch without a step has no rooms; what is read is still told from what is not.
+        let at = |wanted: bool, room: &Room<f32>| {
+            if wanted { room.address(&self.device).max(1) } else { 0 }
+        };
+        let top =
+            Top { h: at(from.h(), &rooms.h), u: at(from.u(), &rooms.u), c: at(from.c(), &rooms.c) };
+        let params = self.params.address(&self.device);
+        let (device, products) = (&self.device, &mut self.products);
+        self.head.say(device, products, &self.arch, &self.layout, params, placed, top, press)
+    }
+
+    /// Copies a batch and what may change with every update to the device.
+    pub(super) fn send(
+        &mut self,
+        batch: &Batch,
+        regime: &Regime,
+    ) -> Result<(Placed, Call), CudaError> {
+        let share = Share::of(batch, &self.arch);
+        let press = |layer: &OnDevice| press(&layer.shape.layer, share, regime).words();
+        let mut presses: Vec<Vec<u32>> = self.layers.iter().map(press).collect();
+        presses.push(head::press(regime.margin, batch.total_weight()));
+        presses.push(update::press(&self.optimiser, regime.learning_rate, self.updates + 1));
+        let mut placed = self.upload.write(&self.device, &self.arch, batch, &presses)?;
+        let call = Call {
+            transition: Transition::Mixture,
+            lambda: regime.lambda,
+            commits: regime.commitment != 0.0,
+            weighs_entropy: regime.entropy != 0.0,
+            presses: regime.saturation != 0.0 || regime.writing != 0.0,
+            learns: true,
+            press: 0,
+            keep_h: Keep::Never,
+            keep_u: Keep::Never,
+            keep_c: Keep::Never,
+        };
+        if self.counts_no_steps(&placed, call)? {
+            placed.steps = placed.steps.next_power_of_two();
+        }
+        Ok((placed, call))
+    }
+
+    /// Whether no kernel is told how many steps there are: then batches of about the same size are
+    /// the same work.
+    fn counts_no_steps(&self, placed: &Placed, call: Call) -> Result<bool, CudaError> {
+        let ([layer], true) = (&self.layers[..], placed.steps > 0) else { return Ok(false) };
+        let kernels = layer.kernels(&self.device, placed, self.reads(0, placed), call)?;
+        let counts = !matches!(kernels, Kernels::Few(few) if !few.input.leaves_steps());
+        Ok(!counts && self.arch.readout.when == When::Last)
+    }
+
+    /// The gradients of a batch, into `grads`; the parts of the loss into the report; and, where
+    /// it is asked for, an update.
+    fn learn(&mut self, placed: &Placed, call: Call, updates: bool) -> Result<(), CudaError> {
+        let params = self.params.address(&self.device);
+        let grads = self.grads.clear(&self.device, self.layout.len)?;
+        let reported = self.reported();
+        let report = self.report.clear(&self.device, reported)?;
+        for l in 0..self.layers.len() {
+            self.layer_forward(l, placed, call, Fields::default(), 0)?;
+        }
+        let press = placed.presses[self.layers.len()];
+        self.say(placed, press)?;
+        let (arch, layout, both) = (&self.arch, &self.layout, (params, grads));
+        let (device, products) = (&self.device, &mut self.products);
+        let said = report + 8 * SAID as u64;
+        let mut out = self.head.learn(device, products, arch, layout, both, placed, press, said)?;
+        for l in (0..self.layers.len()).rev().filter(|_| placed.steps > 0) {
+            let (reads, call) =
+                (self.reads(l, placed), self.call_of(l, placed, call, Fields::default()));
+            let measured = report + 8 * (LAYERS + l * MEASURED) as u64;
+            let (device, products) = (&self.device, &mut self.products);
+            let layer = &mut self.layers[l];
+            layer.backward(device, products, both, placed, reads, call, out, measured)?;
+            if l > 0 {
+                let dh = layer.d_below(device, products, params, placed.steps)?;
+                let stride = self.arch.width_below(l);
+                out = Outside { dh, stride, every_step: true, ..Outside::default() };
+            }
+        }
+        let count = self.layout.len;
+        self.update.norm(&self.device, grads, count, report)?;
+        if updates {
+            let rooms = (params, self.moments.address(&self.device), grads);
+            let rates = placed.presses[self.layers.len() + 1];
+            let report = (report, reported);
+            self.update.update(&self.device, &self.optimiser, rooms, count, report, rates)?;
+        }
+        Ok(())
+    }
+
+    /// [`learn`](Cuda::learn), replayed where it was captured.
+    pub(super) fn learn_again(
+        &mut self,
+        placed: Placed,
+        call: Call,
+        updates: bool,
+    ) -> Result<(), CudaError> {
+        let work = Work { placed, call, updates, moves: self.device.moves() };
+        match self.replay.of(&work) {
+            Seen::Captured(graph) => Ok(graph.launch()?),
+            Seen::Once => {
+                replay::begin(&self.device)?;
+                let learned = self.learn(&work.placed, call, updates);
+                let graph = replay::end(&self.device);
+                learned?;
+                let graph = graph?;
+                graph.launch()?;
+                self.replay.keep(work, graph);
+                Ok(())
+            }
+            Seen::Never => {
+                self.learn(&work.placed, call, updates)?;
+                // Rooms may have moved while they grew.
+                self.replay.saw(Work { moves: self.device.moves(), ..work });
+                Ok(())
+            }
+        }
+    }
+}
+
+/// What of a regime acts on a layer.
+fn press(layer: &Layer, share: Share, regime: &Regime) -> Press {
+    let d = layer.units as f64;
+    let tau = layer.centroids.map_or(1.0, |centroids| centroids.tau.get()) * regime.tau;
+    Press {
+        lambda: if layer.centroids.is_some() { regime.lambda as f32 } else { 0.0 },
+        inv_tau: (1.0 / tau) as f32,
+        commitment: (share.stochastic * regime.commitment / d) as f32,
+        entropy: (share.stochastic * regime.entropy) as f32,
+        saturation: (share.all * regime.saturation / d) as f32,
+        writing: (share.all * regime.writing / d) as f32,
+    }
+}
