@@ -105,11 +105,7 @@ pub fn compiled(
     // Backward holds 5 weights and 5 sums a centroid, and some 80 numbers besides.
     let registers = (10 * k + 80).min(MOST_REGISTERS);
     let fits = threads <= MOST_THREADS && threads * registers <= REGISTERS && k <= MOST;
-    if !shape.special
-        || !fits
-        || centroids.score != Score::Dot
-        || call.transition != Transition::Mixture
-    {
+    if !fits || centroids.score != Score::Dot || call.transition != Transition::Mixture {
         return Ok(None);
     }
     let input = match reads {
