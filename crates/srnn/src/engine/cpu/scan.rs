@@ -90,6 +90,8 @@ pub struct Measured {
 pub struct Space {
     /// Table places `[T]`, where the layer reads tokens.
     pub ids: Vec<[u32; ROWS]>,
+    /// The places of the same tokens in the gradient of the table `[T]`.
+    pub d_ids: Vec<[u32; ROWS]>,
     /// What the layer reads `[T, ROWS, n_in_p]`, where it reads vectors of the batch.
     pub read: Aligned,
     /// `[T+1, ROWS, np]`; step 0 is the initial state.

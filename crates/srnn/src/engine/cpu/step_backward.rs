@@ -329,7 +329,7 @@ impl<C: Kind> WithSimd for SegmentGradients<'_, C> {
                 for item in 0..items {
                     let (t, r) = (first + item / ROWS, item % ROWS);
                     if lengths.has(r, t) {
-                        let into = &mut d.input[space.ids[t][r] as usize * row_len..][..row_len];
+                        let into = &mut d.input[space.d_ids[t][r] as usize * row_len..][..row_len];
                         add_scaled(simd, into, 1.0, &da_in[item * row_len..][..row_len]);
                     }
                 }
