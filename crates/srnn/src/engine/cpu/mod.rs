@@ -1,11 +1,11 @@
 //! The fast engine: f32, four rows at a time through the whole sequence, on vectors and threads.
 //!
-//! `prepare` turns parameters into what the scan reads (the low-rank form of the recurrence where
-//! it is cheaper), `group` carries four rows through the network, `scan` through one layer
-//! (`step_forward`, `step_backward`), `cells` and `centroids` are the two components and `kernels`
-//! the three products. Rows are independent: a batch is cut
-//! into a fixed number of chunks, whatever the number of threads, and the chunks' gradients are
-//! summed in their order; so the same seed gives the same bits.
+//! `prepare` and `table` turn parameters into what the scan reads (the low-rank form of the
+//! recurrence where it is cheaper), `group` carries four rows through the network, `scan` through
+//! one layer (`step_forward`, `step_backward`), `cells` and `centroids` are the two components and
+//! `kernels` the three products. Rows are independent: a batch is cut into a fixed number of
+//! chunks, whatever the number of `workers`, and the chunks' gradients are summed in their order;
+//! so the same seed gives the same bits.
 
 #![allow(unsafe_code)]
 
