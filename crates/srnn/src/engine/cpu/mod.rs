@@ -1,11 +1,11 @@
 //! The fast engine: f32, four rows at a time through the whole sequence, on vectors and threads.
 //!
-//! `prepare` turns parameters into what the scan reads (the low-rank form of the recurrence where
-//! it is cheaper), `group` carries four rows through the network, `scan` through one layer
-//! (`step_forward`, `step_backward`), `cells` and `centroids` are the two components and `kernels`
-//! the three products. Rows are independent: a batch is cut
-//! into a fixed number of chunks, whatever the number of threads, and the chunks' gradients are
-//! summed in their order; so the same seed gives the same bits.
+//! `prepare` and `table` turn parameters into what the scan reads (the low-rank form of the
+//! recurrence where it is cheaper), `group` carries four rows through the network, `scan` through
+//! one layer (`step_forward`, `step_backward`), `cells` and `centroids` are the two components and
+//! `kernels` the three products. Rows are independent: a batch is cut into a fixed number of
+//! chunks, whatever the number of `workers`, and the chunks' gradients are summed in their order;
+//! so the same seed gives the same bits.
 
 #![allow(unsafe_code)]
 
@@ -20,6 +20,8 @@ mod scan;
 mod simd;
 mod step_backward;
 mod step_forward;
+mod table;
+mod workers;
 
 pub use simd::Level;
 
@@ -34,10 +36,10 @@ use crate::model::Model;
 use crate::train::Optimiser;
 use group::{Group, GroupSpace, Learn, Observe, RowTrace, Shared, Sums, groups};
 use head::Head;
-use prepare::{finish, prepare};
-use rayon::prelude::*;
+use prepare::{Machine, finish, prepare};
 use scan::{Cut, Pressure};
 use std::sync::Mutex;
+use workers::Workers;
 
 /// A batch's gradients are summed in this many chunks (or as many as it has groups of rows).
 const CHUNKS: usize = 8;
@@ -72,8 +74,7 @@ impl Tuning {
 pub struct Cpu {
     weights: Weights<f32>,
     tuning: Tuning,
-    /// `None`: this thread does the work.
-    pool: Option<rayon::ThreadPool>,
+    workers: Workers,
     /// Memory of workers that are not at work.
     spaces: Mutex<Vec<GroupSpace>>,
 }
@@ -86,21 +87,12 @@ impl Cpu {
 
     /// The same, tuned; for tests and comparisons.
     pub fn tuned(model: &Model<f32>, optimiser: Optimiser, threads: usize, tuning: Tuning) -> Self {
-        let pool = (threads > 1).then(|| {
-            let builder = rayon::ThreadPoolBuilder::new().num_threads(threads);
-            builder.build().expect("the system gives threads")
-        });
         let weights = Weights::new(model, optimiser);
-        Cpu { weights, tuning, pool, spaces: Mutex::default() }
+        Cpu { weights, tuning, workers: Workers::new(threads), spaces: Mutex::default() }
     }
 
-    /// Maps `work` over items, with the engine's threads; results in the items' order.
-    fn map<A: Sync, B: Send>(&self, items: &[A], work: impl Fn(&A) -> B + Sync) -> Vec<B> {
-        let work = |item: &A| simd::without_denormals(|| work(item));
-        match &self.pool {
-            None => items.iter().map(work).collect(),
-            Some(pool) => pool.install(|| items.par_iter().map(work).collect()),
-        }
+    fn machine(&self) -> Machine<'_> {
+        Machine { lanes: self.tuning.level.lanes(), workers: &self.workers }
     }
 
     /// Runs `work` with some worker's memory.
@@ -129,9 +121,9 @@ impl Engine<f32> for Cpu {
     fn trace(&mut self, batch: &Batch, mode: Mode, fields: Fields) -> Trace<f32> {
         let Weights { arch, layout, state, .. } = &self.weights;
         let tokens = Tokens::of(batch, arch.input.vocabulary());
-        let (params, lanes) = (&state.params, self.tuning.level.lanes());
+        let (params, machine) = (&state.params, self.machine());
         let lambda = if mode.transition == Transition::Mixture { mode.lambda } else { 1.0 };
-        let layers = prepare(arch, layout, params, &tokens, lambda, mode.tau, lanes);
+        let layers = prepare(arch, layout, params, &tokens, lambda, mode.tau, machine);
         let head = Head::prepare(arch, layout, params);
         let shared = Shared {
             arch,
@@ -146,6 +138,7 @@ impl Engine<f32> for Cpu {
             cut: self.tuning.cut(),
         };
         let mut rows: Vec<RowTrace> = self
+            .workers
             .map(&groups(arch, batch), |&group| {
                 self.with_space(|space| {
                     self.tuning.level.run(Observe { shared, group, space, fields })
@@ -161,8 +154,8 @@ impl Engine<f32> for Cpu {
     fn gradients(&mut self, batch: &Batch, regime: &Regime) -> Gradients<f32> {
         let Weights { arch, layout, state, .. } = &self.weights;
         let tokens = Tokens::of(batch, arch.input.vocabulary());
-        let (params, lanes) = (&state.params, self.tuning.level.lanes());
-        let layers = prepare(arch, layout, params, &tokens, regime.lambda, regime.tau, lanes);
+        let (params, machine) = (&state.params, self.machine());
+        let layers = prepare(arch, layout, params, &tokens, regime.lambda, regime.tau, machine);
         let head = Head::prepare(arch, layout, params);
         let share = Share::of(batch, arch);
         let shared = Shared {
@@ -185,7 +178,7 @@ impl Engine<f32> for Cpu {
         let mut sums = self.sums(shared);
         let mut values = vec![0.0; layout.len];
         let d = &sums.panels;
-        finish(arch, layout, params, &tokens, &layers, d, lanes, &mut values);
+        finish(arch, layout, params, &tokens, &layers, d, machine, &mut values);
         sums.head.finish(arch, layout, &mut values);
         Gradients { loss: loss(&sums, &layers, share, regime), values }
     }
@@ -208,8 +201,8 @@ impl Cpu {
         let count = CHUNKS.min(groups.len()).max(1);
         let chunks: Vec<Vec<Group>> =
             (0..count).map(|i| groups.iter().skip(i).step_by(count).copied().collect()).collect();
-        let parts = self.map(&chunks, |chunk| {
-            let mut sums = Sums::zeros(&shared);
+        let parts = self.workers.map(&chunks, |chunk| {
+            let mut sums = Sums::of(&shared, chunk);
             self.with_space(|space| {
                 for &group in chunk {
                     self.tuning.level.run(Learn { shared, group, space, sums: &mut sums });
@@ -217,9 +210,8 @@ impl Cpu {
             });
             sums
         });
-        let mut parts = parts.into_iter();
-        let mut total = parts.next().expect("at least one chunk");
-        parts.for_each(|part| total.add(&part));
+        let mut total = Sums::of_all(&shared);
+        parts.iter().for_each(|part| total.add(part, shared.layers));
         total
     }
 }

@@ -7,6 +7,7 @@
 
 use super::pack::{Packing, gemm_nn, gemm_nt, gemm_tn};
 use super::simd::{Aligned, padded};
+use super::workers::Workers;
 use crate::engine::form::{Form, form, state_blocks};
 use crate::engine::tokens::Tokens;
 use crate::model::{Arch, Cell, Gate, Input, Layer, LayerSlots, Layout, Reset, Score};
@@ -58,6 +59,13 @@ pub struct Prepared {
     pub panels: Panels,
 }
 
+impl Prepared {
+    /// Numbers in a row of the table.
+    pub fn table_row(&self) -> usize {
+        self.dp * self.cell.blocks()
+    }
+}
+
 /// Parameters, or their gradients, as panels (`kernels.rs`); Q·lanes = Dp.
 #[derive(Clone, Default)]
 pub struct Panels {
@@ -77,33 +85,42 @@ pub struct Panels {
 }
 
 impl Panels {
-    /// Zeros of the same sizes.
-    pub fn zeros_like(&self) -> Panels {
+    /// Zeros of the same sizes; of the input, `input` numbers.
+    pub fn zeros_like(&self, input: usize) -> Panels {
         let zeros = |a: &Aligned| Aligned::zeros(a.len());
         Panels {
             state: zeros(&self.state),
             candidate: zeros(&self.candidate),
-            input: zeros(&self.input),
+            input: Aligned::zeros(input),
             bias: zeros(&self.bias),
             peephole: zeros(&self.peephole),
             s: zeros(&self.s),
         }
     }
 
-    /// Every part, for sums and clearing.
-    pub fn parts_mut(&mut self) -> [&mut Aligned; 6] {
-        let Panels { state, candidate, input, bias, peephole, s } = self;
-        [state, candidate, input, bias, peephole, s]
+    /// Every part but the input, for sums.
+    pub fn parts_mut(&mut self) -> [&mut Aligned; 5] {
+        let Panels { state, candidate, bias, peephole, s, .. } = self;
+        [state, candidate, bias, peephole, s]
     }
 
-    /// Every part.
-    pub fn parts(&self) -> [&Aligned; 6] {
-        let Panels { state, candidate, input, bias, peephole, s } = self;
-        [state, candidate, input, bias, peephole, s]
+    /// Every part but the input.
+    pub fn parts(&self) -> [&Aligned; 5] {
+        let Panels { state, candidate, bias, peephole, s, .. } = self;
+        [state, candidate, bias, peephole, s]
     }
 }
 
-/// All layers, prepared for vectors of `lanes` numbers.
+/// What it is computed with.
+#[derive(Clone, Copy)]
+pub struct Machine<'a> {
+    /// Numbers in a vector.
+    pub lanes: usize,
+    /// Threads.
+    pub workers: &'a Workers,
+}
+
+/// All layers, as the scan reads them.
 pub fn prepare(
     arch: &Arch,
     layout: &Layout,
@@ -111,7 +128,7 @@ pub fn prepare(
     tokens: &Tokens,
     lambda: f64,
     tau: f64,
-    lanes: usize,
+    machine: Machine<'_>,
 ) -> Vec<Prepared> {
     let mut layers: Vec<Prepared> = Vec::with_capacity(arch.layers.len());
     for (l, layer) in arch.layers.iter().enumerate() {
@@ -123,8 +140,9 @@ pub fn prepare(
             }
             (_, Some(_)) => Source::Carry,
         };
-        let packing = Packing { units: layer.units, lanes };
-        let at = At { layer, slots: &layout.layers[l], params, packing };
+        let packing = Packing { units: layer.units, lanes: machine.lanes };
+        let (slots, workers) = (&layout.layers[l], machine.workers);
+        let at = At { layer, slots, params, packing, workers };
         let mut prepared = at.prepared(form(layer, lambda), source, lambda, tau);
         prepared.n_in = match source {
             Source::Table => 0,
@@ -152,13 +170,14 @@ pub fn finish(
     tokens: &Tokens,
     layers: &[Prepared],
     adjoints: &[Panels],
-    lanes: usize,
+    machine: Machine<'_>,
     grads: &mut [f32],
 ) {
     for (l, (prepared, d)) in layers.iter().zip(adjoints).enumerate() {
         let layer = &arch.layers[l];
-        let packing = Packing { units: layer.units, lanes };
-        let at = At { layer, slots: &layout.layers[l], params, packing };
+        let packing = Packing { units: layer.units, lanes: machine.lanes };
+        let (slots, workers) = (&layout.layers[l], machine.workers);
+        let at = At { layer, slots, params, packing, workers };
         at.state_adjoint(prepared, d, grads);
         at.small_adjoints(prepared, d, grads);
         match prepared.source {
@@ -174,11 +193,12 @@ pub fn finish(
 }
 
 /// One layer's parameters, and how they are packed.
-struct At<'a> {
-    layer: &'a Layer,
-    slots: &'a LayerSlots,
-    params: &'a [f32],
-    packing: Packing,
+pub struct At<'a> {
+    pub(super) layer: &'a Layer,
+    pub(super) slots: &'a LayerSlots,
+    pub(super) params: &'a [f32],
+    pub(super) packing: Packing,
+    pub(super) workers: &'a Workers,
 }
 
 impl At<'_> {
@@ -206,7 +226,7 @@ impl At<'_> {
         let state = match form {
             Form::LowRank => {
                 let mut g = vec![0.0; k * blocks * d];
-                gemm_nt(k, d, blocks * d, s, r, &mut g);
+                gemm_nt(self.workers, [k, d, blocks * d], s, r, &mut g);
                 self.packing.pack(k, state_blocks(self.layer.cell, form), |j, b, u| {
                     if b < blocks { g[(j * blocks + b) * d + u] } else { s[j * d + u] }
                 })
@@ -240,25 +260,8 @@ impl At<'_> {
         self.layer.cell == Cell::Gru { reset: Reset::AfterMatrix }
     }
 
-    /// `E·Wᵀ + b`, a row per distinct token `[U][Q][NI]`.
-    fn table(&self, embedding: &[f32], tokens: &Tokens) -> Aligned {
-        let (d, blocks, w) =
-            (self.layer.units, self.layer.cell.blocks(), &self.params[self.slots.w_ih.clone()]);
-        let e = w.len() / (blocks * d);
-        let rows = gather(embedding, e, &tokens.distinct);
-        let mut x = vec![0.0; tokens.distinct.len() * blocks * d];
-        gemm_nt(tokens.distinct.len(), e, blocks * d, &rows, w, &mut x);
-        let bias = self.input_bias();
-        let mut table = Aligned::zeros(tokens.distinct.len() * padded(d) * blocks);
-        for (row, into) in table.chunks_exact_mut(padded(d) * blocks).enumerate() {
-            self.packing
-                .scatter(into, 1, blocks, |_, b, u| x[(row * blocks + b) * d + u] + bias(b, u));
-        }
-        table
-    }
-
     /// The bias of an input block.
-    fn input_bias(&self) -> impl Fn(usize, usize) -> f32 {
+    pub(super) fn input_bias(&self) -> impl Fn(usize, usize) -> f32 {
         let d = self.layer.units;
         let (b_ih, b_hh) =
             (&self.params[self.slots.b_ih.clone()], &self.params[self.slots.b_hh.clone()]);
@@ -279,7 +282,7 @@ impl At<'_> {
             None => self.packing.pack(n_in, blocks, |j, b, u| w[(b * d + u) * e + j]),
             Some(s) => {
                 let mut m = vec![0.0; n_in * blocks * d];
-                gemm_nt(n_in, e, blocks * d, s, w, &mut m);
+                gemm_nt(self.workers, [n_in, e, blocks * d], s, w, &mut m);
                 self.packing.pack(n_in, blocks, |j, b, u| m[(j * blocks + b) * d + u])
             }
         }
@@ -300,8 +303,8 @@ impl At<'_> {
                     }
                 });
                 let (params, rows) = (self.params, blocks * d);
-                gemm_nn(n, rows, d, &dg, &params[r.clone()], &mut grads[s.clone()]);
-                gemm_tn(rows, n, d, &dg, &params[s], &mut grads[r]);
+                gemm_nn(self.workers, [n, rows, d], &dg, &params[r.clone()], &mut grads[s.clone()]);
+                gemm_tn(self.workers, [rows, n, d], &dg, &params[s], &mut grads[r]);
             }
             Form::Direct => {
                 let d_r = &mut grads[r];
@@ -333,7 +336,14 @@ impl At<'_> {
     }
 
     /// The gradient of one entry of the bias panel; those of a table come with the table.
-    fn add_bias_gradient(&self, b: usize, u: usize, value: f32, table: bool, grads: &mut [f32]) {
+    pub(super) fn add_bias_gradient(
+        &self,
+        b: usize,
+        u: usize,
+        value: f32,
+        table: bool,
+        grads: &mut [f32],
+    ) {
         let d = self.layer.units;
         let (ih, hh) = (self.slots.b_ih.start, self.slots.b_hh.start);
         let apart = self.candidate_bias_apart();
@@ -346,37 +356,6 @@ impl At<'_> {
             if !(apart && b == 2) {
                 grads[hh + b * d + u] += value;
             }
-        }
-    }
-
-    fn table_adjoint(
-        &self,
-        embedding: &std::ops::Range<usize>,
-        tokens: &Tokens,
-        d_panels: &Panels,
-        grads: &mut [f32],
-    ) {
-        let (d, blocks, w) = (self.layer.units, self.layer.cell.blocks(), self.slots.w_ih.clone());
-        let (u_count, e) = (tokens.distinct.len(), w.len() / (blocks * d));
-        let mut dx = vec![0.0; u_count * blocks * d];
-        for (row, from) in d_panels.input.chunks_exact(padded(d) * blocks).enumerate() {
-            self.packing.unpack(from, 1, blocks, |_, b, u, value| {
-                dx[(row * blocks + b) * d + u] = value;
-            });
-        }
-        if self.layer.bias {
-            for (at, value) in dx.iter().enumerate() {
-                let (b, u) = (at / d % blocks, at % d);
-                self.add_bias_gradient(b, u, *value, false, grads);
-            }
-        }
-        let rows = gather(&self.params[embedding.clone()], e, &tokens.distinct);
-        gemm_tn(blocks * d, u_count, e, &dx, &rows, &mut grads[w.clone()]);
-        let mut d_rows = vec![0.0; u_count * e];
-        gemm_nn(u_count, blocks * d, e, &dx, &self.params[w], &mut d_rows);
-        for (&id, row) in tokens.distinct.iter().zip(d_rows.chunks_exact(e)) {
-            let into = &mut grads[embedding.start + id as usize * e..][..e];
-            into.iter_mut().zip(row).for_each(|(into, row)| *into += row);
         }
     }
 
@@ -400,11 +379,18 @@ impl At<'_> {
         self.packing.unpack(&d_panels.input, n_in, blocks, |j, b, u, value| {
             dm[(j * blocks + b) * d + u] = value;
         });
-        gemm_nn(n_in, blocks * d, e, &dm, &self.params[w.clone()], &mut grads[s.clone()]);
-        gemm_tn(blocks * d, n_in, e, &dm, &self.params[s], &mut grads[w]);
+        gemm_nn(
+            self.workers,
+            [n_in, blocks * d, e],
+            &dm,
+            &self.params[w.clone()],
+            &mut grads[s.clone()],
+        );
+        gemm_tn(self.workers, [blocks * d, n_in, e], &dm, &self.params[s], &mut grads[w]);
     }
 }
 
-fn gather(embedding: &[f32], e: usize, ids: &[u32]) -> Vec<f32> {
-    ids.iter().flat_map(|&id| &embedding[id as usize * e..][..e]).copied().collect()
+/// `into += from`.
+pub fn add(into: &mut [f32], from: &[f32]) {
+    into.iter_mut().zip(from).for_each(|(into, from)| *into += from);
 }

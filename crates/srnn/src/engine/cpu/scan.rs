@@ -90,6 +90,8 @@ pub struct Measured {
 pub struct Space {
     /// Table places `[T]`, where the layer reads tokens.
     pub ids: Vec<[u32; ROWS]>,
+    /// The places of the same tokens in the gradient of the table `[T]`.
+    pub d_ids: Vec<[u32; ROWS]>,
     /// What the layer reads `[T, ROWS, n_in_p]`, where it reads vectors of the batch.
     pub read: Aligned,
     /// `[T+1, ROWS, np]`; step 0 is the initial state.
@@ -317,7 +319,7 @@ pub fn backward<S: Simd, C: Kind>(
     measured: &mut Measured,
 ) {
     let Scan { p, lengths, .. } = scan;
-    let steps = lengths.longest();
+    let (steps, wide) = (lengths.longest(), ROWS * p.dp);
     let cw = space.c.len() / (space.segment + 1);
     for segment in (0..steps.div_ceil(space.segment)).rev() {
         let first = segment * space.segment;
@@ -329,22 +331,18 @@ pub fn backward<S: Simd, C: Kind>(
                 simd.vectorize(CellStep::<C> { p, space, below, t, i, kind: PhantomData });
             }
         }
-        let mut mixture_pulled = false;
+        let mut pulled = count..count;
         for i in (0..count).rev() {
             let at = StepBack { scan, above, head, t: first + i, i };
-            mixture_pulled |= simd.vectorize(StochasticBack { at, space, measured });
+            if simd.vectorize(StochasticBack { at, space, measured }) {
+                // Only steps where αS was pulled at have written; those between count as zero.
+                let end = if pulled.is_empty() { i + 1 } else { pulled.end };
+                space.d_mixture[(i + 1) * wide..pulled.start.min(end) * wide].fill(0.0);
+                pulled = i..end;
+            }
             simd.vectorize(CellBack::<C> { at, space, d, measured, kind: PhantomData });
         }
         let kind = PhantomData;
-        simd.vectorize(SegmentGradients::<C> {
-            scan,
-            space,
-            below,
-            first,
-            count,
-            mixture_pulled,
-            d,
-            kind,
-        });
+        simd.vectorize(SegmentGradients::<C> { scan, space, below, first, count, pulled, d, kind });
     }
 }

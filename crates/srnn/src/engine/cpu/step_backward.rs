@@ -11,6 +11,7 @@ use crate::engine::form::Form;
 use crate::model::Score;
 use pulp::{Simd, WithSimd};
 use std::marker::PhantomData;
+use std::ops::Range;
 
 /// Where a step backward is: step t, at place i of its segment.
 #[derive(Clone, Copy)]
@@ -64,48 +65,67 @@ impl StepBack<'_> {
     fn stochastic<S: Simd>(&self, simd: S, space: &mut Space, measured: &mut Measured) -> bool {
         let p = self.scan.p;
         space.step.du.fill(0.0);
-        space.d_mixture[self.i * ROWS * p.dp..][..ROWS * p.dp].fill(0.0);
-        let mut pulled = p.form == Form::Direct && p.k > 0;
+        let pulled = self.pulls_mixture();
+        if pulled {
+            space.d_mixture[self.i * ROWS * p.dp..][..ROWS * p.dp].fill(0.0);
+        }
         for r in (0..ROWS).filter(|&r| self.scan.lengths.has(r, self.t)) {
-            pulled |= self.gather(simd, space, r);
+            self.gather(simd, space, r);
         }
         if p.k == 0 {
             return false;
         }
-        pulled |= self.commit(simd, space, measured);
+        self.commit(simd, space, measured);
         self.alpha(simd, space, pulled);
         self.scores(simd, space, measured);
         pulled
     }
 
-    /// What reaches row r from outside the stochastic component: to du, dc and ∂/∂ αS. Returns
-    /// whether αS was pulled at from outside the layer.
+    /// Whether a gradient reaches αS of some row.
     #[inline(always)]
-    fn gather<S: Simd>(&self, simd: S, space: &mut Space, r: usize) -> bool {
+    fn pulls_mixture(&self) -> bool {
+        let Scan { p, pressure, .. } = self.scan;
+        let reaches = |r: usize| self.reaching_h(r).iter().any(Option::is_some);
+        let weighed = p.form == Form::Direct || pressure.commitment != 0.0;
+        p.k > 0 && (weighed || (0..ROWS).any(reaches))
+    }
+
+    /// What reaches h of row r from outside the layer: from the one above, and from the
+    /// classifier.
+    #[inline(always)]
+    fn reaching_h(&self, r: usize) -> [Option<&[f32]>; 2] {
+        let (Scan { p, lengths, .. }, t, head) = (self.scan, self.t, &self.head);
+        let from_above = self.above.and_then(|(p_above, above)| {
+            let is_h = p.form == Form::Direct || p_above.source == Source::Hidden;
+            is_h.then(|| &above.d_read[(t * ROWS + r) * p.dp..][..p.dp])
+        });
+        [from_above, head.at(head.dh, &lengths, r, t, p.dp)]
+    }
+
+    /// What reaches row r from outside the stochastic component: to du, dc and ∂/∂ αS.
+    #[inline(always)]
+    fn gather<S: Simd>(&self, simd: S, space: &mut Space, r: usize) {
         let (Scan { p, lengths, .. }, t, head) = (self.scan, self.t, &self.head);
         let row = r * p.dp..(r + 1) * p.dp;
         let StepSpace { dh, du, dc, d_carry, .. } = &mut space.step;
         let (dh, du) = (&mut dh[row.clone()], &mut du[row.clone()]);
-        let from_above = self.above.and_then(|(p_above, above)| {
-            let is_h = p.form == Form::Direct || p_above.source == Source::Hidden;
-            is_h.then(|| &above.d_read[t * ROWS * p.dp..][row.clone()])
-        });
-        let from_head = head.at(head.dh, &lengths, r, t, p.dp);
-        // In the low-rank form h is not carried: it is only read from outside.
-        match p.form {
-            Form::Direct => dh.copy_from_slice(&d_carry[row.clone()]),
-            Form::LowRank => dh.fill(0.0),
-        }
-        for outside in from_above.into_iter().chain(from_head) {
-            add_scaled(simd, dh, 1.0, outside);
-        }
-        let pulled = from_above.is_some() || from_head.is_some();
-        if p.k == 0 || !lengths.is_stochastic(r, t) {
-            du.copy_from_slice(dh);
-        } else if pulled || p.form == Form::Direct {
-            add_scaled(simd, du, 1.0 - p.lambda, dh);
-            let d_mixture = &mut space.d_mixture[(self.i * ROWS + r) * p.dp..][..p.dp];
-            add_scaled(simd, d_mixture, p.lambda, dh);
+        let outside = self.reaching_h(r);
+        if p.form == Form::Direct || outside.iter().any(Option::is_some) {
+            // In the low-rank form h is not carried: it is only read from outside.
+            match p.form {
+                Form::Direct => dh.copy_from_slice(&d_carry[row.clone()]),
+                Form::LowRank => dh.fill(0.0),
+            }
+            for outside in outside.into_iter().flatten() {
+                add_scaled(simd, dh, 1.0, outside);
+            }
+            if p.k == 0 || !lengths.is_stochastic(r, t) {
+                du.copy_from_slice(dh);
+            } else {
+                add_scaled(simd, du, 1.0 - p.lambda, dh);
+                let d_mixture = &mut space.d_mixture[(self.i * ROWS + r) * p.dp..][..p.dp];
+                add_scaled(simd, d_mixture, p.lambda, dh);
+            }
         }
         if let Some(outside) = head.at(head.du, &lengths, r, t, p.dp) {
             add_scaled(simd, du, 1.0, outside);
@@ -113,15 +133,14 @@ impl StepBack<'_> {
         if let Some(outside) = head.at(head.dc, &lengths, r, t, p.dp) {
             add_scaled(simd, &mut dc[row], 1.0, outside);
         }
-        pulled
     }
 
-    /// The commitment loss: `w·(u − αS)²` pulls at both. Returns whether it is weighed.
+    /// The commitment loss, where it is weighed: `w·(u − αS)²` pulls at both.
     #[inline(always)]
-    fn commit<S: Simd>(&self, simd: S, space: &mut Space, measured: &mut Measured) -> bool {
+    fn commit<S: Simd>(&self, simd: S, space: &mut Space, measured: &mut Measured) {
         let Scan { p, lengths, pressure, .. } = self.scan;
         if pressure.commitment == 0.0 {
-            return false;
+            return;
         }
         let (t, wide, kw) = (self.t, ROWS * p.dp, ROWS * p.kp);
         let StepSpace { dh: gap, du, mixture, .. } = &mut space.step;
@@ -137,7 +156,6 @@ impl StepBack<'_> {
             add_scaled(simd, &mut du[row.clone()], 2.0 * pressure.commitment, gap);
             add_scaled(simd, &mut d_mixture[row], -2.0 * pressure.commitment, gap);
         }
-        true
     }
 
     /// ∂/∂α, from αS and, where α is what is carried and read, from the next step and from above.
@@ -286,7 +304,8 @@ pub struct SegmentGradients<'a, C> {
     pub below: Option<(&'a Prepared, &'a Space)>,
     pub first: usize,
     pub count: usize,
-    pub mixture_pulled: bool,
+    /// The places of the segment from the first where αS was pulled at to the last.
+    pub pulled: Range<usize>,
     pub d: &'a mut Panels,
     pub kind: PhantomData<C>,
 }
@@ -296,7 +315,7 @@ impl<C: Kind> WithSimd for SegmentGradients<'_, C> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let SegmentGradients { scan, space, below, first, count, mixture_pulled, d, .. } = self;
+        let SegmentGradients { scan, space, below, first, count, pulled, d, .. } = self;
         let Scan { p, lengths, .. } = scan;
         let (wide, kw, items) = (ROWS * p.dp, ROWS * p.kp, count * ROWS);
         let da_in = &space.da_in[..count * wide * C::INPUTS];
@@ -312,14 +331,14 @@ impl<C: Kind> WithSimd for SegmentGradients<'_, C> {
                 }),
                 Score::Euclidean => pull_centroids(simd, p, d_scores, u, &mut d.s),
             }
-            if mixture_pulled {
-                let alpha = &space.alpha[(first + 1) * kw..][..count * kw];
+            if !pulled.is_empty() {
+                let alpha = &space.alpha[(first + 1) * kw..];
                 simd.vectorize(Outer::<1> {
                     d_panel: &mut d.s,
                     n: p.k,
-                    v: alpha,
+                    v: &alpha[pulled.start * kw..pulled.end * kw],
                     width: p.kp,
-                    da: &space.d_mixture[..count * wide],
+                    da: &space.d_mixture[pulled.start * wide..pulled.end * wide],
                 });
             }
         }
@@ -329,7 +348,7 @@ impl<C: Kind> WithSimd for SegmentGradients<'_, C> {
                 for item in 0..items {
                     let (t, r) = (first + item / ROWS, item % ROWS);
                     if lengths.has(r, t) {
-                        let into = &mut d.input[space.ids[t][r] as usize * row_len..][..row_len];
+                        let into = &mut d.input[space.d_ids[t][r] as usize * row_len..][..row_len];
                         add_scaled(simd, into, 1.0, &da_in[item * row_len..][..row_len]);
                     }
                 }
