@@ -173,6 +173,17 @@ fn a_line_that_is_no_outcome_is_named() {
 }
 
 #[test]
+fn the_folder_of_another_experiment_is_refused_and_left_as_it_is() {
+    let place = Place::new();
+    assert_eq!(reproduce(&place, &["--out", "out", "--only", "T4/gru/slow"]).code, Some(0));
+    let before = read(place.path("out/experiment.toml"));
+    let ended = place.run(&["reproduce", "copying", "--quick", "--out", "out"]);
+    assert_eq!(ended.code, Some(2), "{}", ended.stderr);
+    assert!(ended.stderr.contains("out: this is of own, not of copying"), "{}", ended.stderr);
+    assert_eq!(read(place.path("out/experiment.toml")), before);
+}
+
+#[test]
 fn a_part_can_be_run_and_the_table_says_how_far_it_is() {
     let place = Place::new();
     let ended = reproduce(&place, &["--only", "T4/sr-lstm-p/fast", "--seeds", "3"]);

@@ -25,8 +25,12 @@ pub struct OutcomeFolder {
 }
 
 impl OutcomeFolder {
-    /// Opens the folder, or makes it; with the outcomes that are there already.
-    pub fn open(path: &Path) -> Result<(OutcomeFolder, Vec<Outcome>), Failure> {
+    /// Opens the folder of an experiment, or makes it; with the outcomes that are there already.
+    pub fn open(
+        path: &Path,
+        experiment: &Experiment,
+    ) -> Result<(OutcomeFolder, Vec<Outcome>), Failure> {
+        refuse_other(path, experiment)?;
         fs::create_dir_all(path).map_err(|error| failed(path, error))?;
         let lock = locked(path)?;
         let outcomes = read_outcomes(path)?;
@@ -65,6 +69,19 @@ impl OutcomeFolder {
     pub fn put_experiment(&self, experiment: &Experiment) -> Result<(), Failure> {
         let comment = "# `srnn reproduce --file` with this file repeats the experiment.\n";
         self.put(EXPERIMENT, &format!("{comment}{}", toml::to_string(experiment)?))
+    }
+}
+
+/// Refuses a folder in which another experiment was run: cells of the same name would take the
+/// place of each other's networks.
+fn refuse_other(path: &Path, experiment: &Experiment) -> Result<(), Failure> {
+    match saved_experiment(path)? {
+        Some(other) if other.item != experiment.item => {
+            let shown = path.display();
+            let message = format!("{shown}: this is of {}, not of {}", other.item, experiment.item);
+            Err(Failure::new(message, "choose another folder with --out"))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -49,7 +49,7 @@ pub fn run(arguments: &Reproduce, output: &Output) -> Result<Answer, Failure> {
     let experiment = experiment(arguments)?;
     let path = arguments.out.clone();
     let path = path.unwrap_or_else(|| arguments.choice.folder(&experiment));
-    let (folder, outcomes) = OutcomeFolder::open(&path)?;
+    let (folder, outcomes) = OutcomeFolder::open(&path, &experiment)?;
     folder.put_experiment(&experiment)?;
     output.note(format!("folder {}", path.display()));
     output.note(format!("device {hardware}"));
