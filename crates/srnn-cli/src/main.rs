@@ -1,7 +1,7 @@
 //! `srnn`: train a state-regularized recurrent network and read the automaton it learned.
 //!
 //! One file a verb in [`verbs`]. Exit codes: 0 done or yes, 1 the answer is no, 2 an error,
-//! 130 interrupted with a checkpoint written.
+//! 130 interrupted, what was done is kept.
 
 mod automaton;
 mod builtin;
@@ -28,7 +28,7 @@ const EXAMPLES: &str = "Examples:
   srnn learn traces.csv --label-column outcome";
 
 const EXIT_CODES: &str = "Exit codes: 0 done or yes, 1 the answer is no, 2 an error, \
-                          130 interrupted with a checkpoint written";
+                          130 interrupted, what was done is kept";
 
 /// Train a recurrent network that moves between finitely many states, and read the automaton it
 /// learned.

@@ -158,7 +158,9 @@ fn tokens_are_data_in_pictures_and_on_terminals() {
 fn what_cannot_be_explained_is_said_with_its_remedy() {
     let folder = tempfile::tempdir().unwrap();
     brackets(folder.path());
-    let refused: [(&[&str], &str); 6] = [
+    fs::write(folder.path().join("words.txt"), "(a)\n()\n").unwrap();
+    let refused: [(&[&str], &str); 7] = [
+        (&["m", "--data", "words.txt"], "words.txt: every sequence is empty"),
         (&["m", "(x)"], "\"x\", number 2"),
         (&["m", "()", "--layer", "1"], "0 to 0"),
         (&["m"], "INPUT"),

@@ -17,6 +17,7 @@ use srnn::explain::usage::{MOST, Usage, usage};
 use srnn::explain::{Observation, Vector, observe};
 use srnn::render::dfa::{self, DfaPicture};
 use srnn::render::pushdown::{Window, condensed, unrolled};
+use srnn::task::Dataset;
 use srnn::task::files::ReadOptions;
 use srnn::train::TrainConfig;
 use std::fmt::Write as _;
@@ -78,6 +79,22 @@ pub fn explain(
 const ALPHA: Fields = Fields { alpha: true, u: false, h: false, c: false };
 const VECTORS: Fields = Fields { alpha: false, u: false, h: true, c: true };
 
+/// Refuses words without labels, one a line: they are read as labels of empty sequences, which the
+/// model does not know.
+fn refuse_words_as_labels(data: &Dataset, known: &[String], file: &Path) -> Result<(), Failure> {
+    let empty = data.sequences.iter().all(|sequence| sequence.tokens.is_empty());
+    if !empty || data.classes.is_empty() || data.classes.iter().any(|label| known.contains(label)) {
+        return Ok(());
+    }
+    let message = format!(
+        "{}: every sequence is empty, and the model knows none of the labels, as {:?}",
+        file.display(),
+        data.classes[0]
+    );
+    let remedy = "words without labels need a .csv file whose first line is `sequence`";
+    Err(Failure::new(message, remedy))
+}
+
 /// The sequences as the model reads them, and how many it cannot read.
 fn words(
     arguments: &Explain,
@@ -86,6 +103,7 @@ fn words(
 ) -> Result<(Vec<Vec<u32>>, usize), Failure> {
     let options = ReadOptions { tokens: subject.rule.clone(), ..arguments.reading.options()? };
     let data = read_any(file, &options)?.data;
+    refuse_words_as_labels(&data, &subject.saved.file.classes, file)?;
     let encode = |tokens: &[u32]| {
         let names: Vec<String> =
             tokens.iter().map(|&id| data.alphabet[id as usize].clone()).collect();
