@@ -52,6 +52,10 @@ strings = 40
 data = "T"
 model = "sr-lstm-p"
 errors = [1.0, 0.0]
+[[shortcuts]]
+data = "T4"
+name = "always yes"
+errors = [0.25, 0.5]
 [quick]
 seeds = 1
 data = ["T2"]
@@ -159,6 +163,8 @@ fn seeds_that_diverged_are_told_of() {
     std::fs::write(place.path("out/outcomes.jsonl"), lines).unwrap();
     let shown = place.run(&["table", "--file", "own.toml", "--from", "out"]).stdout;
     assert!(shown.contains("fast, 2 seeds, without 1 that diverged"), "{shown}");
+    let shortcut = shown.lines().find(|line| line.starts_with("always yes")).expect(&shown);
+    assert!(shortcut.ends_with("0.500") && shortcut.contains("0.250"), "{shortcut}");
 }
 
 #[test]
@@ -263,6 +269,8 @@ fn what_cannot_be_run_is_refused_by_its_name() {
     let cases = [
         ("units = 4", "unitz = 4", "unknown field `unitz`"),
         ("tomita:4", "tomita:8", "\"tomita:8\" is no built-in task"),
+        ("[0.25, 0.5]", "[0.25]", "errors of \"always yes\" in [[shortcuts]]: their number"),
+        ("[0.25, 0.5]", "[0.25, 5.0]", "an error of [[shortcuts]]"),
         ("k = 2", "k = 0", "\"sr-lstm-p\": its architecture has centroids"),
         ("validate_every = 5", "validate_every = 0", "validate_every is 0"),
     ];

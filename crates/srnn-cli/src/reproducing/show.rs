@@ -1,7 +1,7 @@
 //! Tables for people: on a terminal, and as Markdown.
 
 use crate::words::{aligned, some};
-use srnn::experiment::{Block, Column, Entry, Mark, Measure, Spread, Table, Tried};
+use srnn::experiment::{Block, Column, Entry, Mark, Measure, Shortcut, Spread, Table, Tried};
 
 /// What stands where there is no number.
 const NONE: &str = "–";
@@ -91,6 +91,10 @@ fn tries(table: &Table) -> String {
 fn grid(table: &Table, block: &Block) -> Vec<Vec<String>> {
     let heading = [format!("{} ({})", block.data, block.spec), String::new()];
     let mut lines = vec![heading.into_iter().chain(table.rows.iter().cloned()).collect()];
+    for Shortcut { name, errors, .. } in &block.shortcuts {
+        let errors = errors.iter().map(|&error| number(table.measure, Some(error)));
+        lines.push([name.clone(), "expected".into()].into_iter().chain(errors).collect());
+    }
     for column in &block.columns {
         lines.extend(model(table, block, column));
     }

@@ -1,6 +1,6 @@
 //! Refuses experiments that cannot be run, before anything is.
 
-use super::{Cell, Experiment};
+use super::{Cell, Experiment, Shortcut};
 use crate::model::ArchError;
 use crate::task::builtin::TestError;
 use crate::train::ConfigError;
@@ -96,6 +96,7 @@ impl Experiment {
         self.check_times_below()?;
         self.check_tests()?;
         self.check_paper()?;
+        self.check_shortcuts()?;
         self.check_quick()?;
         self.models.iter().try_for_each(check_centroids)?;
         for name in self.models.iter().flat_map(|model| &model.settings) {
@@ -135,6 +136,17 @@ impl Experiment {
         Ok(())
     }
 
+    fn check_shortcuts(&self) -> Result<(), BadExperiment> {
+        let tests = self.tests.len() as u64;
+        for Shortcut { data, name, errors } in &self.shortcuts {
+            known("data of [[shortcuts]]", data, "[[data]]", &self.names().0)?;
+            let what = format!("errors of \"{name}\" in [[shortcuts]]: their number");
+            in_range(&what, errors.len() as u64, tests, tests)?;
+            are_errors("an error of [[shortcuts]]", errors)?;
+        }
+        Ok(())
+    }
+
     fn check_paper(&self) -> Result<(), BadExperiment> {
         let columns: Vec<&String> = self.data.iter().map(|data| &data.paper).collect();
         let models = self.names().1;
@@ -143,10 +155,7 @@ impl Experiment {
             known("model of [[paper]]", &reported.model, "[[models]]", &models)?;
             let what = format!("errors of \"{}\" in [[paper]]: their number", reported.model);
             in_range(&what, reported.errors.len() as u64, 1, self.tests.len() as u64)?;
-            if let Some(error) = reported.errors.iter().find(|e| !(0.0..=1.0).contains(*e)) {
-                let (what, must) = ("an error of [[paper]]".into(), "from 0 to 1".into());
-                return Err(BadExperiment::Range { what, value: error.to_string(), must });
-            }
+            are_errors("an error of [[paper]]", &reported.errors)?;
         }
         Ok(())
     }
@@ -230,6 +239,17 @@ fn in_range(what: &str, value: u64, least: u64, most: u64) -> Result<(), BadExpe
             what: what.into(),
             value: value.to_string(),
             must: format!("from {least} to {most}"),
+        }),
+    }
+}
+
+fn are_errors(what: &str, errors: &[f64]) -> Result<(), BadExperiment> {
+    match errors.iter().find(|error| !(0.0..=1.0).contains(*error)) {
+        None => Ok(()),
+        Some(error) => Err(BadExperiment::Range {
+            what: what.into(),
+            value: error.to_string(),
+            must: "from 0 to 1".into(),
         }),
     }
 }

@@ -62,6 +62,9 @@ pub struct Experiment {
     /// The paper's numbers, where it has some.
     #[serde(default)]
     pub paper: Vec<Reported>,
+    /// What does without learning, to be seen beside what learns.
+    #[serde(default)]
+    pub shortcuts: Vec<Shortcut>,
     /// A small version that shows whether everything works.
     #[serde(default)]
     pub quick: Quick,
@@ -146,6 +149,18 @@ pub struct Reported {
     pub errors: Vec<f64>,
 }
 
+/// The error rates, expected, of a rule that anyone could follow.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Shortcut {
+    /// The data set's name.
+    pub data: String,
+    /// The rule.
+    pub name: String,
+    /// In the order of the tests.
+    pub errors: Vec<f64>,
+}
+
 /// A small version: what is left out is as in the whole.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -196,6 +211,7 @@ impl Experiment {
             let has_data = small.data.iter().any(|set| set.paper == reported.data);
             has_data && small.models.iter().any(|model| model.name == reported.model)
         });
+        small.shortcuts.retain(|shortcut| small.data.iter().any(|set| set.name == shortcut.data));
         small
     }
 

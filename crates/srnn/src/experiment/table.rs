@@ -1,7 +1,9 @@
 //! Our numbers beside the paper's.
 
 use super::found::{Ran, found, seeds_of, selected};
-use super::{Cell, CellId, Data, Experiment, Measure, Network, Outcome, Setting, Validation};
+use super::{
+    Cell, CellId, Data, Experiment, Measure, Network, Outcome, Setting, Shortcut, Validation,
+};
 use serde::Serialize;
 
 /// A table of the paper with our numbers.
@@ -34,6 +36,8 @@ pub struct Block {
     pub spec: String,
     /// What the best that has no memory scores, where it is known.
     pub baseline: Option<f64>,
+    /// What does without learning.
+    pub shortcuts: Vec<Shortcut>,
     /// One for each model.
     pub columns: Vec<Column>,
 }
@@ -126,6 +130,12 @@ pub fn table(experiment: &Experiment, outcomes: &[Outcome]) -> Table {
             data: data.name.clone(),
             spec: data.spec.to_string(),
             baseline: experiment.baseline(data),
+            shortcuts: experiment
+                .shortcuts
+                .iter()
+                .filter(|s| s.data == data.name)
+                .cloned()
+                .collect(),
             columns: experiment.models.iter().map(column).collect(),
         }
     };

@@ -20,6 +20,7 @@ pub(super) fn experiment() -> Experiment {
         models: vec![model("sr-gru", Some(3)), model("gru", None)],
         settings: vec![setting("slow", 1e-3), setting("fast", 1e-2)],
         tests: vec![test("near", "tomita:l5-6"), test("far", "tomita:l29-30")],
+        shortcuts: vec![],
         paper: vec![
             Reported { data: "paper".into(), model: "sr-gru".into(), errors: vec![0.1, 0.2] },
             Reported { data: "paper".into(), model: "gru".into(), errors: vec![0.1] },
