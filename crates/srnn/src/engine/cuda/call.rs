@@ -2,7 +2,15 @@
 
 use super::device::{Address, Room};
 use crate::engine::Transition;
-use crate::model::{Layer, LayerSlots};
+use crate::model::{Cell, Gate, Layer, LayerSlots, Reset};
+
+/// A constant of a kernel that is compiled for a layer.
+pub type Definition = (&'static str, String);
+
+/// A yes or no, as kernels are told it.
+pub fn flag(is: bool) -> String {
+    (is as u8).to_string()
+}
 
 /// A layer's shape, and where its parameters lie in the flat vector.
 pub struct Shape {
@@ -13,6 +21,26 @@ pub struct Shape {
     pub end: bool,
     /// Whether it may have kernels made for its shape.
     pub special: bool,
+}
+
+impl Shape {
+    /// What every kernel compiled for a layer is told of it; nothing where the reset gate acts
+    /// before the matrix, for which there are only the kernels for any layer.
+    pub fn definitions(&self) -> Option<Vec<Definition>> {
+        let layer = &self.layer;
+        let cell = match layer.cell {
+            Cell::Lstm { .. } => "LSTM",
+            Cell::Gru { reset: Reset::AfterMatrix } => "GRU_AFTER",
+            Cell::Gru { reset: Reset::BeforeMatrix } => return None,
+        };
+        Some(vec![
+            ("QUICK", flag(true)),
+            ("D", layer.units.to_string()),
+            ("CELL", cell.into()),
+            ("HARD", flag(layer.gate == Gate::HardSigmoid)),
+            ("PEEPHOLE", flag(layer.cell.has_peephole())),
+        ])
+    }
 }
 
 /// What changes from call to call.

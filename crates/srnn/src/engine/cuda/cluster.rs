@@ -2,19 +2,19 @@
 //! for each layer.
 
 use super::CudaError;
+use super::call::flag;
 use super::compile::{CELL, CLUSTER, SCAN_ARGUMENTS, WARP};
 use super::device::{Address, Device, Grid, launch};
-use super::few::{Input, NARROW};
+use super::few::{Input, REGISTERS};
 use super::layer::{Call, FIXED, OnDevice, Reads, Shape};
 use super::scan::{SUMS, Scan};
 use super::upload::Placed;
 use crate::engine::Transition;
 use crate::engine::form::{Form, form};
-use crate::model::{Cell, Gate, Layer, Reset, Score};
+use crate::model::{Layer, Score};
 use cudarc::driver::CudaFunction;
 
-/// Registers of a multiprocessor and of a thread, at most.
-const REGISTERS: usize = 65536;
+/// Registers of a thread, at most.
 const MOST_REGISTERS: usize = 248;
 /// Registers of a thread that hold no weights.
 const OTHERS: usize = 50;
@@ -142,11 +142,7 @@ pub fn compiled(
     call: Call,
 ) -> Result<Option<Compiled>, CudaError> {
     let layer = &shape.layer;
-    let cell = match layer.cell {
-        Cell::Lstm { .. } => "LSTM",
-        Cell::Gru { reset: Reset::AfterMatrix } => "GRU_AFTER",
-        Cell::Gru { reset: Reset::BeforeMatrix } => return Ok(None),
-    };
+    let Some(mut definitions) = shape.definitions() else { return Ok(None) };
     let mixes = call.transition == Transition::Mixture && !call.commits;
     let suits = layer.centroids.is_none_or(|centroids| {
         let low_rank = form(layer, call.lambda) == Form::LowRank;
@@ -156,23 +152,11 @@ pub fn compiled(
         return Ok(None);
     }
     let Some(plan) = Plan::of(layer, device.gpu.shared - FIXED) else { return Ok(None) };
-    let input = match reads {
-        Reads::Tokens { .. } => Input::ListedRows,
-        Reads::Vectors { bottom: true, .. } if shape.width <= NARROW => Input::Vectors,
-        Reads::Vectors { .. } => Input::Rows,
-    };
+    let input = Input::of(reads, shape.width);
     let k = layer.centroids.map_or(0, |centroids| centroids.k);
-    let flag = |is: bool| (is as u8).to_string();
-    let definitions = [
-        ("QUICK", flag(true)),
-        ("D", layer.units.to_string()),
+    definitions.extend([
         ("K", k.to_string()),
-        ("CELL", cell.to_string()),
-        ("HARD", flag(layer.gate == Gate::HardSigmoid)),
-        ("PEEPHOLE", flag(layer.cell.has_peephole())),
         ("END", flag(shape.end)),
-        ("INPUT", (input as u8).to_string()),
-        ("WIDTH", if input == Input::Vectors { shape.width } else { 1 }.to_string()),
         ("ENTROPY", flag(call.weighs_entropy && k > 0)),
         ("PRESSES", flag(call.presses)),
         ("C", plan.blocks.to_string()),
@@ -180,7 +164,8 @@ pub fn compiled(
         ("SPLIT", plan.split.to_string()),
         ("SHARE", plan.share.to_string()),
         ("SCORERS", plan.scorers.to_string()),
-    ];
+    ]);
+    definitions.extend(input.definitions(shape.width));
     let sources = [WARP, CELL, SCAN_ARGUMENTS, CLUSTER];
     let names = ["cluster_forward", "cluster_backward"];
     let kernels = device.gpu.compiled(&sources, &definitions, &names)?;
@@ -255,7 +240,7 @@ impl OnDevice {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Centroids, Temperature};
+    use crate::model::{Cell, Centroids, Gate, Temperature};
 
     /// Bytes of shared memory that a block of a Hopper GPU may have.
     const HOPPER: usize = 227 << 10;

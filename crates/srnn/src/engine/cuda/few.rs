@@ -1,6 +1,7 @@
 //! The kernels for few centroids (`kernels/few.cu`), compiled for each layer.
 
 use super::CudaError;
+use super::call::{Definition, flag};
 use super::compile::{CELL, FEW, SCAN_ARGUMENTS, WARP};
 use super::device::{Address, Device, Grid, launch};
 use super::layer::{Call, OnDevice, Reads, Shape};
@@ -9,7 +10,7 @@ use super::scan::{MEASURED, SUMS, Scan};
 use super::upload::Placed;
 use crate::engine::Transition;
 use crate::engine::form::{Form, form};
-use crate::model::{Cell, Gate, Reset, Score};
+use crate::model::Score;
 use cudarc::driver::CudaFunction;
 
 /// Centroids that are few: beyond that backward has too few registers.
@@ -17,9 +18,9 @@ const MOST: usize = 20;
 /// Threads of a block, at most: a unit each.
 const MOST_THREADS: usize = 512;
 /// Numbers read per step that are multiplied inside the scan, at most.
-pub const NARROW: usize = 4;
+const NARROW: usize = 4;
 /// Registers of a multiprocessor, and of a thread.
-const REGISTERS: usize = 65536;
+pub const REGISTERS: usize = 65536;
 const MOST_REGISTERS: usize = 255;
 
 /// How a layer reads its input.
@@ -37,6 +38,21 @@ pub enum Input {
 }
 
 impl Input {
+    /// How a layer reads vectors of `width` numbers, or tokens of which there may be many.
+    pub fn of(reads: Reads, width: usize) -> Input {
+        match reads {
+            Reads::Tokens { .. } => Input::ListedRows,
+            Reads::Vectors { bottom: true, .. } if width <= NARROW => Input::Vectors,
+            Reads::Vectors { .. } => Input::Rows,
+        }
+    }
+
+    /// As kernels are told it; the width matters only to those that multiply by it.
+    pub fn definitions(self, width: usize) -> [Definition; 2] {
+        let width = if self == Input::Vectors { width } else { 1 };
+        [("INPUT", (self as u8).to_string()), ("WIDTH", width.to_string())]
+    }
+
     /// Whether the scan leaves the gradients of every step.
     pub fn leaves_steps(self) -> bool {
         matches!(self, Input::Rows | Input::ListedRows)
@@ -112,30 +128,17 @@ pub fn compiled(
         Reads::Tokens { .. } if token_bytes(placed.distinct, d) <= device.gpu.shared / 2 => {
             Input::FewTokens
         }
-        Reads::Tokens { .. } => Input::ListedRows,
-        Reads::Vectors { bottom: true, .. } if shape.width <= NARROW => Input::Vectors,
-        Reads::Vectors { .. } => Input::Rows,
+        _ => Input::of(reads, shape.width),
     };
-    let cell = match layer.cell {
-        Cell::Lstm { .. } => "LSTM",
-        Cell::Gru { reset: Reset::AfterMatrix } => "GRU_AFTER",
-        Cell::Gru { reset: Reset::BeforeMatrix } => unreachable!("has no low-rank form"),
-    };
-    let flag = |is: bool| (is as u8).to_string();
-    let definitions = [
-        ("QUICK", flag(true)),
-        ("D", d.to_string()),
+    let Some(mut definitions) = shape.definitions() else { return Ok(None) };
+    definitions.extend([
         ("K", k.to_string()),
-        ("CELL", cell.to_string()),
-        ("HARD", flag(layer.gate == Gate::HardSigmoid)),
-        ("PEEPHOLE", flag(layer.cell.has_peephole())),
         ("END", flag(shape.end)),
-        ("INPUT", format!("{}", input as u8)),
-        ("WIDTH", if input == Input::Vectors { shape.width } else { 1 }.to_string()),
         ("COMMITS", flag(call.commits)),
         ("ENTROPY", flag(call.weighs_entropy)),
         ("PRESSES", flag(call.presses)),
-    ];
+    ]);
+    definitions.extend(input.definitions(shape.width));
     let sources = [WARP, CELL, SCAN_ARGUMENTS, FEW];
     let kernels = device.gpu.compiled(&sources, &definitions, &["few_forward", "few_backward"])?;
     let [forward, backward] = kernels.try_into().expect("two kernels");

@@ -4,7 +4,6 @@ use super::CudaError;
 use super::compile::{CELL, PLAIN, SCAN_ARGUMENTS, WARP};
 use super::device::Device;
 use super::layer::Shape;
-use crate::model::{Cell, Gate, Reset};
 use cudarc::driver::CudaFunction;
 
 /// Units that are few: a thread holds as many weights in registers.
@@ -20,22 +19,10 @@ pub struct Compiled {
 /// Kernels for a layer, where it is plain and its units are few.
 pub fn compiled(device: &Device, shape: &Shape) -> Result<Option<Compiled>, CudaError> {
     let layer = &shape.layer;
-    let cell = match layer.cell {
-        Cell::Lstm { .. } => "LSTM",
-        Cell::Gru { reset: Reset::AfterMatrix } => "GRU_AFTER",
-        Cell::Gru { reset: Reset::BeforeMatrix } => return Ok(None),
-    };
     if layer.centroids.is_some() || layer.units > MOST {
         return Ok(None);
     }
-    let flag = |is: bool| (is as u8).to_string();
-    let definitions = [
-        ("QUICK", flag(true)),
-        ("D", layer.units.to_string()),
-        ("CELL", cell.to_string()),
-        ("HARD", flag(layer.gate == Gate::HardSigmoid)),
-        ("PEEPHOLE", flag(layer.cell.has_peephole())),
-    ];
+    let Some(definitions) = shape.definitions() else { return Ok(None) };
     let sources = [WARP, CELL, SCAN_ARGUMENTS, PLAIN];
     let names = ["plain_forward", "plain_backward"];
     let kernels = device.gpu.compiled(&sources, &definitions, &names)?;
