@@ -76,7 +76,7 @@ impl SeedProgress {
             Event::Skipped(error) => {
                 self.say(&format!("seed {}: passed over a checkpoint: {error}", self.seed));
             }
-            Event::Reseeded { .. } | Event::Saved { .. } => {}
+            Event::Lost { .. } | Event::Reseeded { .. } | Event::Saved { .. } => {}
         }
     }
 

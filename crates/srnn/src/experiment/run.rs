@@ -25,6 +25,9 @@ pub struct Outcome {
     pub updates: u64,
     /// The update whose network is the result.
     pub kept: u64,
+    /// Updates that were not made, because their gradient was not a number.
+    #[serde(default)]
+    pub lost: u64,
     /// The program that ran it, with its version; empty in outcomes from before it was kept.
     #[serde(default)]
     pub program: String,
@@ -156,6 +159,7 @@ fn outcome(
         stop: run.stop,
         updates: run.updates,
         kept: run.kept,
+        lost: run.lost,
         program: concat!("srnn ", env!("CARGO_PKG_VERSION")).into(),
         device,
         seconds: 0.0,

@@ -71,6 +71,7 @@ pub(super) fn outcome(cell: &Cell<'_>, valid: (f64, f64), tests: &[f64]) -> Outc
         stop: Stop::Updates,
         updates: 12,
         kept: 12,
+        lost: 0,
         program: String::new(),
         device: String::new(),
         seconds: 1.0,

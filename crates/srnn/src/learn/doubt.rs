@@ -173,7 +173,7 @@ mod tests {
             valid: score(valid),
         };
         let history = history.iter().enumerate().map(record).collect();
-        let run = Run { stop: Stop::Updates, updates: 800, kept: 800, history, end: None };
+        let run = Run { stop: Stop::Updates, updates: 800, kept: 800, lost: 0, history, end: None };
         let recipe = crate::train::recipe_default(&crate::train::Sizes::of(2, 2));
         let model = crate::model::Model::new(recipe.arch, &recipe.init, crate::key::Key::new(1));
         SeedOutcome { seed: 3, run, model: model.unwrap(), quality: None }

@@ -20,6 +20,7 @@ mod run;
 mod schedule;
 mod seeds;
 mod sharpen;
+mod stop;
 #[cfg(test)]
 mod testing;
 
@@ -38,6 +39,7 @@ pub use recipe::{
     recipe_paper,
 };
 pub use reseed::reseed;
-pub use run::{End, Found, Run, Stop, TrainError, resume, train, train_or_resume};
+pub use run::{End, Run, TrainError, resume, train, train_or_resume};
+pub use stop::{Found, Stop};
 pub use schedule::{Phase, Reseed, Schedule};
 pub use seeds::{Plan, Quality, Reason, SeedOutcome, Selection, Workshop, select, train_seeds};

@@ -30,6 +30,11 @@ pub enum Event<'a> {
         /// Tokens it read.
         tokens: usize,
     },
+    /// An update was not made, because its gradient was not a number.
+    Lost {
+        /// Updates made or lost, this one included.
+        update: u64,
+    },
     /// The centroids were moved to hidden states.
     Reseeded {
         /// Updates made.

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Progress {
-    /// Updates made.
+    /// Updates made, or lost.
     pub update: u64,
     /// One record per evaluation.
     pub history: Vec<Record>,
@@ -18,6 +18,12 @@ pub struct Progress {
     pub window: Window,
     /// The update after which the network was at its best, where it is kept.
     pub best: Option<u64>,
+    /// Updates that were not made, because their gradient was not a number.
+    #[serde(default)]
+    pub lost: u64,
+    /// How many of them were the last ones.
+    #[serde(default)]
+    pub lost_in_a_row: u64,
 }
 
 /// An evaluation, and the updates that led to it.

@@ -12,6 +12,7 @@ use super::progress::{Enough, Progress, Record};
 use super::reseed::reseed;
 use super::schedule::Reseed;
 use super::sharpen::sharpen;
+use super::stop::{Found, Stop};
 use crate::engine::{Engine, HardwareError, Mode, Snapshot, Transition};
 use crate::model::{Arch, ArchError};
 use serde::{Deserialize, Serialize};
@@ -25,6 +26,9 @@ pub struct Run {
     pub updates: u64,
     /// The update whose network is the result: the last, or the best.
     pub kept: u64,
+    /// Updates that were not made, because their gradient was not a number.
+    #[serde(default)]
+    pub lost: u64,
     /// One record per evaluation.
     pub history: Vec<Record>,
     /// The resulting network on all of the data; nothing where the run was interrupted or
@@ -39,67 +43,6 @@ pub struct End {
     pub train: Evaluation,
     /// The validation set.
     pub valid: Evaluation,
-}
-
-/// Why a run ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", tag = "reason")]
-pub enum Stop {
-    /// Good enough for long enough.
-    Converged,
-    /// Nothing better for long.
-    Patience,
-    /// The schedule is finished.
-    Updates,
-    /// The observer's time is up.
-    Time,
-    /// A number that is none. The last good checkpoint is kept.
-    Diverged {
-        /// The update, counted from 0.
-        update: u64,
-        /// Where it showed.
-        found: Found,
-        /// The training sequences of that update.
-        sequences: Vec<usize>,
-    },
-    /// The observer asked for it; a checkpoint was written.
-    Interrupted,
-}
-
-/// Where a number that is none showed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Found {
-    /// In the loss; the update was not made.
-    Loss,
-    /// In the gradient; the update was not made.
-    Gradient,
-    /// In the parameters after the update.
-    Parameters,
-    /// In the evaluation after the update.
-    Evaluation,
-}
-
-impl std::fmt::Display for Stop {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Stop::Converged => f.write_str("converged"),
-            Stop::Patience => f.write_str("no better evaluation for long"),
-            Stop::Updates => f.write_str("the schedule is finished"),
-            Stop::Time => f.write_str("the time is up"),
-            Stop::Interrupted => f.write_str("interrupted"),
-            Stop::Diverged { update, found, sequences } => {
-                let place = match found {
-                    Found::Loss => "loss",
-                    Found::Gradient => "gradient",
-                    Found::Parameters => "parameters",
-                    Found::Evaluation => "evaluation",
-                };
-                write!(f, "diverged: the {place} of update {update} is not a number ")?;
-                write!(f, "(training sequences {sequences:?}): lower the learning rate or clip")
-            }
-        }
-    }
 }
 
 /// A run that could not be, or could not go on.
@@ -160,6 +103,10 @@ pub fn train_or_resume<F: Real, E: Engine<F> + ?Sized, D: Examples>(
         None => train(engine, job, keeper, observer),
     }
 }
+
+/// So many updates in a row may have a gradient that is not a number: over hundreds of steps one can
+/// overflow although the network is sound, and the next batch does not.
+const MOST_LOST: u64 = 3;
 
 /// Why a run cannot go on.
 enum Halt {
@@ -316,8 +263,9 @@ impl<'a, F: Real, E: Engine<F> + ?Sized, D: Examples> Training<'a, F, E, D> {
             return Err(Halt::Broken(Found::Loss));
         }
         if !step.gradient_norm.is_finite() {
-            return Err(Halt::Broken(Found::Gradient));
+            return self.lose();
         }
+        self.progress.lost_in_a_row = 0;
         self.progress.window.add(&step);
         self.progress.update += 1;
         self.tell(Event::Updated {
@@ -328,6 +276,20 @@ impl<'a, F: Real, E: Engine<F> + ?Sized, D: Examples> Training<'a, F, E, D> {
             step,
             tokens: batch.steps(),
         });
+        Ok(())
+    }
+
+    /// Goes on without an update whose gradient is not a number.
+    fn lose(&mut self) -> Result<(), Halt> {
+        let Progress { update, lost, lost_in_a_row, .. } = &mut self.progress;
+        if *lost_in_a_row == MOST_LOST {
+            return Err(Halt::Broken(Found::Gradient));
+        }
+        *lost += 1;
+        *lost_in_a_row += 1;
+        *update += 1;
+        let update = *update;
+        self.tell(Event::Lost { update });
         Ok(())
     }
 
@@ -372,8 +334,8 @@ impl<'a, F: Real, E: Engine<F> + ?Sized, D: Examples> Training<'a, F, E, D> {
         let unfinished = matches!(stop, Stop::Diverged { .. } | Stop::Interrupted);
         let end = if unfinished { None } else { Some(self.end()) };
         let best = self.progress.best.filter(|_| !unfinished);
-        let Progress { update: updates, history, .. } = self.progress;
-        Run { stop, updates, kept: best.unwrap_or(updates), history, end }
+        let Progress { update: updates, lost, history, .. } = self.progress;
+        Run { stop, updates, kept: best.unwrap_or(updates), lost, history, end }
     }
 
     /// Puts the resulting network into the engine and evaluates it as it is deployed.

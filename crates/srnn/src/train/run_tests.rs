@@ -224,6 +224,8 @@ fn checkpoints_of_another_seed_are_refused() {
 struct Breaking {
     inner: Reference,
     at: u64,
+    /// The first update after `at` that does not break.
+    until: u64,
     how: Found,
 }
 
@@ -253,7 +255,7 @@ impl Engine<f64> for Breaking {
     }
     fn step(&mut self, batch: &Batch, regime: &Regime) -> Step {
         let mut step = self.inner.step(batch, regime);
-        if self.inner.snapshot().updates == self.at + 1 {
+        if (self.at..self.until).contains(&(self.inner.snapshot().updates - 1)) {
             match self.how {
                 Found::Loss => step.loss.total = f64::NAN,
                 Found::Gradient => step.gradient_norm = f64::INFINITY,
@@ -273,14 +275,15 @@ fn a_number_that_is_none_stops_the_run_names_the_batch_and_keeps_the_last_good_c
     let job = Job { split: &split, config: &config, key: Key::new(6) };
     for (at, how, shown_at) in [
         (14, Found::Loss, 14),
-        (14, Found::Gradient, 14),
+        // Shows when three updates before it were lost.
+        (14, Found::Gradient, 17),
         // Shows at the next evaluation or checkpoint: after 16 and 18 updates.
         (14, Found::Evaluation, 15),
         (14, Found::Parameters, 17),
     ] {
         let root = tempfile::tempdir().unwrap();
         let mut keeper = Folder::new(root.path());
-        let mut engine = Breaking { inner: engine(UNITS, K, 6), at, how };
+        let mut engine = Breaking { inner: engine(UNITS, K, 6), at, until: u64::MAX, how };
         let run = train(&mut engine, &job, &mut keeper, &mut Silent).unwrap();
         let batch = Sampler::new(&split.train, &config, job.key).indices(shown_at);
         assert_eq!(run.stop, Stop::Diverged { update: shown_at, found: how, sequences: batch });
@@ -291,6 +294,24 @@ fn a_number_that_is_none_stops_the_run_names_the_batch_and_keeps_the_last_good_c
         let latest = Keeper::<f64>::latest(&mut keeper, &identity).unwrap();
         assert_eq!(latest.checkpoint.unwrap().progress.update, 12, "{how:?}");
     }
+}
+
+#[test]
+fn updates_whose_gradient_is_no_number_are_lost_and_the_run_goes_on() {
+    let (split, config) = (small_split(), config(Sampling::Draw));
+    let job = Job { split: &split, config: &config, key: Key::new(6) };
+    let inner = engine(UNITS, K, 6);
+    let mut engine = Breaking { inner, at: 14, until: 17, how: Found::Gradient };
+    let mut told = vec![];
+    let mut observer = |event: &Event<'_>| {
+        if let Event::Lost { update } = event {
+            told.push(*update);
+        }
+        Control::Continue
+    };
+    let run = train(&mut engine, &job, &mut Nowhere, &mut observer).unwrap();
+    assert_eq!((run.stop, run.updates, run.lost), (Stop::Updates, 37, 3));
+    assert_eq!(told, [15, 16, 17]);
 }
 
 #[test]
@@ -353,6 +374,7 @@ fn the_observer_hears_of_everything_in_order() {
         told.push(match event {
             Event::Begun { .. } => 'b',
             Event::Updated { .. } => 'u',
+            Event::Lost { .. } => 'l',
             Event::Reseeded { .. } => 'r',
             Event::Evaluated(_) => 'e',
             Event::Saved { .. } => 's',

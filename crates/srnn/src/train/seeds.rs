@@ -216,7 +216,8 @@ mod tests {
     use super::super::config::TrainConfig;
     use super::super::evaluate::Evaluation;
     use super::super::observer::Silent;
-    use super::super::run::{End, Stop};
+    use super::super::run::End;
+    use super::super::stop::Stop;
     use super::super::schedule::Schedule;
     use super::super::testing::{arch, small_split};
     use super::*;
@@ -277,7 +278,7 @@ mod tests {
     fn outcome(accuracy: f64, loss: f64, quality: Option<Quality>) -> SeedOutcome<f64> {
         let valid = Evaluation { accuracy, loss, confusion: vec![] };
         let end = Some(End { train: valid.clone(), valid });
-        let run = Run { stop: Stop::Updates, updates: 1, kept: 1, history: vec![], end };
+        let run = Run { stop: Stop::Updates, updates: 1, kept: 1, lost: 0, history: vec![], end };
         SeedOutcome { seed: 1, run, model: Model { arch: arch(1, 1), params: vec![] }, quality }
     }
 
