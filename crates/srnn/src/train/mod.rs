@@ -40,6 +40,6 @@ pub use recipe::{
 };
 pub use reseed::reseed;
 pub use run::{End, Run, TrainError, resume, train, train_or_resume};
-pub use stop::{Found, Stop};
 pub use schedule::{Phase, Reseed, Schedule};
 pub use seeds::{Plan, Quality, Reason, SeedOutcome, Selection, Workshop, select, train_seeds};
+pub use stop::{Found, Stop};

@@ -217,8 +217,8 @@ mod tests {
     use super::super::evaluate::Evaluation;
     use super::super::observer::Silent;
     use super::super::run::End;
-    use super::super::stop::Stop;
     use super::super::schedule::Schedule;
+    use super::super::stop::Stop;
     use super::super::testing::{arch, small_split};
     use super::*;
     use crate::engine::reference::Reference;

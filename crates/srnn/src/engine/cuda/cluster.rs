@@ -16,10 +16,10 @@ use cudarc::driver::CudaFunction;
 
 /// Registers of a thread, at most.
 const MOST_REGISTERS: usize = 248;
-/// Registers of a thread that hold no weights.
-const OTHERS: usize = 50;
-/// Sums that a thread makes at a time.
-const MANY: usize = 4;
+/// Registers of a thread that hold neither weights nor sums.
+const OTHERS: usize = 52;
+/// Lanes of a warp.
+const LANES: usize = 32;
 
 /// How a layer is laid onto a cluster; as in `kernels/cluster.cu`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,10 +27,10 @@ struct Plan {
     /// Blocks of a cluster, which are the rows it carries too.
     blocks: usize,
     threads: usize,
-    /// Threads that share the sums of a unit, sums of the backward product, and scores.
-    split: usize,
-    share: usize,
+    /// Lanes that share the sums of a unit, and those that go to all blocks, forward and backward.
+    gather: usize,
     scorers: usize,
+    backers: usize,
     /// Floats of shared memory, forward and backward.
     forward_room: usize,
     backward_room: usize,
@@ -41,13 +41,9 @@ fn bytes(floats: usize) -> usize {
     4 * floats + 256
 }
 
-fn fours(n: usize) -> usize {
-    n.next_multiple_of(4)
-}
-
-/// The largest power of two, up to a warp, of which `count` fit into `threads`.
+/// The largest power of two, up to a warp, of which `count` fit into `threads`; 0 where none does.
 fn sharing(count: usize, threads: usize) -> usize {
-    (0..6).map(|bit| 1 << bit).take_while(|share| count * share <= threads).last().unwrap_or(1)
+    (0..6).map(|bit| 1 << bit).take_while(|share| count * share <= threads).last().unwrap_or(0)
 }
 
 impl Plan {
@@ -65,36 +61,36 @@ impl Plan {
     fn with(layer: &Layer, k: usize, blocks: usize, threads: usize) -> Option<Plan> {
         let (c, r, u) = (blocks, blocks, layer.units.div_ceil(blocks));
         let nb = if k > 0 || layer.cell.has_memory() { 4 } else { 3 };
-        let carried = if k > 0 { k } else { c * u };
-        let apart = carried.div_ceil(MANY);
-        // A thread a unit of each row, a warp a row, and a thread for every few of the sums.
-        if r * u > threads || 32 * r > threads || apart > threads {
+        let (carried, q) = (if k > 0 { k } else { c * u }, r.min(4));
+        // Rows are turned by more than a lane knows of where more lanes share a sum.
+        let most = if k > 0 && r <= 4 { LANES / r } else { LANES };
+        let gather = sharing(u, threads).min(most);
+        let backers = sharing(carried.div_ceil(q), threads);
+        let scorers = if k > 0 { backers } else { 1 };
+        // A lane a row at least, and a warp a row that chooses.
+        if gather < r || backers < q || LANES * r > threads {
             return None;
         }
-        let split = threads / u;
-        let share = sharing(apart, threads);
-        let scorers = if k > 0 { share } else { 1 };
-        let part = fours(carried.div_ceil(split));
-        let back = fours((nb * u).div_ceil(share));
-        let scored = fours(u.div_ceil(scorers));
-        let scores = if k > 0 { MANY * scored } else { 0 };
-        // Sums of every row are in registers besides.
-        let weights = (REGISTERS / threads / 8 * 8).min(MOST_REGISTERS) - OTHERS - 2 * r;
-        if nb * part + scores > weights || MANY * back > weights {
+        let part = carried.div_ceil(gather);
+        let (scored, backed) = (u.div_ceil(scorers), (nb * u).div_ceil(backers));
+        let states = |floats: usize| if k > 0 { floats } else { 0 };
+        let forward = nb * part + states(q * scored) + nb * r;
+        let backward = q * backed + states(part) + q * r;
+        if forward.max(backward) + OTHERS > (REGISTERS / threads / 8 * 8).min(MOST_REGISTERS) {
             return None;
         }
-        let (kp, groups) = (fours(k.max(1)), if k > 0 { threads / u } else { 1 });
-        let forward_room =
-            2 * r * part * split + split * nb * u * r + r * scorers * (scored + 4) + 2 * c * r * kp;
-        let sent = if k > 0 { kp } else { u };
-        let backward_room = 2 * c * r * sent
-            + r * share * (back + 4)
-            + r * u
-            + r * kp
-            + groups * u * r
-            + k.max(1) * (u + 1);
+        let spread = carried.div_ceil(q) * q;
+        let vector = part * gather * r;
+        let forward_room = if k > 0 {
+            vector + scored * scorers * r + 2 * c * spread * r
+        } else {
+            2 * vector + u * r
+        };
+        let pulled = states(vector + u.div_ceil(backers) * backers * r + k * u);
+        let backward_room =
+            2 * c * r * if k > 0 { spread } else { u } + backed * backers * r + pulled;
         let backward_room = backward_room.max(SUMS * u * r);
-        Some(Plan { blocks, threads, split, share, scorers, forward_room, backward_room })
+        Some(Plan { blocks, threads, gather, scorers, backers, forward_room, backward_room })
     }
 }
 
@@ -161,9 +157,9 @@ pub fn compiled(
         ("PRESSES", flag(call.presses)),
         ("C", plan.blocks.to_string()),
         ("THREADS", plan.threads.to_string()),
-        ("SPLIT", plan.split.to_string()),
-        ("SHARE", plan.share.to_string()),
+        ("GATHER", plan.gather.to_string()),
         ("SCORERS", plan.scorers.to_string()),
+        ("BACKERS", plan.backers.to_string()),
     ]);
     definitions.extend(input.definitions(shape.width));
     let sources = [WARP, CELL, SCAN_ARGUMENTS, CLUSTER];

@@ -13,6 +13,10 @@ __device__ __forceinline__ float larger(float x, float y) {
     return z;
 }
 
+// Gradients that grow with every step back are held where sums of them are still numbers: their
+// direction is left, and clipping makes them short.
+__device__ __forceinline__ float bounded(float x) { return larger(smaller(x, 1e25f), -1e25f); }
+
 // Kernels that are bound by them take both nonlinearities from the exponential of the special
 // function unit: an absolute error of 3e-7, where the tanh of the same unit has 5e-4. Beyond ±28 a
 // sigmoid is 0 or 1 to within 1e-12, and products of three denominators are numbers.
@@ -101,6 +105,7 @@ __device__ __forceinline__ Gru gru(int hard, const float x[3], const float a[4],
 // The adjoint of `gru`: from du to dx (r, z, n) and da (r, z, q, h).
 __device__ __forceinline__ void gru_back(int hard, const Gru &s, float h, float saturation,
                                          float writing, float du, float dx[3], float da[4]) {
+    du = bounded(du);
     dx[2] = candidate_back(saturation, s.n, du * (1.0f - s.z));
     dx[0] = gate_back(hard, saturation, s.r, dx[2] * s.q);
     dx[1] = gate_back(hard, saturation, s.z, fmaf(du, h - s.n, -writing));
@@ -112,13 +117,14 @@ __device__ __forceinline__ float lstm_back(int hard, const Lstm &s, const float 
                                            float saturation, float writing, float du, float dc,
                                            float da[4]) {
     float tanh_c = tanh_of(s.c);
+    du = bounded(du);
     da[3] = gate_back(hard, saturation, s.o, du * tanh_c);
     dc += du * s.o * fmaf(-tanh_c, tanh_c, 1.0f);
     dc = fmaf(da[3], p[2], dc);
     da[0] = gate_back(hard, saturation, s.i, fmaf(dc, s.g, writing));
     da[1] = gate_back(hard, saturation, s.f, dc * c_prev);
     da[2] = candidate_back(saturation, s.g, dc * s.i);
-    return fmaf(da[0], p[0], fmaf(da[1], p[1], dc * s.f));
+    return bounded(fmaf(da[0], p[0], fmaf(da[1], p[1], dc * s.f)));
 }
 
 // How far a unit's gates are from 0 and 1, and its candidate from ±1.

@@ -1,36 +1,35 @@
-// Layers with many centroids, and plain ones of many units: a cluster of C blocks carries C rows, a
-// block has U of the units for all of them, its weights in registers, each used for every row. What
+// Layers with many centroids, and plain ones of many units: a cluster of C blocks carries R = C rows,
+// a block has U of the units for all of them, its weights in registers, each used for every row. What
 // is carried (α, or h of a plain cell) is the same in every block: sums over units, or the units
-// themselves, are exchanged through each other's shared memory, with one barrier of the cluster a
-// step. Compiled for each layer: D, K (0: plain), CELL (LSTM or GRU_AFTER), HARD, PEEPHOLE, END;
-// INPUT, WIDTH; ENTROPY, PRESSES; C, THREADS, SPLIT (threads that share the sums of a unit), SHARE
-// and SCORERS (threads that share sums of the backward product and of the scores, powers of two).
+// themselves, are written into each other's shared memory, where a barrier counts their bytes.
+// Compiled for each layer: D, K (0: plain), CELL (LSTM or GRU_AFTER), HARD, PEEPHOLE, END; INPUT,
+// WIDTH; ENTROPY, PRESSES; C, THREADS, and how many lanes share a sum: GATHER of those that go into
+// a unit, SCORERS and BACKERS of those that go to all blocks, forward and backward.
 //
-// A thread makes several sums from the numbers it reads: reading shared memory is what bounds a step.
+// Vectors are kept with the R rows side by side, so that one read feeds all rows. Rows are permuted
+// (`place`) so that lanes that share a sum hold its rows in the order in which a butterfly leaves
+// each of them its own, without choosing registers at run time.
 
 #define R C
 #define U ((D + C - 1) / C)
 #define NB (CELL == LSTM || K > 0 ? 4 : 3)
 #define NI (CELL == LSTM ? 4 : 3)
-#define FOURS(n) (((n) + 3) / 4 * 4)
+#define CEIL(n, m) (((n) + (m) - 1) / (m))
 
-// Numbers carried, a thread's part of them, and all parts.
+// Numbers carried, and a lane's part of them.
 #define CARRIED (K > 0 ? K : C * U)
-#define PART FOURS((CARRIED + SPLIT - 1) / SPLIT)
-#define CARRY (PART * SPLIT)
-// Sums that a thread makes at a time of the backward product and of the scores: those whose numbers
-// are so far apart; and its part of the units' blocks, or of the units. A space keeps the parts of
-// neighbouring threads in different banks.
-#define MANY 4
-#define APART ((CARRIED + MANY - 1) / MANY)
-#define BACK FOURS((NB * U + SHARE - 1) / SHARE)
-#define BACK_ROW (SHARE * (BACK + 4))
-#define SCORED FOURS((U + SCORERS - 1) / SCORERS)
-#define SCORED_ROW (SCORERS * (SCORED + 4))
-#define KP FOURS(K > 0 ? K : 1)
-#define EACH_LANE ((K + WARP - 1) / WARP)
-// Groups of threads that share du.
-#define GROUPS (THREADS / U)
+#define PART CEIL(CARRIED, GATHER)
+// Sums that a lane makes at a time for all blocks, and all of them.
+#define Q (R < 4 ? R : 4)
+#define SPREAD (CEIL(CARRIED, Q) * Q)
+// Parts of what these are sums of: of units forward, of their blocks backward.
+#define SCORED CEIL(U, SCORERS)
+#define BACKED CEIL(NB * U, BACKERS)
+#define PULLED CEIL(U, BACKERS)
+// Numbers that a block is sent by another at a step, forward and backward.
+#define SENT_ON (K > 0 ? SPREAD : U)
+#define EACH_LANE CEIL(K, WARP)
+#define VECTOR (R < 4 ? R : 4)
 
 #define ROWS 0
 #define VECTORS 2
@@ -50,71 +49,191 @@ struct Cluster {
     int keep_h;
 };
 
+// Neighbouring numbers of one row would meet in a bank; those so far apart are turned once more.
+__device__ __forceinline__ constexpr int turn(int i) { return K > 0 && R <= 4 ? i * R / WARP % R : 0; }
+
+// Where row r of a number lies among its R: of a vector that a unit gathers, of one that sums for all
+// blocks are made of, and of these sums.
+__device__ __forceinline__ int gathered_place(int i, int r) { return i * R + (r ^ i % R ^ turn(i)); }
+__device__ __forceinline__ int place(int e, int r) { return e * R + (r ^ e % R); }
+__device__ __forceinline__ int spread_place(int i, int r) { return i * R + (r ^ i % Q ^ turn(i)); }
+
 __device__ __forceinline__ unsigned rank_in_cluster() {
     unsigned rank;
     asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
     return rank;
 }
 
-// The address of a number in another block's shared memory.
-__device__ __forceinline__ unsigned at_block(const float *here, unsigned rank) {
+__device__ __forceinline__ unsigned shared_address(const void *here) {
+    return (unsigned)__cvta_generic_to_shared(here);
+}
+
+// The address of the same place in another block's shared memory.
+__device__ __forceinline__ unsigned at_block(unsigned here, unsigned rank) {
     unsigned there;
-    asm("mapa.shared::cluster.u32 %0, %1, %2;"
-        : "=r"(there) : "r"((unsigned)__cvta_generic_to_shared(here)), "r"(rank));
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(here), "r"(rank));
     return there;
 }
 
-__device__ __forceinline__ void send(unsigned there, float x) {
-    asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(there), "f"(x) : "memory");
-}
-
+// All blocks of the cluster meet.
 __device__ __forceinline__ void meet() {
     asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
     asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
-// Sums over so many neighbouring lanes.
-template <int LANES> __device__ __forceinline__ float neighbours_sum(float x) {
-#pragma unroll
-    for (int o = LANES / 2; o > 0; o /= 2) x += __shfl_xor_sync(ALL_LANES, x, o);
-    return x;
+// Writes VECTOR numbers into a block's shared memory, and tells the barrier there.
+__device__ __forceinline__ void send(unsigned there, const float *x, unsigned barrier) {
+    if (VECTOR == 4)
+        asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%1, %2, %3, %4}, [%5];"
+                     ::"r"(there), "f"(x[0]), "f"(x[1]), "f"(x[2 % VECTOR]), "f"(x[3 % VECTOR]), "r"(barrier) : "memory");
+    else
+        asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v2.f32 [%0], {%1, %2}, [%3];"
+                     ::"r"(there), "f"(x[0]), "f"(x[1]), "r"(barrier) : "memory");
 }
 
-// sums[m][r] = weights[m] · x[r], for the R rows of x, `stride` apart.
-template <int M, int N>
-__device__ __forceinline__ void products(const float w[M][N], const float *x, int stride, float sums[M][R]) {
-#pragma unroll
-    for (int m = 0; m < M; m++)
-#pragma unroll
-        for (int r = 0; r < R; r++) sums[m][r] = 0.0f;
-#pragma unroll
-    for (int i = 0; i < N; i += 4)
-#pragma unroll
-        for (int r = 0; r < R; r++) {
-            float4 four = *(const float4 *)(x + r * stride + i);
-#pragma unroll
-            for (int m = 0; m < M; m++) {
-                sums[m][r] = fmaf(w[m][i], four.x, sums[m][r]);
-                sums[m][r] = fmaf(w[m][i + 1], four.y, sums[m][r]);
-                sums[m][r] = fmaf(w[m][i + 2], four.z, sums[m][r]);
-                sums[m][r] = fmaf(w[m][i + 3], four.w, sums[m][r]);
-            }
+// Exchanges between the blocks of a cluster: one a step, into two buffers in turn. A block sends for
+// the next but one only when all have sent for the next, hence have read this one.
+struct Exchange {
+    unsigned barriers, bytes, step;
+    __device__ __forceinline__ Exchange(unsigned long long *room, unsigned expected) {
+        barriers = shared_address(room), bytes = expected, step = 0;
+        if (threadIdx.x == 0) {
+            for (int b = 0; b < 2; b++)
+                asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(barriers + 8 * b) : "memory");
+            asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+            arm(0);
+            arm(1);
         }
+        meet();
+    }
+    __device__ __forceinline__ int buffer() const { return step & 1; }
+    __device__ __forceinline__ unsigned barrier() const { return barriers + 8 * (step & 1); }
+    __device__ __forceinline__ void arm(int b) const {
+        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
+                     ::"r"(barriers + 8 * b), "r"(bytes) : "memory");
+    }
+    // Waits for what all blocks send at this step. Thread 0 is always among those who wait.
+    __device__ __forceinline__ void wait() const {
+        unsigned done = 0;
+        while (!done)
+            asm volatile("{ .reg .pred p;\n"
+                         "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2;\n"
+                         "selp.u32 %0, 1, 0, p; }"
+                         : "=r"(done) : "r"(barrier()), "r"(step >> 1 & 1) : "memory");
+        if (threadIdx.x == 0) arm(buffer());
+    }
+};
+
+// The R rows of a number.
+__device__ __forceinline__ void load(const float *x, float v[R]) {
+    if (R == 2) {
+        float2 two = *(const float2 *)x;
+        v[0] = two.x, v[1] = two.y;
+    } else {
+#pragma unroll
+        for (int q = 0; q < R / VECTOR; q++) {
+            float4 four = *(const float4 *)(x + 4 * q);
+            v[4 * q] = four.x, v[(4 * q + 1) % R] = four.y, v[(4 * q + 2) % R] = four.z, v[(4 * q + 3) % R] = four.w;
+        }
+    }
 }
+
+// sum[m] = Σ_i w[.][m] x[i] of this lane's row; x is [PART * GATHER][R], and lane p of those that
+// share the sum has the numbers p, p + GATHER, ….
+template <int M>
+__device__ __forceinline__ void gather(const float w[PART][M], const float *x, float sum[M]) {
+    float s[M][R] = {}, v[R];
+    int p = threadIdx.x % GATHER;
+#pragma unroll
+    for (int q = 0; q < PART; q++) {
+        load(x + (q * GATHER + p) * R, v);
+#pragma unroll
+        for (int r = 0; r < R; r++)
+#pragma unroll
+            for (int m = 0; m < M; m++) s[m][r] = fmaf(w[q][m], v[r ^ turn(q * GATHER)], s[m][r]);
+    }
+    // Number r of lane p is of row r ^ p.
+#pragma unroll
+    for (int h = R / 2; h > 0; h /= 2)
+#pragma unroll
+        for (int r = 0; r < h; r++)
+#pragma unroll
+            for (int m = 0; m < M; m++) s[m][r] += __shfl_xor_sync(ALL_LANES, s[m][r + h], h);
+#pragma unroll
+    for (int m = 0; m < M; m++) {
+#pragma unroll
+        for (int o = R; o < GATHER; o *= 2) s[m][0] += __shfl_xor_sync(ALL_LANES, s[m][0], o);
+        sum[m] = s[m][0];
+    }
+}
+
+// What a lane of LANES that share Q sums for all blocks has of them.
+template <int LANES> struct Spread {
+    int first, p, index;
+    __device__ __forceinline__ Spread() {
+        first = threadIdx.x / LANES * Q, p = threadIdx.x % LANES;
+        index = first + p % Q;
+    }
+    // The numbers that it adds, and its m-th sum.
+    __device__ __forceinline__ int of(int q) const { return q * LANES + (p ^ turn(first)); }
+    __device__ __forceinline__ int sum(int m) const { return first + (m ^ p % Q); }
+
+    // s[m][.] += Σ_e w[.][m] x[e]; x is [N * LANES][R].
+    template <int N>
+    __device__ __forceinline__ void add(const float (&w)[N][Q], const float *x, float s[Q][R]) const {
+        float v[R];
+#pragma unroll
+        for (int q = 0; q < N; q++) {
+            load(x + of(q) * R, v);
+#pragma unroll
+            for (int r = 0; r < R; r++)
+#pragma unroll
+                for (int m = 0; m < Q; m++) s[m][r] = fmaf(w[q][m], v[r ^ q * LANES % R], s[m][r]);
+        }
+    }
+    // Leaves sum `index` in s[0]: of row r in number r ^ p ^ turn(first).
+    __device__ __forceinline__ void reduce(float s[Q][R]) const {
+#pragma unroll
+        for (int h = Q / 2; h > 0; h /= 2)
+#pragma unroll
+            for (int m = 0; m < h; m++)
+#pragma unroll
+                for (int r = 0; r < R; r++) s[m][r] += __shfl_xor_sync(ALL_LANES, s[m + h][r ^ h], h);
+#pragma unroll
+        for (int o = Q; o < LANES; o *= 2) {
+            float other[R];
+#pragma unroll
+            for (int r = 0; r < R; r++) other[r] = __shfl_xor_sync(ALL_LANES, s[0][o < R ? r ^ o : r], o);
+#pragma unroll
+            for (int r = 0; r < R; r++) s[0][r] += other[r];
+        }
+    }
+    // Sends the rows of sum `index` to a block that has room for them at `here`.
+    __device__ __forceinline__ void give(const float s[R], unsigned here, unsigned barrier, unsigned to) const {
+        unsigned there = at_block(here, to), tell = at_block(barrier, to);
+        int swapped = p & (R - 1) & ~(Q - 1);
+#pragma unroll
+        for (int q = 0; q < R; q += VECTOR) send(there + 4 * (q ^ swapped), s + q, tell);
+    }
+    // To all blocks; lanes that have the same sum share them.
+    __device__ __forceinline__ void give_all(const float s[R], unsigned here, unsigned barrier) const {
+        for (int to = p / Q; to < C; to += LANES / Q) give(s, here, barrier, to);
+    }
+};
 
 // The rows that a cluster carries together, and what a thread that makes a unit of one of them
-// knows: thread id makes unit id / R of row id % R.
+// knows: of the lanes that share a unit's sums, the first R make a row each.
 struct Group {
     int longest, length, row, r, j, unit;
     long long first;
     bool makes;
     __device__ __forceinline__ Group(const Scan &p, int group, unsigned rank) {
-        int id = threadIdx.x, skip;
+        int lane = threadIdx.x % GATHER, skip;
         long long start;
         find_row(p, group * R, start, longest, skip);
-        r = id % R, j = id / R, unit = rank * U + j;
+        r = lane % R, j = threadIdx.x / GATHER, unit = rank * U + j;
         find_row(p, group * R + r, first, length, row);
-        makes = j < U && unit < D;
+        makes = j < U && unit < D && lane < R;
     }
 };
 
@@ -127,6 +246,7 @@ struct Chooser {
         length = 0;
         if (r < R) find_row(p, group * R + r, first, length, row);
     }
+    __device__ __forceinline__ bool chooses() const { return K > 0 && r < R; }
 };
 
 // What the input feeds into a unit's blocks.
@@ -163,51 +283,66 @@ struct Fed {
     }
 };
 
+// The largest of a warp's numbers, NaN where there is a NaN that no smaller number hides: the bits of
+// numbers are in their order, those of negative ones backwards.
+__device__ __forceinline__ float warp_top(float x) {
+    int bits = __float_as_int(x), top;
+    bits ^= bits >> 31 & 0x7fffffff;
+    asm("redux.sync.max.s32 %0, %1, 0xffffffff;" : "=r"(top) : "r"(bits));
+    return __int_as_float(top ^ (top >> 31 & 0x7fffffff));
+}
+
 struct ForwardRoom {
-    __align__(16) float carried[2][R][CARRY];
-    __align__(16) float blocks[SPLIT][NB * U][R];
-    __align__(16) float units[R][SCORED_ROW];
-    float scores[2][C][R][KP];
+    __align__(16) float carried[K > 0 ? 1 : 2][PART * GATHER * R];
+    __align__(16) float units[SCORED * SCORERS * R];
+    __align__(16) float scores[2][C][K > 0 ? SPREAD * R : 4];
+    unsigned long long barriers[2];
 };
 
 // α of a row, from the parts of its scores: a warp's work.
-__device__ __forceinline__ void choose(const Cluster &p, ForwardRoom &room, int now,
-                                       const Chooser &chooser, int t, unsigned rank, float inv_tau) {
-    int lane = threadIdx.x % WARP, length = chooser.length, r = chooser.r;
-    if (t >= length) return;
-    long long n = chooser.first + t;
-    float e[EACH_LANE + 1], top = -INFINITY, sum = 0.0f;
+__device__ __forceinline__ void choose(ForwardRoom &room, int now, bool moves, int r, float inv_tau,
+                                       float alpha[EACH_LANE + 1]) {
+    int lane = threadIdx.x % WARP;
+    float top = -INFINITY, sum = 0.0f;
 #pragma unroll
     for (int q = 0; q < EACH_LANE; q++) {
         int i = lane + q * WARP;
-        e[q] = -INFINITY;
+        alpha[q] = -INFINITY;
         if (i < K) {
             float z = 0.0f;
 #pragma unroll
-            for (int c = 0; c < C; c++) z += room.scores[now][c][r][i];
-            e[q] = z * inv_tau;
+            for (int c = 0; c < C; c++) z += room.scores[now][c][spread_place(i, r)];
+            alpha[q] = z * inv_tau;
         }
-        top = fmaxf(top, e[q]);
+        top = fmaxf(top, alpha[q]);
     }
-    top = warp_max(top);
+    top = warp_top(top);
 #pragma unroll
     for (int q = 0; q < EACH_LANE; q++) {
-        e[q] = __expf(e[q] - top);
-        sum += e[q];
+        alpha[q] = __expf(alpha[q] - top);
+        sum += alpha[q];
     }
-    float inv = END && t + 1 == length ? 0.0f : __fdividef(1.0f, warp_sum(sum));
+    float inv = moves ? __fdividef(1.0f, warp_sum(sum)) : 0.0f;
 #pragma unroll
     for (int q = 0; q < EACH_LANE; q++) {
         int i = lane + q * WARP;
+        alpha[q] *= inv;
+        if (i < K) room.carried[0][gathered_place(i, r)] = alpha[q];
+    }
+}
+
+// Leaves α of a step for others; each block has one of the rows to write.
+__device__ __forceinline__ void keep_alpha(const Cluster &p, const Chooser &chooser, int t,
+                                           const float alpha[EACH_LANE + 1]) {
+    long long n = chooser.first + t;
+#pragma unroll
+    for (int q = 0; q < EACH_LANE; q++) {
+        int i = threadIdx.x % WARP + q * WARP;
         if (i >= K) continue;
-        float alpha = e[q] * inv;
-        room.carried[now ^ 1][r][i] = alpha;
-        if (rank == 0) {
-            p.scan.alpha[n * K + i] = alpha;
-            if (p.scan.carry_in) {
-                if (t == 0) p.scan.carry_in[n * K + i] = 0.0f;
-                if (t + 1 < length) p.scan.carry_in[(n + 1) * K + i] = alpha;
-            }
+        p.scan.alpha[n * K + i] = alpha[q];
+        if (p.scan.carry_in) {
+            if (t == 0) p.scan.carry_in[n * K + i] = 0.0f;
+            if (t + 1 < chooser.length) p.scan.carry_in[(n + 1) * K + i] = alpha[q];
         }
     }
 }
@@ -217,32 +352,30 @@ extern __shared__ __align__(16) char dynamic_room[];
 extern "C" __global__ void __cluster_dims__(C, 1, 1) __launch_bounds__(THREADS, 1)
     cluster_forward(Cluster p) {
     ForwardRoom &room = *(ForwardRoom *)dynamic_room;
-    int id = threadIdx.x, clusters = gridDim.x / C;
+    int id = threadIdx.x, clusters = gridDim.x / C, lane = id % GATHER;
     unsigned rank = rank_in_cluster();
-    // This thread's sums of the product: part `part` of all blocks of a unit.
-    int part = id / U;
-    bool sums = part < SPLIT;
-    float w[NB][PART];
+    float w[PART][NB];
 #pragma unroll
-    for (int b = 0; b < NB; b++)
+    for (int q = 0; q < PART; q++)
 #pragma unroll
-        for (int i = 0; i < PART; i++) {
-            int carried = part * PART + i, unit = rank * U + id % U;
-            bool there = sums && unit < D && carried < (K > 0 ? K : D);
-            w[b][i] = there ? p.scan.m[((long long)carried * NB + b) * D + unit] : 0.0f;
+        for (int b = 0; b < NB; b++) {
+            int carried = q * GATHER + lane, unit = rank * U + id / GATHER;
+            bool there = id / GATHER < U && unit < D && carried < (K > 0 ? K : D);
+            w[q][b] = there ? p.scan.m[((long long)carried * NB + b) * D + unit] : 0.0f;
         }
 #if K > 0
-    int centroid = id / SCORERS, scorer = id % SCORERS;
-    float s[MANY][SCORED], inv_tau = p.scan.press->inv_tau;
+    Spread<SCORERS> spread;
+    float s[SCORED][Q], inv_tau = p.scan.press->inv_tau;
 #pragma unroll
-    for (int m = 0; m < MANY; m++)
+    for (int q = 0; q < SCORED; q++)
 #pragma unroll
-        for (int q = 0; q < SCORED; q++) {
-            int i = centroid + m * APART, j = scorer * SCORED + q, unit = rank * U + j;
-            bool there = centroid < APART && i < K && j < U && unit < D;
-            s[m][q] = there ? p.scan.s[i * D + unit] : 0.0f;
+        for (int m = 0; m < Q; m++) {
+            int i = spread.sum(m), j = spread.of(q), unit = rank * U + j;
+            s[q][m] = i < K && j < U && unit < D ? p.scan.s[i * D + unit] : 0.0f;
         }
 #endif
+    for (int e = id; e < SCORED * SCORERS * R; e += THREADS) room.units[e] = 0.0f;
+    Exchange exchange(room.barriers, C * SENT_ON * R * 4);
     for (int group = blockIdx.x / C; group * R < p.scan.rows; group += clusters) {
         Group g(p.scan, group, rank);
         Chooser chooser(p.scan, group);
@@ -253,29 +386,17 @@ extern "C" __global__ void __cluster_dims__(C, 1, 1) __launch_bounds__(THREADS, 
             for (int b = 0; b < 3; b++) peephole[b] = p.scan.peephole[b * D + g.unit];
         if (p.scan.q_bias && g.makes) q_bias = p.scan.q_bias[g.unit];
         // Others may still be making h of the last step of the rows before, from what was carried.
+        // A plain cell's next numbers come from other blocks, which must know that there is room.
         __syncthreads();
-        for (int e = id; e < 2 * R * CARRY; e += THREADS) ((float *)room.carried)[e] = 0.0f;
-        for (int e = id; e < R * SCORED_ROW; e += THREADS) ((float *)room.units)[e] = 0.0f;
+        for (int e = id; e < (int)sizeof(room.carried) / 4; e += THREADS) ((float *)room.carried)[e] = 0.0f;
         fed.fetch(p, g, 0);
-        meet();
-        int now = 0;
-        for (int t = 0; t < g.longest; t++, now ^= 1) {
-            if (sums) {
-                float sum[NB][R];
-                products<NB, PART>(w, &room.carried[now][0][part * PART], CARRY, sum);
-#pragma unroll
-                for (int b = 0; b < NB; b++)
-#pragma unroll
-                    for (int r = 0; r < R; r++) room.blocks[part][b * U + id % U][r] = sum[b][r];
-            }
-            __syncthreads();
+        if (K > 0) __syncthreads();
+        else meet();
+        for (int t = 0; t < g.longest; t++, exchange.step++) {
+            float a[4] = {};
+            gather<NB>(w, room.carried[K > 0 ? 0 : exchange.buffer() ^ 1], a);
             if (g.makes && t < g.length) {
                 long long n = g.first + t, at = n * D + g.unit;
-                float a[4] = {};
-#pragma unroll
-                for (int b = 0; b < NB; b++)
-#pragma unroll
-                    for (int q = 0; q < SPLIT; q++) a[b] += room.blocks[q][b * U + g.j][g.r];
                 float4 kept;
                 float u;
                 if (K == 0 && p.scan.carry_in) p.scan.carry_in[at] = h;
@@ -285,114 +406,94 @@ extern "C" __global__ void __cluster_dims__(C, 1, 1) __launch_bounds__(THREADS, 
                     Lstm s = lstm(HARD, a, peephole, c);
                     c = s.c, u = s.u;
                     kept = make_float4(s.i, s.f, s.g, s.o);
-                    p.scan.c[at] = c;
                 } else {
                     if (K == 0) a[3] = h;
                     Gru s = gru(HARD, fed.x, a, q_bias);
                     u = s.u;
                     kept = make_float4(s.r, s.z, s.n, s.q);
-                    p.scan.extra[at] = a[3];
                 }
+                room.units[K > 0 ? place(g.j, g.r) : g.j * R + (g.r ^ g.unit % R)] = u;
+                h = u;
+                if (CELL == LSTM) p.scan.c[at] = c;
+                else p.scan.extra[at] = a[3];
                 if (p.gates) p.gates[at] = kept;
                 p.scan.u[at] = u;
-                if (K > 0) {
-                    room.units[g.r][g.j / SCORED * (SCORED + 4) + g.j % SCORED] = u;
-                } else {
-                    h = u;
-                    if (p.scan.h) p.scan.h[at] = u;
-#pragma unroll
-                    for (int to = 0; to < C; to++)
-                        send(at_block(&room.carried[now ^ 1][g.r][g.unit], to), u);
-                }
+                if (K == 0 && p.scan.h) p.scan.h[at] = u;
             }
             fed.fetch(p, g, t + 1);
-#if K > 0
             __syncthreads();
-            float score[MANY][R];
-            products<MANY, SCORED>(s, &room.units[0][scorer * (SCORED + 4)], SCORED_ROW, score);
-#pragma unroll
-            for (int m = 0; m < MANY; m++)
-#pragma unroll
-                for (int r = 0; r < R; r++) score[m][r] = neighbours_sum<SCORERS>(score[m][r]);
-            for (int to = scorer; to < C; to += SCORERS)
-#pragma unroll
-                for (int m = 0; m < MANY; m++) {
-                    int i = centroid + m * APART;
-                    if (centroid >= APART || i >= K) continue;
-                    unsigned there = at_block(&room.scores[now][rank][0][i], to);
-#pragma unroll
-                    for (int r = 0; r < R; r++) send(there + r * KP * 4, score[m][r]);
-                }
-#endif
-            meet();
 #if K > 0
-            if (chooser.r < R) choose(p, room, now, chooser, t, rank, inv_tau);
+            float score[Q][R] = {}, alpha[EACH_LANE + 1];
+            spread.add(s, room.units, score);
+            spread.reduce(score);
+            if (spread.index < SPREAD) {
+                unsigned here = shared_address(&room.scores[exchange.buffer()][rank][spread.index * R]);
+                spread.give_all(score[0], here, exchange.barrier());
+            }
+            bool chooses = chooser.chooses() && t < chooser.length, last = t + 1 == chooser.length;
+            if (chooses) {
+                exchange.wait();
+                choose(room, exchange.buffer(), !(END && last), chooser.r, inv_tau, alpha);
+            }
             __syncthreads();
-            bool last = t + 1 == g.length;
+            if (chooses && chooser.r == rank) keep_alpha(p, chooser, t, alpha);
+            last = t + 1 == g.length;
             if (g.makes && t < g.length && (p.keep_h == ALWAYS || (p.keep_h && last))) {
-                float mixture = END && last ? p.scan.u[(g.first + t) * D + g.unit] : 0.0f;
+                float mixture = END && last ? h : 0.0f;
                 for (int i = 0; i < K; i++)
-                    mixture = fmaf(room.carried[now ^ 1][g.r][i], p.scan.s[i * D + g.unit], mixture);
+                    mixture = fmaf(room.carried[0][gathered_place(i, g.r)], p.scan.s[i * D + g.unit], mixture);
                 p.scan.h[(g.first + t) * D + g.unit] = mixture;
             }
+#else
+            for (int e = id; e < C * U * R / VECTOR; e += THREADS) {
+                int to = e / (U * R / VECTOR), at = e % (U * R / VECTOR) * VECTOR;
+                unsigned here = shared_address(&room.carried[exchange.buffer()][rank * U * R + at]);
+                send(at_block(here, to), room.units + at, at_block(exchange.barrier(), to));
+            }
+            exchange.wait();
 #endif
         }
     }
+    meet();
 }
 
 struct BackwardRoom {
     // What the blocks of the cluster send: parts of the gradient of what was carried.
-    float sent[2][C][R][K > 0 ? KP : U];
-    __align__(16) float da[R][BACK_ROW];
-    float pull[R][U];
-    __align__(16) float dz[KP][R];
-    float du[K > 0 ? GROUPS : 1][U][R];
-    float s[K > 0 ? K : 1][U + 1];
+    __align__(16) float sent[2][C][SENT_ON * R];
+    __align__(16) float dz[K > 0 ? PART * GATHER * R : 4];
+    __align__(16) float da[BACKED * BACKERS * R];
+    __align__(16) float pull[K > 0 ? PULLED * BACKERS * R : 4];
+    float s[K > 0 ? K * U : 4];
+    unsigned long long barriers[2];
 };
 
 // dz of a row, from the parts of dα: a warp's work.
-__device__ __forceinline__ void choose_back(const Cluster &p, BackwardRoom &room, int now,
-                                            const Chooser &chooser, int t, unsigned rank,
-                                            const Press &press, float alpha[EACH_LANE + 1],
-                                            double &disordered) {
-    int lane = threadIdx.x % WARP, length = chooser.length, r = chooser.r;
-    long long first = chooser.first;
-    float d_alpha[EACH_LANE + 1], mean = 0.0f, disorder = 0.0f;
-    bool here = t < length;
+__device__ __forceinline__ void choose_back(BackwardRoom &room, int now, bool here, int r,
+                                            const Press &press, const float alpha[EACH_LANE + 1],
+                                            float slope[EACH_LANE + 1], float &disorder) {
+    int lane = threadIdx.x % WARP;
+    float d_alpha[EACH_LANE + 1], mean = 0.0f;
+    disorder = 0.0f;
 #pragma unroll
     for (int q = 0; q < EACH_LANE; q++) {
         int i = lane + q * WARP;
         d_alpha[q] = 0.0f;
         if (here && i < K)
 #pragma unroll
-            for (int c = 0; c < C; c++) d_alpha[q] += room.sent[now][c][r][i];
+            for (int c = 0; c < C; c++) d_alpha[q] += room.sent[now][c][spread_place(i, r)];
         mean = fmaf(alpha[q], d_alpha[q], mean);
         if (ENTROPY && alpha[q] > 0.0f) disorder = fmaf(-alpha[q], __logf(alpha[q]), disorder);
     }
     mean = warp_sum(mean);
-    if (ENTROPY) {
-        disorder = warp_sum(disorder);
-        if (lane == 0 && rank == 0) disordered += disorder;
-    }
+    if (ENTROPY) disorder = warp_sum(disorder);
 #pragma unroll
     for (int q = 0; q < EACH_LANE; q++) {
         int i = lane + q * WARP;
-        if (i >= K) continue;
-        float slope = alpha[q] * (d_alpha[q] - mean);
+        slope[q] = alpha[q] * (d_alpha[q] - mean);
         if (ENTROPY && alpha[q] > 0.0f)
-            slope = fmaf(-press.entropy * alpha[q], __logf(alpha[q]) + disorder, slope);
-        slope *= press.inv_tau;
-        room.dz[i][r] = slope;
-        if (rank == 0 && here) {
-            p.scan.d_scores[(first + t) * K + i] = slope;
-            if (p.alpha_last && t + 1 == length) p.alpha_last[chooser.row * K + i] = alpha[q];
-        }
-    }
-    // That of the step before is on its way while this step goes on.
-#pragma unroll
-    for (int q = 0; q < EACH_LANE; q++) {
-        int i = lane + q * WARP;
-        alpha[q] = t > 0 && t <= length && i < K ? p.scan.alpha[(first + t - 1) * K + i] : 0.0f;
+            slope[q] = fmaf(-press.entropy * alpha[q], __logf(alpha[q]) + disorder, slope[q]);
+        slope[q] *= press.inv_tau;
+        if (i < K) room.dz[gathered_place(i, r)] = slope[q];
     }
 }
 
@@ -402,22 +503,28 @@ extern "C" __global__ void __cluster_dims__(C, 1, 1) __launch_bounds__(THREADS, 
     int id = threadIdx.x, clusters = gridDim.x / C;
     unsigned rank = rank_in_cluster();
     // This thread's parts of the gradients of some of the carried numbers.
-    int carried = id / SHARE, share = id % SHARE;
-    bool sums = carried < APART;
-    float w[MANY][BACK];
+    Spread<BACKERS> spread;
+    float w[BACKED][Q];
 #pragma unroll
-    for (int m = 0; m < MANY; m++)
+    for (int q = 0; q < BACKED; q++)
 #pragma unroll
-        for (int q = 0; q < BACK; q++) {
-            int i = carried + m * APART, e = share * BACK + q, unit = rank * U + e % U;
-            bool there = sums && e < NB * U && unit < D && i < (K > 0 ? K : D);
-            w[m][q] = there ? p.scan.m[((long long)i * NB + e / U) * D + unit] : 0.0f;
+        for (int m = 0; m < Q; m++) {
+            int i = spread.sum(m), e = spread.of(q), unit = rank * U + e % U;
+            bool there = e < NB * U && unit < D && i < (K > 0 ? K : D);
+            w[q][m] = there ? p.scan.m[((long long)i * NB + e / U) * D + unit] : 0.0f;
         }
 #if K > 0
-    for (int e = id; e < K * U; e += THREADS) {
-        int unit = rank * U + e % U;
-        room.s[e / U][e % U] = unit < D ? p.scan.s[e / U * D + unit] : 0.0f;
+    float s[PART][1];
+#pragma unroll
+    for (int q = 0; q < PART; q++) {
+        int i = q * GATHER + id % GATHER, unit = rank * U + id / GATHER;
+        s[q][0] = i < K && id / GATHER < U && unit < D ? p.scan.s[i * D + unit] : 0.0f;
     }
+    if (p.scan.dh_out)
+        for (int e = id; e < K * U; e += THREADS) {
+            int unit = rank * U + e % U;
+            room.s[e] = unit < D ? p.scan.s[e / U * D + unit] : 0.0f;
+        }
 #endif
     Press press = *p.scan.press;
     float saturation = PRESSES ? press.saturation : 0.0f, writing = PRESSES ? press.writing : 0.0f;
@@ -427,10 +534,10 @@ extern "C" __global__ void __cluster_dims__(C, 1, 1) __launch_bounds__(THREADS, 
     float peephole[3] = {};
     if (PEEPHOLE && g.makes)
         for (int b = 0; b < 3; b++) peephole[b] = p.scan.peephole[b * D + g.unit];
+    for (int e = id; e < (int)sizeof(room.dz) / 4; e += THREADS) room.dz[e] = 0.0f;
+    Exchange exchange(room.barriers, C * SENT_ON * R * 4);
     for (int group = blockIdx.x / C; group * R < p.scan.rows; group += clusters) {
         g = Group(p.scan, group, rank);
-        for (int e = id; e < (int)(sizeof(room.sent) + sizeof(room.da) + sizeof(room.pull)) / 4; e += THREADS)
-            ((float *)&room)[e] = 0.0f;
         float dc = 0.0f, through = 0.0f;
         float4 kept = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
         float c = 0.0f, c_prev = 0.0f, before = 0.0f;
@@ -452,75 +559,84 @@ extern "C" __global__ void __cluster_dims__(C, 1, 1) __launch_bounds__(THREADS, 
             const float *out = outside(p.scan, p.scan.dh_out, g.first, t, g.length, g.row);
             return out ? out[g.unit] : 0.0f;
         };
-        bool pulled = K > 0 && p.scan.dh_out;
         Chooser chooser(p.scan, group);
         float alpha[EACH_LANE + 1];
+        auto fetch_alpha = [&](int t) {
 #pragma unroll
-        for (int q = 0; q < EACH_LANE; q++) {
-            int i = id % WARP + q * WARP, t = g.longest - 1;
-            bool there = chooser.r < R && t < chooser.length && i < K;
-            alpha[q] = there ? p.scan.alpha[(chooser.first + t) * K + i] : 0.0f;
-        }
-        auto send_back = [&](int next) {
-            float sum[MANY][R];
-            products<MANY, BACK>(w, &room.da[0][share * (BACK + 4)], BACK_ROW, sum);
-#if K > 0
-            if (pulled && sums)
-                for (int j = share; j < U; j += SHARE)
-#pragma unroll
-                    for (int m = 0; m < MANY; m++) {
-                        float s = carried + m * APART < K ? room.s[carried + m * APART][j] : 0.0f;
-#pragma unroll
-                        for (int r = 0; r < R; r++) sum[m][r] = fmaf(room.pull[r][j], s, sum[m][r]);
-                    }
-#endif
-#pragma unroll
-            for (int m = 0; m < MANY; m++)
-#pragma unroll
-                for (int r = 0; r < R; r++) sum[m][r] = neighbours_sum<SHARE>(sum[m][r]);
-            if (!sums) return;
-#pragma unroll
-            for (int m = 0; m < MANY; m++) {
-                int i = carried + m * APART;
-                if (i >= CARRIED) continue;
-#if K > 0
-                for (int to = share; to < C; to += SHARE) {
-                    unsigned there = at_block(&room.sent[next][rank][0][i], to);
-#pragma unroll
-                    for (int r = 0; r < R; r++) send(there + r * KP * 4, sum[m][r]);
-                }
-#else
-                if (share != m % SHARE) continue;
-                unsigned there = at_block(&room.sent[next][rank][0][i % U], i / U);
-#pragma unroll
-                for (int r = 0; r < R; r++) send(there + r * U * 4, sum[m][r]);
-#endif
+            for (int q = 0; q < EACH_LANE; q++) {
+                int i = id % WARP + q * WARP;
+                bool there = chooser.chooses() && t >= 0 && t < chooser.length && i < K;
+                alpha[q] = there ? p.scan.alpha[(chooser.first + t) * K + i] : 0.0f;
             }
         };
-        fetch(g.longest - 1);
-        meet();
-        if (g.makes) room.pull[g.r][g.j] = pull_of(g.longest - 1);
-        __syncthreads();
-        int now = 0;
-        if (pulled) send_back(now);
-        meet();
-        for (int t = g.longest - 1; t >= 0; t--, now ^= 1) {
+        // Sends the gradient of what step t carries on.
+        auto send_back = [&](int t) {
+            float sum[Q][R] = {};
+            spread.add(w, room.da, sum);
 #if K > 0
-            if (chooser.r < R)
-                choose_back(p, room, now, chooser, t, rank, press, alpha, disordered);
+            // Every warp has lanes of all rows.
+            bool ends = __any_sync(ALL_LANES, t + 1 == g.length);
+            if (p.scan.dh_out && (p.scan.out_every || ends))
+#pragma unroll
+                for (int q = 0; q < PULLED; q++) {
+                    int j = spread.of(q);
+                    float v[R];
+                    load(room.pull + j * R, v);
+#pragma unroll
+                    for (int m = 0; m < Q; m++) {
+                        int i = spread.sum(m);
+                        float s = i < K && j < U ? room.s[i * U + j] : 0.0f;
+#pragma unroll
+                        for (int r = 0; r < R; r++) sum[m][r] = fmaf(s, v[r ^ q * BACKERS % R], sum[m][r]);
+                    }
+                }
+#endif
+            spread.reduce(sum);
+            if (spread.index >= CARRIED && (K == 0 || spread.index >= SPREAD)) return;
+#if K > 0
+            unsigned here = shared_address(&room.sent[exchange.buffer()][rank][spread.index * R]);
+            spread.give_all(sum[0], here, exchange.barrier());
+#else
+            unsigned here = shared_address(&room.sent[exchange.buffer()][rank][spread.index % U * R]);
+            if (spread.p < Q) spread.give(sum[0], here, exchange.barrier(), spread.index / U);
+#endif
+        };
+        // The rows before have left sums of their own.
+        __syncthreads();
+        for (int e = id; e < (int)(sizeof(room.da) + sizeof(room.pull)) / 4; e += THREADS) room.da[e] = 0.0f;
+        __syncthreads();
+        fetch(g.longest - 1);
+        fetch_alpha(g.longest - 1);
+        if (K > 0 && g.makes) room.pull[place(g.j, g.r)] = pull_of(g.longest - 1);
+        __syncthreads();
+        if (g.longest > 0) send_back(g.longest - 1);
+        for (int t = g.longest - 1; t >= 0; t--) {
+            int now = exchange.buffer();
+            float from_states[1] = {};
+#if K > 0
+            float slope[EACH_LANE + 1], disorder;
+            bool here = t < chooser.length;
+            if (chooser.chooses()) {
+                if (here) exchange.wait();
+                choose_back(room, now, here, chooser.r, press, alpha, slope, disorder);
+            }
+            exchange.step++;
             __syncthreads();
-            {
-                int from = id / U, j = id % U;
-                float sum[R] = {};
-                if (from < GROUPS) {
-                    for (int i = from; i < K; i += GROUPS)
+            if (chooser.chooses() && here && chooser.r == rank) {
+                if (ENTROPY && id % WARP == 0) disordered += disorder;
 #pragma unroll
-                        for (int r = 0; r < R; r++) sum[r] = fmaf(room.dz[i][r], room.s[i][j], sum[r]);
-#pragma unroll
-                    for (int r = 0; r < R; r++) room.du[from][j][r] = sum[r];
+                for (int q = 0; q < EACH_LANE; q++) {
+                    int i = id % WARP + q * WARP;
+                    if (i >= K) continue;
+                    p.scan.d_scores[(chooser.first + t) * K + i] = slope[q];
+                    if (p.alpha_last && t + 1 == chooser.length) p.alpha_last[chooser.row * K + i] = alpha[q];
                 }
             }
-            __syncthreads();
+            fetch_alpha(t - 1);
+            gather<1>(s, room.dz, from_states);
+#else
+            exchange.wait();
+            exchange.step++;
 #endif
             if (g.makes && t < g.length) {
                 long long n = g.first + t;
@@ -530,11 +646,11 @@ extern "C" __global__ void __cluster_dims__(C, 1, 1) __launch_bounds__(THREADS, 
                 float du = du_out ? du_out[g.unit] : 0.0f;
                 if (dh_out && (K == 0 || !moves)) du += dh_out[g.unit];
                 if (K > 0) {
-#pragma unroll
-                    for (int q = 0; q < GROUPS; q++) du += room.du[K > 0 ? q : 0][g.j][g.r];
+                    du += from_states[0];
                 } else {
 #pragma unroll
-                    for (int from = 0; from < C; from++) du += room.sent[now][from][g.r][K > 0 ? 0 : g.j];
+                    for (int from = 0; from < C; from++)
+                        du += room.sent[now][from][K > 0 ? 0 : g.j * R + (g.r ^ g.unit % Q)];
                     du += through;
                 }
                 float a[4], dx[3];
@@ -553,11 +669,10 @@ extern "C" __global__ void __cluster_dims__(C, 1, 1) __launch_bounds__(THREADS, 
                     d_candidate += a[2];
                 }
 #pragma unroll
-                for (int b = 0; b < NB; b++) {
-                    int e = b * U + g.j;
-                    room.da[g.r][e / BACK * (BACK + 4) + e % BACK] = a[b];
+                for (int b = 0; b < NB; b++) room.da[place(b * U + g.j, g.r)] = a[b];
+#pragma unroll
+                for (int b = 0; b < NB; b++)
                     if (CELL != LSTM) p.scan.da_state[(n * NB + b) * D + g.unit] = a[b];
-                }
 #pragma unroll
                 for (int b = 0; b < NI; b++) {
                     float in = CELL == LSTM ? a[b] : dx[b % 3];
@@ -571,19 +686,18 @@ extern "C" __global__ void __cluster_dims__(C, 1, 1) __launch_bounds__(THREADS, 
                 }
                 if (p.scan.d_mixture) p.scan.d_mixture[n * D + g.unit] = pull_of(t);
             }
-            if (pulled && g.makes) room.pull[g.r][g.j] = pull_of(t - 1);
+            if (K > 0 && p.scan.dh_out && g.makes) room.pull[place(g.j, g.r)] = pull_of(t - 1);
             fetch(t - 1);
             __syncthreads();
-            if (t > 0) send_back(now ^ 1);
-            meet();
+            if (t > 0) send_back(t - 1);
         }
     }
+    meet();
     // Sums of the rows of each unit, in order.
     float *sums_of = (float *)dynamic_room;
     float mine[SUMS] = {d_bias[0], d_bias[1], d_bias[2], d_bias[3],
                         d_candidate, d_peephole[0], d_peephole[1], d_peephole[2]};
-    __syncthreads();
-    if (g.j < U)
+    if (g.j < U && id % GATHER < R)
 #pragma unroll
         for (int b = 0; b < SUMS; b++) sums_of[(b * U + g.j) * R + g.r] = mine[b];
     __syncthreads();
