@@ -18,19 +18,27 @@ use cudarc::driver::CudaFunction;
 const MOST_REGISTERS: usize = 248;
 /// Registers of a thread that hold neither weights nor sums.
 const OTHERS: usize = 52;
-/// Lanes of a warp.
+/// Lanes of a warp, and schedulers that share the warps of a block and the registers between them.
 const LANES: usize = 32;
+const SCHEDULERS: usize = 4;
+
+/// Blocks of a cluster and the rows it carries, the best first. All processors are in pairs; larger
+/// clusters leave some out, and seven times eight rows more of 128 at a time than others.
+const SIZES: [(usize, usize); 4] = [(2, 2), (7, 8), (4, 4), (8, 8)];
 
 /// How a layer is laid onto a cluster; as in `kernels/cluster.cu`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Plan {
-    /// Blocks of a cluster, which are the rows it carries too.
     blocks: usize,
+    rows: usize,
     threads: usize,
     /// Lanes that share the sums of a unit, and those that go to all blocks, forward and backward.
     gather: usize,
     scorers: usize,
     backers: usize,
+    /// Weights that a lane holds, a few at a time; the others are in shared memory.
+    gathered_held: usize,
+    backed_held: usize,
     /// Floats of shared memory, forward and backward.
     forward_room: usize,
     backward_room: usize,
@@ -38,7 +46,7 @@ struct Plan {
 
 /// Bytes of shared memory for so many floats: a little more, for what aligns the parts.
 fn bytes(floats: usize) -> usize {
-    4 * floats + 256
+    4 * floats + 512
 }
 
 /// The largest power of two, up to a warp, of which `count` fit into `threads`; 0 where none does.
@@ -46,24 +54,30 @@ fn sharing(count: usize, threads: usize) -> usize {
     (0..6).map(|bit| 1 << bit).take_while(|share| count * share <= threads).last().unwrap_or(0)
 }
 
+/// Registers that each of so many threads may have.
+fn registers(threads: usize) -> usize {
+    let warps = threads.div_ceil(LANES).div_ceil(SCHEDULERS);
+    (REGISTERS / SCHEDULERS / warps / LANES / 8 * 8).min(MOST_REGISTERS)
+}
+
 impl Plan {
-    /// The smallest cluster whose threads can hold the weights, and whose blocks need no more than
-    /// `shared` bytes of shared memory.
+    /// The best cluster that can hold the weights, with no more than `shared` bytes of shared memory
+    /// a block.
     fn of(layer: &Layer, shared: usize) -> Option<Plan> {
         let k = layer.centroids.map_or(0, |centroids| centroids.k);
-        let sizes = [2, 4, 8].into_iter().flat_map(|blocks| [128, 256, 512].map(|t| (blocks, t)));
-        sizes.into_iter().find_map(|(blocks, threads)| {
+        let sizes = SIZES.into_iter().flat_map(|size| [128, 256, 320, 512].map(|t| (size, t)));
+        sizes.into_iter().find_map(|(size, threads)| {
             let fits = |plan: &Plan| bytes(plan.forward_room.max(plan.backward_room)) <= shared;
-            Plan::with(layer, k, blocks, threads).filter(fits)
+            Plan::with(layer, k, size, threads).filter(fits)
         })
     }
 
-    fn with(layer: &Layer, k: usize, blocks: usize, threads: usize) -> Option<Plan> {
-        let (c, r, u) = (blocks, blocks, layer.units.div_ceil(blocks));
+    fn with(layer: &Layer, k: usize, (c, r): (usize, usize), threads: usize) -> Option<Plan> {
+        let u = layer.units.div_ceil(c);
         let nb = if k > 0 || layer.cell.has_memory() { 4 } else { 3 };
-        let (carried, q) = (if k > 0 { k } else { c * u }, r.min(4));
+        let (carried, q, pair) = (if k > 0 { k } else { c * u }, r.min(4), (4 / r).max(1));
         // Rows are turned by more than a lane knows of where more lanes share a sum.
-        let most = if k > 0 && r <= 4 { LANES / r } else { LANES };
+        let most = if k > 0 && r <= 4 { LANES / 4 } else { LANES };
         let gather = sharing(u, threads).min(most);
         let backers = sharing(carried.div_ceil(q), threads);
         let scorers = if k > 0 { backers } else { 1 };
@@ -71,26 +85,42 @@ impl Plan {
         if gather < r || backers < q || LANES * r > threads {
             return None;
         }
-        let part = carried.div_ceil(gather);
-        let (scored, backed) = (u.div_ceil(scorers), (nb * u).div_ceil(backers));
+        let parts = |count: usize, lanes: usize| count.div_ceil(pair * lanes) * pair;
+        let (part, scored) = (parts(carried, gather), parts(u, scorers));
+        let (backed, pulled) = (parts(nb * u, backers), parts(u, backers));
         let states = |floats: usize| if k > 0 { floats } else { 0 };
-        let forward = nb * part + states(q * scored) + nb * r;
-        let backward = q * backed + states(part) + q * r;
-        if forward.max(backward) + OTHERS > (REGISTERS / threads / 8 * 8).min(MOST_REGISTERS) {
-            return None;
-        }
+        let free = registers(threads).checked_sub(OTHERS)?;
+        let held = |count: usize, each: usize, others: usize| {
+            Some((free.checked_sub(others)? / each / pair * pair).min(count))
+        };
+        let gathered_held = held(part, nb, states(q * scored) + nb * r)?;
+        let backed_held = held(backed, q, states(part) + q * r)?;
         let spread = carried.div_ceil(q) * q;
         let vector = part * gather * r;
-        let forward_room = if k > 0 {
+        let rooms = if k > 0 {
             vector + scored * scorers * r + 2 * c * spread * r
         } else {
-            2 * vector + u * r
+            2 * vector + parts(u, 1) * r
         };
-        let pulled = states(vector + u.div_ceil(backers) * backers * r + k * u);
-        let backward_room =
-            2 * c * r * if k > 0 { spread } else { u } + backed * backers * r + pulled;
+        let forward_room = rooms + (part - gathered_held) * threads * nb;
+        let sent = 2 * c * r * if k > 0 { spread } else { u };
+        let backward_room = sent
+            + backed * backers * r
+            + states(vector + pulled * backers * r)
+            + (backed - backed_held) * threads * q;
         let backward_room = backward_room.max(SUMS * u * r);
-        Some(Plan { blocks, threads, gather, scorers, backers, forward_room, backward_room })
+        Some(Plan {
+            blocks: c,
+            rows: r,
+            threads,
+            gather,
+            scorers,
+            backers,
+            gathered_held,
+            backed_held,
+            forward_room,
+            backward_room,
+        })
     }
 }
 
@@ -121,7 +151,7 @@ impl Compiled {
     /// Clusters: they go on with other rows when some are done.
     pub fn clusters(&self, device: &Device, placed: &Placed) -> usize {
         let most = (device.gpu.processors / self.blocks).max(1);
-        placed.rows.div_ceil(self.blocks).min(most)
+        placed.rows.div_ceil(self.plan.rows).min(most)
     }
 
     fn grid(&self, device: &Device, placed: &Placed, floats: usize) -> Grid {
@@ -156,10 +186,13 @@ pub fn compiled(
         ("ENTROPY", flag(call.weighs_entropy && k > 0)),
         ("PRESSES", flag(call.presses)),
         ("C", plan.blocks.to_string()),
+        ("R", plan.rows.to_string()),
         ("THREADS", plan.threads.to_string()),
         ("GATHER", plan.gather.to_string()),
         ("SCORERS", plan.scorers.to_string()),
         ("BACKERS", plan.backers.to_string()),
+        ("GATHERED_HELD", plan.gathered_held.to_string()),
+        ("BACKED_HELD", plan.backed_held.to_string()),
     ]);
     definitions.extend(input.definitions(shape.width));
     let sources = [WARP, CELL, SCAN_ARGUMENTS, CLUSTER];
@@ -249,13 +282,15 @@ mod tests {
     }
 
     #[test]
-    fn the_smallest_cluster_that_can_hold_the_weights_is_taken() {
-        let blocks = |units, k| Plan::of(&lstm(units, k), HOPPER).map(|plan| plan.blocks);
-        assert_eq!(blocks(256, 50), Some(2));
-        assert_eq!(blocks(256, 100), Some(4));
-        assert_eq!(blocks(128, 0), Some(2));
-        assert_eq!(blocks(256, 0), Some(8));
-        assert_eq!(blocks(1024, 0), None);
+    fn pairs_are_taken_as_long_as_they_can_hold_the_weights() {
+        let size =
+            |units, k| Plan::of(&lstm(units, k), HOPPER).map(|plan| (plan.blocks, plan.rows));
+        assert_eq!(size(256, 50), Some((2, 2)));
+        assert_eq!(size(256, 100), Some((2, 2)));
+        assert_eq!(size(256, 200), Some((7, 8)));
+        assert_eq!(size(128, 0), Some((2, 2)));
+        assert_eq!(size(256, 0), Some((7, 8)));
+        assert_eq!(size(1024, 0), None);
     }
 
     #[test]

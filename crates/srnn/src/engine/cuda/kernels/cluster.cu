@@ -1,31 +1,34 @@
-// Layers with many centroids, and plain ones of many units: a cluster of C blocks carries R = C rows,
-// a block has U of the units for all of them, its weights in registers, each used for every row. What
-// is carried (α, or h of a plain cell) is the same in every block: sums over units, or the units
-// themselves, are written into each other's shared memory, where a barrier counts their bytes.
-// Compiled for each layer: D, K (0: plain), CELL (LSTM or GRU_AFTER), HARD, PEEPHOLE, END; INPUT,
-// WIDTH; ENTROPY, PRESSES; C, THREADS, and how many lanes share a sum: GATHER of those that go into
-// a unit, SCORERS and BACKERS of those that go to all blocks, forward and backward.
+// Layers with many centroids, and plain ones of many units: a cluster of C blocks carries R rows, a
+// block has U of the units for all of them, its weights in registers, the rest of them in its shared
+// memory, each used for every row. What is carried (α, or h of a plain cell) is the same in every
+// block: sums over units, or the units themselves, are written into each other's shared memory,
+// where a barrier counts their bytes. Compiled for each layer: D, K (0: plain), CELL (LSTM or
+// GRU_AFTER), HARD, PEEPHOLE, END; INPUT, WIDTH; ENTROPY, PRESSES; C, R, THREADS; how many lanes share
+// a sum: GATHER of those that go into a unit, SCORERS and BACKERS of those that go to all blocks,
+// forward and backward; and how many of its weights a lane holds: GATHERED_HELD, BACKED_HELD.
 //
 // Vectors are kept with the R rows side by side, so that one read feeds all rows. Rows are permuted
 // (`place`) so that lanes that share a sum hold its rows in the order in which a butterfly leaves
 // each of them its own, without choosing registers at run time.
 
-#define R C
 #define U ((D + C - 1) / C)
 #define NB (CELL == LSTM || K > 0 ? 4 : 3)
 #define NI (CELL == LSTM ? 4 : 3)
 #define CEIL(n, m) (((n) + (m) - 1) / (m))
 
+// Numbers that are read at a time: 16 bytes of their rows, at least.
+#define PAIR (R < 4 ? 4 / R : 1)
+#define PARTS(n, lanes) (CEIL(n, PAIR * (lanes)) * PAIR)
 // Numbers carried, and a lane's part of them.
 #define CARRIED (K > 0 ? K : C * U)
-#define PART CEIL(CARRIED, GATHER)
+#define PART PARTS(CARRIED, GATHER)
 // Sums that a lane makes at a time for all blocks, and all of them.
 #define Q (R < 4 ? R : 4)
 #define SPREAD (CEIL(CARRIED, Q) * Q)
 // Parts of what these are sums of: of units forward, of their blocks backward.
-#define SCORED CEIL(U, SCORERS)
-#define BACKED CEIL(NB * U, BACKERS)
-#define PULLED CEIL(U, BACKERS)
+#define SCORED PARTS(U, SCORERS)
+#define BACKED PARTS(NB * U, BACKERS)
+#define PULLED PARTS(U, BACKERS)
 // Numbers that a block is sent by another at a step, forward and backward.
 #define SENT_ON (K > 0 ? SPREAD : U)
 #define EACH_LANE CEIL(K, WARP)
@@ -52,10 +55,10 @@ struct Cluster {
 // Neighbouring numbers of one row would meet in a bank; those so far apart are turned once more.
 __device__ __forceinline__ constexpr int turn(int i) { return K > 0 && R <= 4 ? i * R / WARP % R : 0; }
 
-// Where row r of a number lies among its R: of a vector that a unit gathers, of one that sums for all
-// blocks are made of, and of these sums.
-__device__ __forceinline__ int gathered_place(int i, int r) { return i * R + (r ^ i % R ^ turn(i)); }
-__device__ __forceinline__ int place(int e, int r) { return e * R + (r ^ e % R); }
+// Where row r of a number lies among its R: of a vector that sums for all blocks are made of, of one
+// that a unit gathers, and of sums for all blocks.
+__device__ __forceinline__ int place(int e, int r) { return e * R + (r ^ e / PAIR % R); }
+__device__ __forceinline__ int gathered_place(int i, int r) { return i * R + (r ^ i / PAIR % R ^ turn(i)); }
 __device__ __forceinline__ int spread_place(int i, int r) { return i * R + (r ^ i % Q ^ turn(i)); }
 
 __device__ __forceinline__ unsigned rank_in_cluster() {
@@ -117,40 +120,76 @@ struct Exchange {
         unsigned done = 0;
         while (!done)
             asm volatile("{ .reg .pred p;\n"
-                         "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2;\n"
+                         "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
                          "selp.u32 %0, 1, 0, p; }"
                          : "=r"(done) : "r"(barrier()), "r"(step >> 1 & 1) : "memory");
         if (threadIdx.x == 0) arm(buffer());
     }
 };
 
-// The R rows of a number.
-__device__ __forceinline__ void load(const float *x, float v[R]) {
-    if (R == 2) {
-        float2 two = *(const float2 *)x;
-        v[0] = two.x, v[1] = two.y;
-    } else {
+// The R rows of PAIR numbers.
+__device__ __forceinline__ void load(const float *x, float v[PAIR * R]) {
 #pragma unroll
-        for (int q = 0; q < R / VECTOR; q++) {
-            float4 four = *(const float4 *)(x + 4 * q);
-            v[4 * q] = four.x, v[(4 * q + 1) % R] = four.y, v[(4 * q + 2) % R] = four.z, v[(4 * q + 3) % R] = four.w;
-        }
+    for (int q = 0; q < PAIR * R; q += 4) {
+        float4 four = *(const float4 *)(x + q);
+        v[q] = four.x, v[q + 1] = four.y, v[q + 2] = four.z, v[q + 3] = four.w;
     }
 }
 
-// sum[m] = Σ_i w[.][m] x[i] of this lane's row; x is [PART * GATHER][R], and lane p of those that
-// share the sum has the numbers p, p + GATHER, ….
-template <int M>
-__device__ __forceinline__ void gather(const float w[PART][M], const float *x, float sum[M]) {
-    float s[M][R] = {}, v[R];
-    int p = threadIdx.x % GATHER;
+// A lane's weights: N of M each, the first HELD of them in registers, the others in shared memory,
+// where those of all threads lie side by side.
+template <int N, int HELD, int M> struct Weights {
+    float held[HELD > 0 ? HELD : 1][M];
+    const float *others;
+    __device__ __forceinline__ static constexpr int room() { return (N - HELD) * THREADS * M; }
+    // `of(q, m)` makes them.
+    template <typename F> __device__ __forceinline__ void fill(float *room, F of) {
+        others = room + threadIdx.x * M;
+#pragma unroll
+        for (int q = 0; q < HELD; q++)
+#pragma unroll
+            for (int m = 0; m < M; m++) held[q][m] = of(q, m);
+        for (int q = HELD; q < N; q++)
+            for (int m = 0; m < M; m++) room[((q - HELD) * THREADS + threadIdx.x) * M + m] = of(q, m);
+    }
+    __device__ __forceinline__ void get(int q, float w[M]) const {
+        if (q < HELD) {
+#pragma unroll
+            for (int m = 0; m < M; m++) w[m] = held[q < HELD ? q : 0][m];
+            return;
+        }
+        const float *at = others + (q - HELD) * THREADS * M;
+        if (M == 4) {
+            float4 four = *(const float4 *)at;
+            w[0] = four.x, w[1 % M] = four.y, w[2 % M] = four.z, w[3 % M] = four.w;
+        } else if (M == 2) {
+            float2 two = *(const float2 *)at;
+            w[0] = two.x, w[1 % M] = two.y;
+        } else {
+#pragma unroll
+            for (int m = 0; m < M; m++) w[m] = at[m];
+        }
+    }
+};
+
+// The number that lane p of those that share a unit's sums has as its q-th.
+__device__ __forceinline__ int gathered(int q) {
+    return (q / PAIR * GATHER + threadIdx.x % GATHER) * PAIR + q % PAIR;
+}
+
+// sum[m] = Σ_i w[.][m] x[i] of this lane's row; x is [PART * GATHER][R].
+template <int HELD, int M>
+__device__ __forceinline__ void gather(const Weights<PART, HELD, M> &weights, const float *x, float sum[M]) {
+    float s[M][R] = {}, v[PAIR * R], w[M];
 #pragma unroll
     for (int q = 0; q < PART; q++) {
-        load(x + (q * GATHER + p) * R, v);
+        if (q % PAIR == 0) load(x + gathered(q) * R, v);
+        weights.get(q, w);
 #pragma unroll
         for (int r = 0; r < R; r++)
 #pragma unroll
-            for (int m = 0; m < M; m++) s[m][r] = fmaf(w[q][m], v[r ^ turn(q * GATHER)], s[m][r]);
+            for (int m = 0; m < M; m++)
+                s[m][r] = fmaf(w[m], v[q % PAIR * R + (r ^ turn(q / PAIR * GATHER * PAIR))], s[m][r]);
     }
     // Number r of lane p is of row r ^ p.
 #pragma unroll
@@ -174,21 +213,25 @@ template <int LANES> struct Spread {
         first = threadIdx.x / LANES * Q, p = threadIdx.x % LANES;
         index = first + p % Q;
     }
-    // The numbers that it adds, and its m-th sum.
-    __device__ __forceinline__ int of(int q) const { return q * LANES + (p ^ turn(first)); }
+    // The number that it adds as its q-th, and its m-th sum.
+    __device__ __forceinline__ int of(int q) const {
+        return (q / PAIR * LANES + (p ^ turn(first))) * PAIR + q % PAIR;
+    }
     __device__ __forceinline__ int sum(int m) const { return first + (m ^ p % Q); }
 
     // s[m][.] += Σ_e w[.][m] x[e]; x is [N * LANES][R].
-    template <int N>
-    __device__ __forceinline__ void add(const float (&w)[N][Q], const float *x, float s[Q][R]) const {
-        float v[R];
+    template <typename W, int N>
+    __device__ __forceinline__ void add(const W &weights, const float *x, float s[Q][R]) const {
+        float v[PAIR * R], w[Q];
 #pragma unroll
         for (int q = 0; q < N; q++) {
-            load(x + of(q) * R, v);
+            if (q % PAIR == 0) load(x + of(q) * R, v);
+            weights.get(q, w);
 #pragma unroll
             for (int r = 0; r < R; r++)
 #pragma unroll
-                for (int m = 0; m < Q; m++) s[m][r] = fmaf(w[q][m], v[r ^ q * LANES % R], s[m][r]);
+                for (int m = 0; m < Q; m++)
+                    s[m][r] = fmaf(w[m], v[q % PAIR * R + (r ^ q / PAIR * LANES % R)], s[m][r]);
         }
     }
     // Leaves sum `index` in s[0]: of row r in number r ^ p ^ turn(first).
@@ -292,10 +335,14 @@ __device__ __forceinline__ float warp_top(float x) {
     return __int_as_float(top ^ (top >> 31 & 0x7fffffff));
 }
 
+typedef Weights<PART, GATHERED_HELD, NB> Gathering;
+typedef Weights<BACKED, BACKED_HELD, Q> Backing;
+
 struct ForwardRoom {
     __align__(16) float carried[K > 0 ? 1 : 2][PART * GATHER * R];
     __align__(16) float units[SCORED * SCORERS * R];
-    __align__(16) float scores[2][C][K > 0 ? SPREAD * R : 4];
+    __align__(16) float scores[K > 0 ? 2 : 1][K > 0 ? C : 1][K > 0 ? SPREAD * R : 4];
+    __align__(16) float weights[Gathering::room() + 4];
     unsigned long long barriers[2];
 };
 
@@ -352,27 +399,22 @@ extern __shared__ __align__(16) char dynamic_room[];
 extern "C" __global__ void __cluster_dims__(C, 1, 1) __launch_bounds__(THREADS, 1)
     cluster_forward(Cluster p) {
     ForwardRoom &room = *(ForwardRoom *)dynamic_room;
-    int id = threadIdx.x, clusters = gridDim.x / C, lane = id % GATHER;
+    int id = threadIdx.x, clusters = gridDim.x / C;
     unsigned rank = rank_in_cluster();
-    float w[PART][NB];
-#pragma unroll
-    for (int q = 0; q < PART; q++)
-#pragma unroll
-        for (int b = 0; b < NB; b++) {
-            int carried = q * GATHER + lane, unit = rank * U + id / GATHER;
-            bool there = id / GATHER < U && unit < D && carried < (K > 0 ? K : D);
-            w[q][b] = there ? p.scan.m[((long long)carried * NB + b) * D + unit] : 0.0f;
-        }
+    Gathering into_units;
+    into_units.fill(room.weights, [&](int q, int b) {
+        int i = gathered(q), unit = rank * U + id / GATHER;
+        bool there = id / GATHER < U && unit < D && i < (K > 0 ? K : D);
+        return there ? p.scan.m[((long long)i * NB + b) * D + unit] : 0.0f;
+    });
 #if K > 0
     Spread<SCORERS> spread;
-    float s[SCORED][Q], inv_tau = p.scan.press->inv_tau;
-#pragma unroll
-    for (int q = 0; q < SCORED; q++)
-#pragma unroll
-        for (int m = 0; m < Q; m++) {
-            int i = spread.sum(m), j = spread.of(q), unit = rank * U + j;
-            s[q][m] = i < K && j < U && unit < D ? p.scan.s[i * D + unit] : 0.0f;
-        }
+    Weights<SCORED, SCORED, Q> centroids;
+    float inv_tau = p.scan.press->inv_tau;
+    centroids.fill(nullptr, [&](int q, int m) {
+        int i = spread.sum(m), j = spread.of(q), unit = rank * U + j;
+        return i < K && j < U && unit < D ? p.scan.s[i * D + unit] : 0.0f;
+    });
 #endif
     for (int e = id; e < SCORED * SCORERS * R; e += THREADS) room.units[e] = 0.0f;
     Exchange exchange(room.barriers, C * SENT_ON * R * 4);
@@ -394,7 +436,7 @@ extern "C" __global__ void __cluster_dims__(C, 1, 1) __launch_bounds__(THREADS, 
         else meet();
         for (int t = 0; t < g.longest; t++, exchange.step++) {
             float a[4] = {};
-            gather<NB>(w, room.carried[K > 0 ? 0 : exchange.buffer() ^ 1], a);
+            gather(into_units, room.carried[K > 0 ? 0 : exchange.buffer() ^ 1], a);
             if (g.makes && t < g.length) {
                 long long n = g.first + t, at = n * D + g.unit;
                 float4 kept;
@@ -412,7 +454,7 @@ extern "C" __global__ void __cluster_dims__(C, 1, 1) __launch_bounds__(THREADS, 
                     u = s.u;
                     kept = make_float4(s.r, s.z, s.n, s.q);
                 }
-                room.units[K > 0 ? place(g.j, g.r) : g.j * R + (g.r ^ g.unit % R)] = u;
+                room.units[K > 0 ? place(g.j, g.r) : g.j * R + (g.r ^ g.unit / PAIR % R)] = u;
                 h = u;
                 if (CELL == LSTM) p.scan.c[at] = c;
                 else p.scan.extra[at] = a[3];
@@ -424,7 +466,7 @@ extern "C" __global__ void __cluster_dims__(C, 1, 1) __launch_bounds__(THREADS, 
             __syncthreads();
 #if K > 0
             float score[Q][R] = {}, alpha[EACH_LANE + 1];
-            spread.add(s, room.units, score);
+            spread.add<Weights<SCORED, SCORED, Q>, SCORED>(centroids, room.units, score);
             spread.reduce(score);
             if (spread.index < SPREAD) {
                 unsigned here = shared_address(&room.scores[exchange.buffer()][rank][spread.index * R]);
@@ -436,7 +478,7 @@ extern "C" __global__ void __cluster_dims__(C, 1, 1) __launch_bounds__(THREADS, 
                 choose(room, exchange.buffer(), !(END && last), chooser.r, inv_tau, alpha);
             }
             __syncthreads();
-            if (chooses && chooser.r == rank) keep_alpha(p, chooser, t, alpha);
+            if (chooses && chooser.r % C == rank) keep_alpha(p, chooser, t, alpha);
             last = t + 1 == g.length;
             if (g.makes && t < g.length && (p.keep_h == ALWAYS || (p.keep_h && last))) {
                 float mixture = END && last ? h : 0.0f;
@@ -463,7 +505,7 @@ struct BackwardRoom {
     __align__(16) float dz[K > 0 ? PART * GATHER * R : 4];
     __align__(16) float da[BACKED * BACKERS * R];
     __align__(16) float pull[K > 0 ? PULLED * BACKERS * R : 4];
-    float s[K > 0 ? K * U : 4];
+    __align__(16) float weights[Backing::room() + 4];
     unsigned long long barriers[2];
 };
 
@@ -504,27 +546,18 @@ extern "C" __global__ void __cluster_dims__(C, 1, 1) __launch_bounds__(THREADS, 
     unsigned rank = rank_in_cluster();
     // This thread's parts of the gradients of some of the carried numbers.
     Spread<BACKERS> spread;
-    float w[BACKED][Q];
-#pragma unroll
-    for (int q = 0; q < BACKED; q++)
-#pragma unroll
-        for (int m = 0; m < Q; m++) {
-            int i = spread.sum(m), e = spread.of(q), unit = rank * U + e % U;
-            bool there = e < NB * U && unit < D && i < (K > 0 ? K : D);
-            w[q][m] = there ? p.scan.m[((long long)i * NB + e / U) * D + unit] : 0.0f;
-        }
+    Backing back;
+    back.fill(room.weights, [&](int q, int m) {
+        int i = spread.sum(m), e = spread.of(q), unit = rank * U + e % U;
+        bool there = e < NB * U && unit < D && i < (K > 0 ? K : D);
+        return there ? p.scan.m[((long long)i * NB + e / U) * D + unit] : 0.0f;
+    });
 #if K > 0
-    float s[PART][1];
-#pragma unroll
-    for (int q = 0; q < PART; q++) {
-        int i = q * GATHER + id % GATHER, unit = rank * U + id / GATHER;
-        s[q][0] = i < K && id / GATHER < U && unit < D ? p.scan.s[i * D + unit] : 0.0f;
-    }
-    if (p.scan.dh_out)
-        for (int e = id; e < K * U; e += THREADS) {
-            int unit = rank * U + e % U;
-            room.s[e] = unit < D ? p.scan.s[e / U * D + unit] : 0.0f;
-        }
+    Weights<PART, PART, 1> centroids;
+    centroids.fill(nullptr, [&](int q, int) {
+        int i = gathered(q), unit = rank * U + id / GATHER;
+        return i < K && id / GATHER < U && unit < D ? p.scan.s[i * D + unit] : 0.0f;
+    });
 #endif
     Press press = *p.scan.press;
     float saturation = PRESSES ? press.saturation : 0.0f, writing = PRESSES ? press.writing : 0.0f;
@@ -572,22 +605,23 @@ extern "C" __global__ void __cluster_dims__(C, 1, 1) __launch_bounds__(THREADS, 
         // Sends the gradient of what step t carries on.
         auto send_back = [&](int t) {
             float sum[Q][R] = {};
-            spread.add(w, room.da, sum);
+            spread.add<Backing, BACKED>(back, room.da, sum);
 #if K > 0
             // Every warp has lanes of all rows.
             bool ends = __any_sync(ALL_LANES, t + 1 == g.length);
             if (p.scan.dh_out && (p.scan.out_every || ends))
 #pragma unroll
                 for (int q = 0; q < PULLED; q++) {
-                    int j = spread.of(q);
-                    float v[R];
-                    load(room.pull + j * R, v);
+                    int j = spread.of(q), unit = rank * U + j;
+                    float v[PAIR * R];
+                    load(room.pull + (j - q % PAIR) * R, v);
 #pragma unroll
                     for (int m = 0; m < Q; m++) {
                         int i = spread.sum(m);
-                        float s = i < K && j < U ? room.s[i * U + j] : 0.0f;
+                        float s = i < K && j < U && unit < D ? p.scan.s[i * D + unit] : 0.0f;
 #pragma unroll
-                        for (int r = 0; r < R; r++) sum[m][r] = fmaf(s, v[r ^ q * BACKERS % R], sum[m][r]);
+                        for (int r = 0; r < R; r++)
+                            sum[m][r] = fmaf(s, v[q % PAIR * R + (r ^ q / PAIR * BACKERS % R)], sum[m][r]);
                     }
                 }
 #endif
@@ -622,7 +656,7 @@ extern "C" __global__ void __cluster_dims__(C, 1, 1) __launch_bounds__(THREADS, 
             }
             exchange.step++;
             __syncthreads();
-            if (chooser.chooses() && here && chooser.r == rank) {
+            if (chooser.chooses() && here && chooser.r % C == rank) {
                 if (ENTROPY && id % WARP == 0) disordered += disorder;
 #pragma unroll
                 for (int q = 0; q < EACH_LANE; q++) {
@@ -633,7 +667,7 @@ extern "C" __global__ void __cluster_dims__(C, 1, 1) __launch_bounds__(THREADS, 
                 }
             }
             fetch_alpha(t - 1);
-            gather<1>(s, room.dz, from_states);
+            gather(centroids, room.dz, from_states);
 #else
             exchange.wait();
             exchange.step++;
