@@ -1,5 +1,8 @@
 // Products and sums of matrices, in a fixed order: no atomics.
 
+// In a list of rows: none. It is read as zeros, and nothing is written to it.
+#define NO_ROW 0xffffffffu
+
 // C[m,n] += sum over k of A(m,k) B(k,n). A, B and C have strides of their own; rows of A (by m),
 // of B (by k) and of C (by m) may be looked up in a list.
 struct Product {
@@ -12,7 +15,44 @@ struct Product {
     // The sum over k is cut into so many parts; where it is more than one, C is [splits][m][n].
     int splits;
     int accumulate;
+    // Whether the lines that are contiguous begin at multiples of 16 bytes.
+    int a_wide, b_wide;
 };
+
+// Where C(m,n) is, or nothing.
+__device__ __forceinline__ float *place_of(const Product &p, int m, int n) {
+    if (m >= p.m || n >= p.n) return nullptr;
+    if (p.splits > 1) return p.c + ((long long)blockIdx.z * p.m + m) * p.n + n;
+    unsigned row = p.c_rows ? p.c_rows[m] : m;
+    return row == NO_ROW ? nullptr : p.c + row * p.c_m + n;
+}
+
+// What is put there: parts are added up later.
+__device__ __forceinline__ float placed(const Product &p, int n, float before, float value) {
+    if (p.splits > 1) return value;
+    if (p.bias) value += p.bias[n];
+    return p.accumulate ? before + value : value;
+}
+
+__device__ __forceinline__ bool adds(const Product &p) { return p.accumulate && p.splits == 1; }
+
+__device__ __forceinline__ void place(const Product &p, int m, int n, float value) {
+    float *at = place_of(p, m, n);
+    if (at) *at = placed(p, n, adds(p) ? *at : 0.0f, value);
+}
+
+// Two neighbours, at once where they may be.
+__device__ __forceinline__ void place_two(const Product &p, int m, int n, float one, float two) {
+    float *at = place_of(p, m, n);
+    if (!at) return;
+    if (n + 1 < p.n && ((unsigned long long)at & 7) == 0) {
+        float2 before = adds(p) ? *(float2 *)at : make_float2(0.0f, 0.0f);
+        *(float2 *)at = make_float2(placed(p, n, before.x, one), placed(p, n + 1, before.y, two));
+        return;
+    }
+    place(p, m, n, one);
+    place(p, m, n + 1, two);
+}
 
 #define THREADS 256
 #define DEPTH 16
@@ -37,7 +77,11 @@ template <int TILE> struct Carried {
             place(threadIdx.x + i * THREADS, by_k == 1, x, k);
             long long at_x = x0 + x, at_k = k0 + k;
             bool inside = at_x < x_end && at_k < k_end;
-            if (rows && inside) (rows_are_x ? at_x : at_k) = rows[rows_are_x ? at_x : at_k];
+            if (rows && inside) {
+                unsigned row = rows[rows_are_x ? at_x : at_k];
+                (rows_are_x ? at_x : at_k) = row;
+                inside = row != NO_ROW;
+            }
             values[i] = inside ? from[at_x * by_x + at_k * by_k] : 0.0f;
         }
     }
@@ -90,22 +134,29 @@ template <int TILE> __device__ __forceinline__ void product_of(const Product &p)
 #pragma unroll
     for (int i = 0; i < EACH; i++)
 #pragma unroll
-        for (int j = 0; j < EACH; j++) {
-            int m = m0 + tm + apart(i), n = n0 + tn + apart(j);
-            if (m >= p.m || n >= p.n) continue;
-            float value = sum[i][j];
-            if (p.splits > 1) {
-                p.c[((long long)blockIdx.z * p.m + m) * p.n + n] = value;
-                continue;
-            }
-            if (p.bias) value += p.bias[n];
-            float *c = p.c + (p.c_rows ? p.c_rows[m] : m) * p.c_m + n;
-            *c = p.accumulate ? *c + value : value;
-        }
+        for (int j = 0; j < EACH; j++) place(p, m0 + tm + apart(i), n0 + tn + apart(j), sum[i][j]);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS) product_32(Product p) { product_of<32>(p); }
 extern "C" __global__ void __launch_bounds__(THREADS) product_128(Product p) { product_of<128>(p); }
+
+// Columns of B that are few: A is read once, along its rows' contiguous m, a thread a row.
+#define THIN 4
+extern "C" __global__ void __launch_bounds__(THREADS) product_thin(Product p) {
+    int m = blockIdx.y * THREADS + threadIdx.x, per = (p.k + p.splits - 1) / p.splits;
+    int k_first = min(blockIdx.z * per, p.k), k_end = min(p.k, k_first + per);
+    float sum[THIN] = {};
+    if (m < p.m)
+#pragma unroll 8
+        for (int k = k_first; k < k_end; k++) {
+            float x = p.a[k * p.a_k + m];
+#pragma unroll
+            for (int n = 0; n < THIN; n++)
+                if (n < p.n) sum[n] = fmaf(x, p.b[k * p.b_k + n * p.b_n], sum[n]);
+        }
+#pragma unroll
+    for (int n = 0; n < THIN; n++) place(p, m, n, sum[n]);
+}
 
 // Adds parts [splits][m][n] to rows of C: a warp's lanes take a column each, the warps of a block
 // every eighth part, in order; then the warps' sums are added in order. Few parts are added by a
@@ -117,9 +168,11 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     long long size = (long long)m * n;
     int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
     auto finish = [&](long long at, float sum) {
-        long long row = at / n;
+        unsigned row = at / n;
+        if (c_rows) row = c_rows[row];
+        if (row == NO_ROW) return;
         if (bias) sum += bias[at % n];
-        float *into = c + (c_rows ? c_rows[row] : row) * c_m + at % n;
+        float *into = c + row * c_m + at % n;
         *into = accumulate ? *into + sum : sum;
     };
     if (splits < THREADS / WARP) {
