@@ -49,7 +49,8 @@ pub struct Device {
 pub struct Kernels {
     /// By tile: small, large.
     pub product: [CudaFunction; 2],
-    pub product_thin: CudaFunction,
+    /// By the columns of B, at most: 1, 4, 16; then for rows at any address.
+    pub product_thin: [CudaFunction; 4],
     /// By tile, large and small, and by the lines of both operands.
     pub product_large: [[CudaFunction; 3]; 2],
     pub sum_parts: CudaFunction,
@@ -248,7 +249,7 @@ impl Kernels {
         .concat();
         #[rustfmt::skip]
         let names = [
-            "product_32", "product_128", "product_thin", "large_128_mn", "large_128_kn", "large_128_kk",
+            "product_32", "product_128", "thin_1", "thin_4", "thin_16", "thin_any", "large_128_mn", "large_128_kn", "large_128_kk",
             "large_64_mn", "large_64_kn", "large_64_kk", "sum_parts", "sum_by_token", "sum_rows", "sum_columns", "transpose",
             "copy_block", "input_bias", "pull_centroids", "read_out", "cross_entropy",
             "classify", "classify_back", "add_sums", "square_parts", "update", "forward_1", "forward_4", "backward_1", "backward_4",
@@ -258,7 +259,7 @@ impl Kernels {
         let mut next = || all.next().expect("one for each name");
         Ok(Kernels {
             product: [next(), next()],
-            product_thin: next(),
+            product_thin: [next(), next(), next(), next()],
             product_large: [[next(), next(), next()], [next(), next(), next()]],
             sum_parts: next(),
             sum_by_token: next(),

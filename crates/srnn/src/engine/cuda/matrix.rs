@@ -37,7 +37,7 @@ impl Matrix {
     }
 
     /// Whether lines so far apart begin at multiples of 16 bytes.
-    fn is_wide(self, apart: usize) -> bool {
+    pub fn is_wide(self, apart: usize) -> bool {
         self.at.is_multiple_of(16) && apart.is_multiple_of(4)
     }
 }
@@ -220,7 +220,7 @@ impl Products {
 fn kernel(kernels: &Kernels, way: Way) -> &CudaFunction {
     match way {
         Way::Plain { large } => &kernels.product[large as usize],
-        Way::Thin => &kernels.product_thin,
+        Way::Thin { kernel } => &kernels.product_thin[kernel],
         Way::Tensor { tile, lines } => &kernels.product_large[tile][lines as usize],
     }
 }
@@ -414,8 +414,15 @@ mod tests {
     #[test]
     fn products_of_any_size_and_lines_are_those_of_double_precision() {
         let Some(gpu) = gpu_for_tests() else { return };
-        let sizes =
-            [(100, 4099, 130), (517, 260, 257), (41, 8192, 101), (300, 5000, 3), (33, 70, 45)];
+        let sizes = [
+            (100, 4099, 130),
+            (517, 260, 257),
+            (41, 8192, 101),
+            (300, 5000, 13),
+            (302, 2000, 3),
+            (512, 1100, 1),
+            (33, 70, 45),
+        ];
         for size in sizes {
             for along_k in [(false, false), (true, false), (true, true), (false, true)] {
                 for (gap, before) in [(0, 0), (3, 1)] {

@@ -8,9 +8,11 @@ const TILES: [usize; 2] = [32, 128];
 const THREADS: usize = 256;
 /// A long sum is cut into parts of at least so many terms.
 const SHORTEST_PART: usize = 32;
-/// Columns of B that are few, and terms that are many.
-const THIN: usize = 4;
+/// Columns of B that are few, by kernel, and terms that are many.
+const THIN: [usize; 3] = [1, 4, 16];
 const LONG: usize = 1024;
+/// Rows of C that a thread of theirs makes, where A can be read four numbers at a time.
+const FOUR: usize = 4;
 
 /// In `kernels/tensor.cu`: rows of a tile, its columns, terms of a stage, and stages at a time.
 const ROWS: [usize; 2] = [128, 64];
@@ -39,8 +41,8 @@ pub enum Lines {
 pub enum Way {
     /// `product_32` or `product_128`.
     Plain { large: bool },
-    /// `product_thin`.
-    Thin,
+    /// `thin_1`, `thin_4`, `thin_16`, `thin_any`.
+    Thin { kernel: usize },
     /// On the tensor cores; by the index of the tile's rows, and by its lines.
     Tensor { tile: usize, lines: Lines },
 }
@@ -89,17 +91,20 @@ impl Plan {
     pub fn of(limits: Limits, size: (usize, usize, usize), a: Matrix, b: Matrix) -> Plan {
         let (m, k, n) = size;
         let lines = Lines::of(a, b);
-        if n <= THIN && k >= LONG && a.row == 1 && a.list == 0 && b.list == 0 {
-            return Plan::thin(limits, size);
+        if n <= THIN[2] && k >= LONG && a.row == 1 && a.list == 0 && b.list == 0 {
+            return Plan::thin(limits, size, a);
         }
         let large = m.min(n) >= LEAST_EDGE && m * n * k >= LEAST_WORK && lines != Lines::Other;
         let tensor = if large { Plan::tensor(limits, size, lines) } else { None };
         tensor.unwrap_or_else(|| Plan::plain(limits, size))
     }
 
-    fn thin(limits: Limits, (m, k, _): (usize, usize, usize)) -> Plan {
-        let splits = (8 * limits.processors).div_ceil(m.div_ceil(THREADS)).min(k / 64).max(1);
-        Plan { way: Way::Thin, tile: (THREADS, THIN), splits, shared: 0 }
+    fn thin(limits: Limits, (m, k, n): (usize, usize, usize), a: Matrix) -> Plan {
+        let columns = THIN.iter().position(|&columns| n <= columns).expect("few columns");
+        let wide = a.is_wide(a.column) && m.is_multiple_of(FOUR);
+        let (kernel, rows) = if wide { (columns, FOUR * THREADS) } else { (THIN.len(), THREADS) };
+        let splits = (4 * limits.processors).div_ceil(m.div_ceil(rows)).min(k / 64).max(1);
+        Plan { way: Way::Thin { kernel }, tile: (rows, THIN[2]), splits, shared: 0 }
     }
 
     fn plain(limits: Limits, (m, k, n): (usize, usize, usize)) -> Plan {
@@ -178,7 +183,9 @@ mod tests {
         let small = plan((5, 100, 400), rows(100), rows(100).transposed());
         assert_eq!(small.way, Way::Plain { large: false });
         let thin = plan((1024, 100_352, 1), rows(1024).transposed(), rows(1));
-        assert_eq!(thin.way, Way::Thin);
+        assert_eq!(thin.way, Way::Thin { kernel: 0 });
+        let odd = plan((1023, 100_352, 10), rows(1023).transposed(), rows(10));
+        assert_eq!(odd.way, Way::Thin { kernel: 3 });
     }
 
     #[test]

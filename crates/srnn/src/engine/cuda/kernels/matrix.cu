@@ -140,23 +140,48 @@ template <int TILE> __device__ __forceinline__ void product_of(const Product &p)
 extern "C" __global__ void __launch_bounds__(THREADS) product_32(Product p) { product_of<32>(p); }
 extern "C" __global__ void __launch_bounds__(THREADS) product_128(Product p) { product_of<128>(p); }
 
-// Columns of B that are few: A is read once, along its rows' contiguous m, a thread a row.
-#define THIN 4
-extern "C" __global__ void __launch_bounds__(THREADS) product_thin(Product p) {
-    int m = blockIdx.y * THREADS + threadIdx.x, per = (p.k + p.splits - 1) / p.splits;
-    int k_first = min(blockIdx.z * per, p.k), k_end = min(p.k, k_first + per);
-    float sum[THIN] = {};
-    if (m < p.m)
-#pragma unroll 8
-        for (int k = k_first; k < k_end; k++) {
-            float x = p.a[k * p.a_k + m];
+// Few columns of B, N at most: A is read once, along its contiguous m, EACH rows of C a thread, so
+// many lines at a time that memory is kept busy.
+#define AT_ONCE 8
+template <int EACH, int N> __device__ __forceinline__ void thin_product(const Product &p) {
+    int m = (blockIdx.y * THREADS + threadIdx.x) * EACH, per = (p.k + p.splits - 1) / p.splits;
+    int k_first = min(blockIdx.z * per, p.k), k_end = m < p.m ? min(p.k, k_first + per) : 0;
+    float sum[EACH][N] = {};
+    for (int k0 = k_first; k0 < k_end; k0 += AT_ONCE) {
+        float x[AT_ONCE][EACH];
 #pragma unroll
-            for (int n = 0; n < THIN; n++)
-                if (n < p.n) sum[n] = fmaf(x, p.b[k * p.b_k + n * p.b_n], sum[n]);
+        for (int i = 0; i < AT_ONCE; i++) {
+            // Lines beyond the end are the last one, and count nothing.
+            const float *from = p.a + min(k0 + i, k_end - 1) * p.a_k + m;
+            if constexpr (EACH == 4) {
+                float4 four = *(const float4 *)from;
+                x[i][0] = four.x, x[i][1] = four.y, x[i][2] = four.z, x[i][3] = four.w;
+            } else {
+                x[i][0] = *from;
+            }
         }
 #pragma unroll
-    for (int n = 0; n < THIN; n++) place(p, m, n, sum[n]);
+        for (int i = 0; i < AT_ONCE; i++) {
+            int k = min(k0 + i, k_end - 1);
+#pragma unroll
+            for (int n = 0; n < N; n++) {
+                float y = n < p.n && k0 + i < k_end ? p.b[k * p.b_k + n * p.b_n] : 0.0f;
+#pragma unroll
+                for (int e = 0; e < EACH; e++) sum[e][n] = fmaf(x[i][e], y, sum[e][n]);
+            }
+        }
+    }
+#pragma unroll
+    for (int e = 0; e < EACH; e++)
+#pragma unroll
+        for (int n = 0; n < N; n++) place(p, m + e, n, sum[e][n]);
 }
+
+extern "C" __global__ void __launch_bounds__(THREADS) thin_1(Product p) { thin_product<4, 1>(p); }
+extern "C" __global__ void __launch_bounds__(THREADS) thin_4(Product p) { thin_product<4, 4>(p); }
+extern "C" __global__ void __launch_bounds__(THREADS) thin_16(Product p) { thin_product<4, 16>(p); }
+// For rows that do not begin at multiples of 16 bytes.
+extern "C" __global__ void __launch_bounds__(THREADS) thin_any(Product p) { thin_product<1, 16>(p); }
 
 // Adds parts [splits][m][n] to rows of C: a warp's lanes take a column each, the warps of a block
 // every eighth part, in order; then the warps' sums are added in order. Few parts are added by a
