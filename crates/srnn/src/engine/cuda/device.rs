@@ -49,6 +49,10 @@ pub struct Device {
 pub struct Kernels {
     /// By tile: small, large.
     pub product: [CudaFunction; 2],
+    /// By the columns of B, at most: 1, 4, 16; then for rows at any address.
+    pub product_thin: [CudaFunction; 4],
+    /// By tile, large and small, and by the lines of both operands.
+    pub product_large: [[CudaFunction; 3]; 2],
     pub sum_parts: CudaFunction,
     pub sum_by_token: CudaFunction,
     pub sum_rows: CudaFunction,
@@ -237,6 +241,7 @@ impl Kernels {
             compile::CELL,
             compile::SCAN_ARGUMENTS,
             compile::MATRIX,
+            compile::TENSOR,
             compile::HEAD,
             compile::UPDATE,
             compile::SCAN,
@@ -244,7 +249,8 @@ impl Kernels {
         .concat();
         #[rustfmt::skip]
         let names = [
-            "product_32", "product_128", "sum_parts", "sum_by_token", "sum_rows", "sum_columns", "transpose",
+            "product_32", "product_128", "thin_1", "thin_4", "thin_16", "thin_any", "large_128_mn", "large_128_kn", "large_128_kk",
+            "large_64_mn", "large_64_kn", "large_64_kk", "sum_parts", "sum_by_token", "sum_rows", "sum_columns", "transpose",
             "copy_block", "input_bias", "pull_centroids", "read_out", "cross_entropy",
             "classify", "classify_back", "add_sums", "square_parts", "update", "forward_1", "forward_4", "backward_1", "backward_4",
         ];
@@ -253,6 +259,8 @@ impl Kernels {
         let mut next = || all.next().expect("one for each name");
         Ok(Kernels {
             product: [next(), next()],
+            product_thin: [next(), next(), next(), next()],
+            product_large: [[next(), next(), next()], [next(), next(), next()]],
             sum_parts: next(),
             sum_by_token: next(),
             sum_rows: next(),
@@ -347,5 +355,20 @@ impl<T: DeviceRepr + cudarc::driver::ValidAsZeroBits> Room<T> {
             device.stream.memset_zeros(&mut slice.slice_mut(0..count))?;
         }
         Ok(address)
+    }
+}
+
+/// The GPU for tests, if there is one; `SRNN_REQUIRE_CUDA=1` demands it.
+#[cfg(test)]
+pub fn gpu_for_tests() -> Option<Arc<Gpu>> {
+    match Gpu::open() {
+        Ok(gpu) => Some(gpu),
+        Err(error) if std::env::var("SRNN_REQUIRE_CUDA").is_ok_and(|value| value == "1") => {
+            panic!("SRNN_REQUIRE_CUDA=1, but {error}")
+        }
+        Err(error) => {
+            println!("left out: {error}");
+            None
+        }
     }
 }

@@ -1,16 +1,14 @@
 //! Products and sums on the device (`kernels/matrix.cu`).
 
 use super::CudaError;
-use super::device::{Address, Device, Grid, Room, launch};
+use super::device::{Address, Device, Grid, Kernels, Room, launch};
+use super::plan::{Limits, Lines, Plan, Way};
+use cudarc::driver::CudaFunction;
 
-/// Edges of a block's tile in `kernels/matrix.cu`: small ones where there are few.
-const TILES: [usize; 2] = [32, 128];
-/// Threads of the blocks there.
+/// Threads of the blocks of `sum_parts`.
 const THREADS: usize = 256;
 /// Sums that a block of `sum_parts` makes at a time.
 const LANES: usize = 32;
-/// A long sum is cut into parts of at least so many terms.
-const SHORTEST_PART: usize = 32;
 
 /// A matrix on the device: where it is and the distances between its rows and columns. Rows may
 /// be looked up in a list.
@@ -37,6 +35,11 @@ impl Matrix {
     pub fn listed(self, list: Address) -> Matrix {
         Matrix { list, ..self }
     }
+
+    /// Whether lines so far apart begin at multiples of 16 bytes.
+    pub fn is_wide(self, apart: usize) -> bool {
+        self.at.is_multiple_of(16) && apart.is_multiple_of(4)
+    }
 }
 
 /// `Product` of `kernels/matrix.cu`.
@@ -60,10 +63,12 @@ struct Arguments {
     k: i32,
     splits: i32,
     accumulate: i32,
+    a_wide: i32,
+    b_wide: i32,
 }
 
 /// What becomes of a result.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Into {
     /// It replaces what was there.
     Place,
@@ -106,16 +111,12 @@ impl Products {
         if m == 0 || n == 0 {
             return Ok(());
         }
-        let tiles = |edge: usize| m.div_ceil(edge) * n.div_ceil(edge);
-        let large = tiles(TILES[1]) * (k / 256).max(1) >= device.gpu.processors;
-        let tile = TILES[large as usize];
-        // Few tiles leave the device idle: the sum is cut, so that there are enough blocks. Of the
-        // large ones a multiprocessor takes one at a time.
-        let blocks = if large { device.gpu.processors } else { 2 * device.gpu.processors };
-        let wanted = (blocks + tiles(tile) / 2) / tiles(tile);
-        let splits = wanted.min(k / SHORTEST_PART).max(1);
+        let gpu = &device.gpu;
+        let limits = Limits { processors: gpu.processors, shared: gpu.shared };
+        let plan = Plan::of(limits, (m, k, n), a, b);
+        let splits = plan.splits;
         let parts = if splits > 1 { self.parts.fit(device, splits * m * n)? } else { c.at };
-        let accumulate = (into == Into::Sum) as i32;
+        let (a_k, b_k) = Lines::of(a, b).along_k();
         let arguments = Arguments {
             a: a.at,
             b: b.at,
@@ -133,10 +134,13 @@ impl Products {
             n: n as i32,
             k: k as i32,
             splits: splits as i32,
-            accumulate,
+            accumulate: (into == Into::Sum) as i32,
+            a_wide: a.is_wide(if a_k { a.row } else { a.column }) as i32,
+            b_wide: b.is_wide(if b_k { b.column } else { b.row }) as i32,
         };
-        let grid = Grid::over(n.div_ceil(tile), m.div_ceil(tile), splits, THREADS);
-        launch!(device, &device.gpu.kernels.product[large as usize], grid; arguments)?;
+        let (rows, columns) = plan.tile;
+        let grid = Grid::over(n.div_ceil(columns), m.div_ceil(rows), splits, THREADS);
+        launch!(device, kernel(&gpu.kernels, plan.way), grid.shared(plan.shared); arguments)?;
         if splits > 1 {
             sum_with_bias(device, parts, splits, (m, n), bias, c, into)?;
         }
@@ -210,6 +214,14 @@ impl Products {
         launch!(device, &device.gpu.kernels.pull_centroids, grid;
             slopes, u, s, count as i32, k as i32, d as i32, parts)?;
         self.sum(device, splits, (k, d), Matrix::rows(into, d), Into::Sum)
+    }
+}
+
+fn kernel(kernels: &Kernels, way: Way) -> &CudaFunction {
+    match way {
+        Way::Plain { large } => &kernels.product[large as usize],
+        Way::Thin { kernel } => &kernels.product_thin[kernel],
+        Way::Tensor { tile, lines } => &kernels.product_large[tile][lines as usize],
     }
 }
 
@@ -291,4 +303,136 @@ pub fn sum_columns(
     let parts = room.fit(device, LANES * width)?;
     sum(rows, count, LANES, parts)?;
     Ok(sum(parts, LANES, 1, into)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::device::gpu_for_tests;
+    use super::*;
+    use crate::key::{Key, Stream};
+
+    /// Of the largest number: what sums of a few thousand floats lose.
+    const TOLERANCE: f64 = 2e-6;
+    /// In a list of rows: none.
+    const NO_ROW: u32 = u32::MAX;
+
+    /// An operand as it lies in memory: lines of numbers, some more apart than they are long, after
+    /// `before` numbers that are of no use; a list of lines, or none.
+    struct Operand {
+        values: Vec<f32>,
+        apart: usize,
+        before: usize,
+        list: Vec<u32>,
+    }
+
+    impl Operand {
+        fn new(stream: &mut Stream, (lines, long): (usize, usize), case: &Case) -> Operand {
+            let (apart, before) = (long + case.gap, case.before);
+            let count = before + (lines + 3) * apart;
+            let values = (0..count).map(|_| stream.unit() as f32 - 0.5).collect();
+            let list = (0..lines).map(|_| stream.below(lines + 3) as u32);
+            let list = list.enumerate().map(|(i, row)| if i % 7 == 5 { NO_ROW } else { row });
+            let list = if case.lists { list.collect() } else { vec![] };
+            Operand { values, apart, before, list }
+        }
+
+        fn number(&self, line: usize, at: usize) -> f64 {
+            match self.list.get(line) {
+                Some(&NO_ROW) => 0.0,
+                Some(&row) => self.values[self.before + row as usize * self.apart + at] as f64,
+                None => self.values[self.before + line * self.apart + at] as f64,
+            }
+        }
+
+        fn send(&self, device: &Device, rooms: &mut (Room<f32>, Room<u32>)) -> Matrix {
+            let at = rooms.0.write(device, &self.values).unwrap() + 4 * self.before as u64;
+            let list = rooms.1.write(device, &self.list).unwrap();
+            let list = if self.list.is_empty() { 0 } else { list };
+            Matrix::rows(at, self.apart).listed(list)
+        }
+    }
+
+    #[derive(Clone, Copy, Debug)]
+    struct Case {
+        size: (usize, usize, usize),
+        /// Whether the lines of A and B go along k.
+        along_k: (bool, bool),
+        gap: usize,
+        before: usize,
+        lists: bool,
+        into: Into,
+    }
+
+    /// The worst error, as a share of the largest number of the product.
+    fn worst(gpu: &std::sync::Arc<crate::engine::cuda::Gpu>, case: Case) -> f64 {
+        let device = Device::new(gpu).unwrap();
+        let ((m, k, n), (a_k, b_k)) = (case.size, case.along_k);
+        let mut stream = Key::new(7).child("product", (m * k + n) as u64).stream();
+        // A list names rows by m of A, by k of B: lines that go the other way have none.
+        let plain = Case { lists: false, ..case };
+        let (a_case, b_case) = (if a_k { case } else { plain }, if b_k { plain } else { case });
+        let a = Operand::new(&mut stream, if a_k { (m, k) } else { (k, m) }, &a_case);
+        let b = Operand::new(&mut stream, if b_k { (n, k) } else { (k, n) }, &b_case);
+        let bias: Vec<f32> = (0..n).map(|_| stream.unit() as f32).collect();
+        // Rows of C backwards, and one of them nowhere.
+        let c_list: Vec<u32> =
+            (0..m as u32).rev().map(|i| if i == 3 { NO_ROW } else { i }).collect();
+        let before = vec![0.25f32; m * (n + 1)];
+        let (mut a_room, mut b_room, mut c_room, mut list_room, mut bias_room) = Default::default();
+        let (a_at, b_at) = (a.send(&device, &mut a_room), b.send(&device, &mut b_room));
+        let bias_at = Room::write(&mut bias_room, &device, &bias).unwrap();
+        let c_at = Matrix::rows(Room::write(&mut c_room, &device, &before).unwrap(), n + 1);
+        let c_at = match case.lists {
+            true => c_at.listed(Room::write(&mut list_room, &device, &c_list).unwrap()),
+            false => c_at,
+        };
+        let a_at = if a_k { a_at } else { a_at.transposed() };
+        let b_at = if b_k { b_at.transposed() } else { b_at };
+        let mut products = Products::default();
+        products.with_bias(&device, case.size, a_at, b_at, bias_at, c_at, case.into).unwrap();
+        let c = device.read(&c_room, m * (n + 1)).unwrap();
+        let mut expected: Vec<f64> = before.iter().map(|&x| x as f64).collect();
+        for (i, &listed) in c_list.iter().enumerate() {
+            let row = if case.lists { listed } else { i as u32 };
+            for j in (0..n).filter(|_| row != NO_ROW) {
+                let at = |of: &Operand, along_k: bool, x: usize, k: usize| match along_k {
+                    true => of.number(x, k),
+                    false => of.number(k, x),
+                };
+                let sum: f64 = (0..k).map(|q| at(&a, a_k, i, q) * at(&b, b_k, j, q)).sum();
+                let into = &mut expected[row as usize * (n + 1) + j];
+                let before = if case.into == Into::Sum { *into } else { 0.0 };
+                *into = before + sum + bias[j] as f64;
+            }
+        }
+        let largest = expected.iter().fold(0.0f64, |most, x| most.max(x.abs()));
+        let errors = c.iter().zip(&expected).map(|(&c, x)| (c as f64 - x).abs() / largest);
+        // Not a number is the worst.
+        errors.fold(0.0, |most, error| if error <= most { most } else { error })
+    }
+
+    #[test]
+    fn products_of_any_size_and_lines_are_those_of_double_precision() {
+        let Some(gpu) = gpu_for_tests() else { return };
+        let sizes = [
+            (100, 4099, 130),
+            (517, 260, 257),
+            (41, 8192, 101),
+            (300, 5000, 13),
+            (302, 2000, 3),
+            (512, 1100, 1),
+            (33, 70, 45),
+        ];
+        for size in sizes {
+            for along_k in [(false, false), (true, false), (true, true), (false, true)] {
+                for (gap, before) in [(0, 0), (3, 1)] {
+                    for (lists, into) in [(false, Into::Place), (true, Into::Sum)] {
+                        let case = Case { size, along_k, gap, before, lists, into };
+                        let worst = worst(&gpu, case);
+                        assert!(worst <= TOLERANCE, "{case:?}: {worst:e}");
+                    }
+                }
+            }
+        }
+    }
 }

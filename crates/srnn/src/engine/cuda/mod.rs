@@ -19,6 +19,7 @@ mod head;
 mod layer;
 mod matrix;
 mod plain;
+mod plan;
 mod replay;
 mod scan;
 mod update;

@@ -1,5 +1,8 @@
 // Products and sums of matrices, in a fixed order: no atomics.
 
+// In a list of rows: none. It is read as zeros, and nothing is written to it.
+#define NO_ROW 0xffffffffu
+
 // C[m,n] += sum over k of A(m,k) B(k,n). A, B and C have strides of their own; rows of A (by m),
 // of B (by k) and of C (by m) may be looked up in a list.
 struct Product {
@@ -12,7 +15,44 @@ struct Product {
     // The sum over k is cut into so many parts; where it is more than one, C is [splits][m][n].
     int splits;
     int accumulate;
+    // Whether the lines that are contiguous begin at multiples of 16 bytes.
+    int a_wide, b_wide;
 };
+
+// Where C(m,n) is, or nothing.
+__device__ __forceinline__ float *place_of(const Product &p, int m, int n) {
+    if (m >= p.m || n >= p.n) return nullptr;
+    if (p.splits > 1) return p.c + ((long long)blockIdx.z * p.m + m) * p.n + n;
+    unsigned row = p.c_rows ? p.c_rows[m] : m;
+    return row == NO_ROW ? nullptr : p.c + row * p.c_m + n;
+}
+
+// What is put there: parts are added up later.
+__device__ __forceinline__ float placed(const Product &p, int n, float before, float value) {
+    if (p.splits > 1) return value;
+    if (p.bias) value += p.bias[n];
+    return p.accumulate ? before + value : value;
+}
+
+__device__ __forceinline__ bool adds(const Product &p) { return p.accumulate && p.splits == 1; }
+
+__device__ __forceinline__ void place(const Product &p, int m, int n, float value) {
+    float *at = place_of(p, m, n);
+    if (at) *at = placed(p, n, adds(p) ? *at : 0.0f, value);
+}
+
+// Two neighbours, at once where they may be.
+__device__ __forceinline__ void place_two(const Product &p, int m, int n, float one, float two) {
+    float *at = place_of(p, m, n);
+    if (!at) return;
+    if (n + 1 < p.n && ((unsigned long long)at & 7) == 0) {
+        float2 before = adds(p) ? *(float2 *)at : make_float2(0.0f, 0.0f);
+        *(float2 *)at = make_float2(placed(p, n, before.x, one), placed(p, n + 1, before.y, two));
+        return;
+    }
+    place(p, m, n, one);
+    place(p, m, n + 1, two);
+}
 
 #define THREADS 256
 #define DEPTH 16
@@ -37,7 +77,11 @@ template <int TILE> struct Carried {
             place(threadIdx.x + i * THREADS, by_k == 1, x, k);
             long long at_x = x0 + x, at_k = k0 + k;
             bool inside = at_x < x_end && at_k < k_end;
-            if (rows && inside) (rows_are_x ? at_x : at_k) = rows[rows_are_x ? at_x : at_k];
+            if (rows && inside) {
+                unsigned row = rows[rows_are_x ? at_x : at_k];
+                (rows_are_x ? at_x : at_k) = row;
+                inside = row != NO_ROW;
+            }
             values[i] = inside ? from[at_x * by_x + at_k * by_k] : 0.0f;
         }
     }
@@ -90,22 +134,54 @@ template <int TILE> __device__ __forceinline__ void product_of(const Product &p)
 #pragma unroll
     for (int i = 0; i < EACH; i++)
 #pragma unroll
-        for (int j = 0; j < EACH; j++) {
-            int m = m0 + tm + apart(i), n = n0 + tn + apart(j);
-            if (m >= p.m || n >= p.n) continue;
-            float value = sum[i][j];
-            if (p.splits > 1) {
-                p.c[((long long)blockIdx.z * p.m + m) * p.n + n] = value;
-                continue;
-            }
-            if (p.bias) value += p.bias[n];
-            float *c = p.c + (p.c_rows ? p.c_rows[m] : m) * p.c_m + n;
-            *c = p.accumulate ? *c + value : value;
-        }
+        for (int j = 0; j < EACH; j++) place(p, m0 + tm + apart(i), n0 + tn + apart(j), sum[i][j]);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS) product_32(Product p) { product_of<32>(p); }
 extern "C" __global__ void __launch_bounds__(THREADS) product_128(Product p) { product_of<128>(p); }
+
+// Few columns of B, N at most: A is read once, along its contiguous m, EACH rows of C a thread, so
+// many lines at a time that memory is kept busy.
+#define AT_ONCE 8
+template <int EACH, int N> __device__ __forceinline__ void thin_product(const Product &p) {
+    int m = (blockIdx.y * THREADS + threadIdx.x) * EACH, per = (p.k + p.splits - 1) / p.splits;
+    int k_first = min(blockIdx.z * per, p.k), k_end = m < p.m ? min(p.k, k_first + per) : 0;
+    float sum[EACH][N] = {};
+    for (int k0 = k_first; k0 < k_end; k0 += AT_ONCE) {
+        float x[AT_ONCE][EACH];
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; i++) {
+            // Lines beyond the end are the last one, and count nothing.
+            const float *from = p.a + min(k0 + i, k_end - 1) * p.a_k + m;
+            if constexpr (EACH == 4) {
+                float4 four = *(const float4 *)from;
+                x[i][0] = four.x, x[i][1] = four.y, x[i][2] = four.z, x[i][3] = four.w;
+            } else {
+                x[i][0] = *from;
+            }
+        }
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; i++) {
+            int k = min(k0 + i, k_end - 1);
+#pragma unroll
+            for (int n = 0; n < N; n++) {
+                float y = n < p.n && k0 + i < k_end ? p.b[k * p.b_k + n * p.b_n] : 0.0f;
+#pragma unroll
+                for (int e = 0; e < EACH; e++) sum[e][n] = fmaf(x[i][e], y, sum[e][n]);
+            }
+        }
+    }
+#pragma unroll
+    for (int e = 0; e < EACH; e++)
+#pragma unroll
+        for (int n = 0; n < N; n++) place(p, m + e, n, sum[e][n]);
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS) thin_1(Product p) { thin_product<4, 1>(p); }
+extern "C" __global__ void __launch_bounds__(THREADS) thin_4(Product p) { thin_product<4, 4>(p); }
+extern "C" __global__ void __launch_bounds__(THREADS) thin_16(Product p) { thin_product<4, 16>(p); }
+// For rows that do not begin at multiples of 16 bytes.
+extern "C" __global__ void __launch_bounds__(THREADS) thin_any(Product p) { thin_product<1, 16>(p); }
 
 // Adds parts [splits][m][n] to rows of C: a warp's lanes take a column each, the warps of a block
 // every eighth part, in order; then the warps' sums are added in order. Few parts are added by a
@@ -117,9 +193,11 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     long long size = (long long)m * n;
     int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
     auto finish = [&](long long at, float sum) {
-        long long row = at / n;
+        unsigned row = at / n;
+        if (c_rows) row = c_rows[row];
+        if (row == NO_ROW) return;
         if (bias) sum += bias[at % n];
-        float *into = c + (c_rows ? c_rows[row] : row) * c_m + at % n;
+        float *into = c + row * c_m + at % n;
         *into = accumulate ? *into + sum : sum;
     };
     if (splits < THREADS / WARP) {

@@ -1,0 +1,179 @@
+// Large products on the tensor cores, which multiply numbers of eleven bits. A float is cut into two
+// of them, high and low; of the four products of their parts the smallest, low times low, is left out:
+// what is lost is about what a float loses by rounding.
+
+#define DEEP 32
+#define STAGES 3
+#define TENSOR_THREADS 256
+// Warps lie in a block's tile so many down and across.
+#define WARPS_DOWN 2
+#define WARPS_ACROSS 4
+
+// Copies from memory to shared memory that nobody waits for yet: the first `inside` bytes, then zeros.
+__device__ __forceinline__ void copy_four(unsigned to, const float *from, int inside) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(inside)
+                 : "memory");
+}
+__device__ __forceinline__ void copy_one(unsigned to, const float *from, int inside) {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(from), "r"(inside)
+                 : "memory");
+}
+// Ends a group of copies; waits for all groups but the last so many.
+__device__ __forceinline__ void end_group() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int BUT> __device__ __forceinline__ void wait_groups() {
+    asm volatile("cp.async.wait_group %0;" ::"n"(BUT) : "memory");
+}
+
+// One operand's piece of a stage in shared memory: x is its row m or its column n. Lines are
+// contiguous as they are in memory, and padded such that the 4 x 8 numbers a warp reads at a time lie
+// in different banks.
+template <int TILE, bool ALONG_K> struct Piece {
+    static const int LINE = ALONG_K ? DEEP : TILE, LINES = ALONG_K ? TILE : DEEP;
+    static const int PITCH = LINE + (ALONG_K ? 4 : 8), SIZE = LINES * PITCH;
+
+    __device__ __forceinline__ static int at(int x, int k) {
+        return ALONG_K ? x * PITCH + k : k * PITCH + x;
+    }
+
+    // Asks for the piece from (x0, k0) on; what lies beyond the ends, and rows that are none, is
+    // zero. `wide`: every line begins at a multiple of 16 bytes.
+    __device__ __forceinline__ static void fetch(unsigned to, const float *from, const unsigned *rows,
+                                                 long long stride, bool wide, int x0, int x_end,
+                                                 int k0, int k_end) {
+        int line_end = ALONG_K ? x_end : k_end, end = ALONG_K ? k_end : x_end;
+#pragma unroll
+        for (int i = 0; i < LINES * LINE / 4 / TENSOR_THREADS; i++) {
+            int four = threadIdx.x + i * TENSOR_THREADS;
+            int line = four / (LINE / 4), first = four % (LINE / 4) * 4;
+            int at_line = (ALONG_K ? x0 : k0) + line, at = (ALONG_K ? k0 : x0) + first;
+            int inside = at_line < line_end ? min(max(end - at, 0), 4) : 0;
+            unsigned row = at_line;
+            if (rows && inside > 0) {
+                row = rows[at_line];
+                if (row == NO_ROW) inside = 0;
+            }
+            const float *source = inside > 0 ? from + row * stride + at : from;
+            unsigned into = to + 4 * (line * PITCH + first);
+            if (wide) {
+                copy_four(into, source, 4 * inside);
+                continue;
+            }
+#pragma unroll
+            for (int e = 0; e < 4; e++)
+                copy_one(into + 4 * e, e < inside ? source + e : from, e < inside ? 4 : 0);
+        }
+    }
+};
+
+// Both parts of a number: the tensor cores ignore the last thirteen bits of the low one.
+__device__ __forceinline__ void cut(float x, unsigned &high, unsigned &low) {
+    high = (__float_as_uint(x) + 0x1000u) & 0xffffe000u;
+    low = __float_as_uint(x - __uint_as_float(high));
+}
+
+// d = a b + c: 16 x 8 sums of 8 products. Lane 4 g + t has of a (g, t), (g + 8, t), (g, t + 4) and
+// (g + 8, t + 4); of b (t, g) and (t + 4, g); of c and d (g, 2 t), (g, 2 t + 1) and the same of g + 8.
+__device__ __forceinline__ void multiply(float d[4], const unsigned a[4], const unsigned b[2],
+                                         float c0, float c1, float c2, float c3) {
+    asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+        "{%8, %9}, {%10, %11, %12, %13};"
+        : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(c0), "f"(c1), "f"(c2),
+          "f"(c3));
+}
+
+// A block makes a TM x TN piece of C, a warp MI x NI tiles of 16 x 8 of it, in stages of DEEP; the
+// next stages are on their way while one is multiplied.
+template <int TM, int TN, bool A_K, bool B_K> struct Large {
+    typedef Piece<TM, A_K> A;
+    typedef Piece<TN, B_K> B;
+    static const int MI = TM / WARPS_DOWN / 16, NI = TN / WARPS_ACROSS / 8;
+    static const int STAGE = A::SIZE + B::SIZE;
+
+    // Adds eight products to every sum. They are added to each other in the tensor cores, which cut
+    // off what they cannot hold: so few of them that it does not add up.
+    __device__ __forceinline__ static void eight(float sum[MI][NI][4], const float *a, const float *b,
+                                                 int m, int rows, int n, int k) {
+        int lane = threadIdx.x % WARP, g = lane / 4, t = lane % 4;
+        unsigned b_high[NI][2], b_low[NI][2];
+#pragma unroll
+        for (int j = 0; j < NI; j++)
+#pragma unroll
+            for (int h = 0; h < 2; h++)
+                cut(b[B::at(n + 8 * j + g, k + t + 4 * h)], b_high[j][h], b_low[j][h]);
+#pragma unroll
+        for (int i = 0; i < MI; i++) {
+            if (m + 16 * i >= rows) break;
+            unsigned high[4], low[4];
+#pragma unroll
+            for (int h = 0; h < 4; h++)
+                cut(a[A::at(m + 16 * i + g + h % 2 * 8, k + t + h / 2 * 4)], high[h], low[h]);
+            float part[NI][4];
+#pragma unroll
+            for (int j = 0; j < NI; j++) multiply(part[j], low, b_high[j], 0.0f, 0.0f, 0.0f, 0.0f);
+#pragma unroll
+            for (int j = 0; j < NI; j++)
+                multiply(part[j], high, b_low[j], part[j][0], part[j][1], part[j][2], part[j][3]);
+#pragma unroll
+            for (int j = 0; j < NI; j++)
+                multiply(part[j], high, b_high[j], part[j][0], part[j][1], part[j][2], part[j][3]);
+#pragma unroll
+            for (int j = 0; j < NI; j++)
+#pragma unroll
+                for (int h = 0; h < 4; h++) sum[i][j][h] += part[j][h];
+        }
+    }
+
+    __device__ __forceinline__ static void product(const Product &p, float *room) {
+        int m0 = blockIdx.y * TM, n0 = blockIdx.x * TN;
+        int warp = threadIdx.x / WARP;
+        int m = warp / WARPS_ACROSS * (TM / WARPS_DOWN), n = warp % WARPS_ACROSS * (TN / WARPS_ACROSS);
+        int per = ((p.k + p.splits - 1) / p.splits + DEEP - 1) / DEEP * DEEP;
+        int k_first = min(blockIdx.z * per, p.k), k_end = min(p.k, k_first + per);
+        int stages = (k_end - k_first + DEEP - 1) / DEEP;
+        unsigned rooms = (unsigned)__cvta_generic_to_shared(room);
+        auto fetch = [&](int s) {
+            unsigned to = rooms + 4 * (s % STAGES * STAGE);
+            int k0 = k_first + s * DEEP;
+            if (s < stages) {
+                A::fetch(to, p.a, p.a_rows, A_K ? p.a_m : p.a_k, p.a_wide, m0, p.m, k0, k_end);
+                B::fetch(to + 4 * A::SIZE, p.b, p.b_rows, B_K ? p.b_n : p.b_k, p.b_wide, n0, p.n, k0,
+                         k_end);
+            }
+            end_group();
+        };
+        float sum[MI][NI][4] = {};
+        for (int s = 0; s < STAGES - 1; s++) fetch(s);
+        for (int s = 0; s < stages; s++) {
+            wait_groups<STAGES - 2>();
+            __syncthreads();
+            fetch(s + STAGES - 1);
+            const float *a = room + s % STAGES * STAGE, *b = a + A::SIZE;
+#pragma unroll
+            for (int k = 0; k < DEEP; k += 8) eight(sum, a, b, m, p.m - m0, n, k);
+        }
+        int lane = threadIdx.x % WARP, g = lane / 4, t = lane % 4;
+#pragma unroll
+        for (int i = 0; i < MI; i++)
+#pragma unroll
+            for (int h = 0; h < 2; h++)
+#pragma unroll
+                for (int j = 0; j < NI; j++)
+                    place_two(p, m0 + m + 16 * i + g + 8 * h, n0 + n + 8 * j + 2 * t, sum[i][j][2 * h],
+                              sum[i][j][2 * h + 1]);
+    }
+};
+
+extern __shared__ __align__(16) float large_room[];
+
+// By the rows of a tile, and by whether A and B are contiguous along k.
+#define LARGE(name, rows, a_k, b_k)                                                                    \
+    extern "C" __global__ void __launch_bounds__(TENSOR_THREADS, 2) name(Product p) {                  \
+        Large<rows, 128, a_k, b_k>::product(p, large_room);                                            \
+    }
+LARGE(large_128_mn, 128, false, false)
+LARGE(large_128_kn, 128, true, false)
+LARGE(large_128_kk, 128, true, true)
+LARGE(large_64_mn, 64, false, false)
+LARGE(large_64_kn, 64, true, false)
+LARGE(large_64_kk, 64, true, true)

@@ -1,0 +1,209 @@
+//! How a product is made: by which kernel, and into how many parts its sum is cut.
+
+use super::matrix::Matrix;
+
+/// Edges of a block's tile in `kernels/matrix.cu`: small ones where there are few.
+const TILES: [usize; 2] = [32, 128];
+/// Threads of the blocks there, each a row where B has few columns.
+const THREADS: usize = 256;
+/// A long sum is cut into parts of at least so many terms.
+const SHORTEST_PART: usize = 32;
+/// Columns of B that are few, by kernel, and terms that are many.
+const THIN: [usize; 3] = [1, 4, 16];
+const LONG: usize = 1024;
+/// Rows of C that a thread of theirs makes, where A can be read four numbers at a time.
+const FOUR: usize = 4;
+
+/// In `kernels/tensor.cu`: rows of a tile, its columns, terms of a stage, and stages at a time.
+const ROWS: [usize; 2] = [128, 64];
+const COLUMNS: usize = 128;
+const DEEP: usize = 32;
+const STAGES: usize = 3;
+/// Below these, most of a tile is empty, or there is little to do.
+const LEAST_EDGE: usize = 40;
+const LEAST_WORK: usize = 1 << 25;
+
+/// Which way the contiguous lines of A and B go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lines {
+    /// Along m and n.
+    Mn,
+    /// Along k and n.
+    Kn,
+    /// Both along k.
+    Kk,
+    /// Otherwise, or by a list across them.
+    Other,
+}
+
+/// The kernel of a product.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// `product_32` or `product_128`.
+    Plain { large: bool },
+    /// `thin_1`, `thin_4`, `thin_16`, `thin_any`.
+    Thin { kernel: usize },
+    /// On the tensor cores; by the index of the tile's rows, and by its lines.
+    Tensor { tile: usize, lines: Lines },
+}
+
+/// A kernel and its launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Plan {
+    pub way: Way,
+    /// Rows and columns of a tile.
+    pub tile: (usize, usize),
+    pub splits: usize,
+    /// Bytes of shared memory of a block.
+    pub shared: usize,
+}
+
+/// What a plan needs to know of a GPU.
+#[derive(Clone, Copy)]
+pub struct Limits {
+    /// Multiprocessors.
+    pub processors: usize,
+    /// Bytes of shared memory that a block may have.
+    pub shared: usize,
+}
+
+impl Lines {
+    pub fn of(a: Matrix, b: Matrix) -> Lines {
+        // A list names rows of A by m, rows of B by k: lines go along the other axis.
+        let (a_k, a_m) = (a.column == 1, a.row == 1 && a.list == 0);
+        let (b_n, b_k) = (b.column == 1, b.row == 1 && b.list == 0);
+        match (a_k, b_n) {
+            (true, true) => Lines::Kn,
+            (true, false) if b_k => Lines::Kk,
+            (false, true) if a_m => Lines::Mn,
+            _ => Lines::Other,
+        }
+    }
+
+    /// Whether the lines of A, and of B, go along k.
+    pub fn along_k(self) -> (bool, bool) {
+        (matches!(self, Lines::Kn | Lines::Kk), self == Lines::Kk)
+    }
+}
+
+impl Plan {
+    /// The plan for A, m×k, times B, k×n.
+    pub fn of(limits: Limits, size: (usize, usize, usize), a: Matrix, b: Matrix) -> Plan {
+        let (m, k, n) = size;
+        let lines = Lines::of(a, b);
+        if n <= THIN[2] && k >= LONG && a.row == 1 && a.list == 0 && b.list == 0 {
+            return Plan::thin(limits, size, a);
+        }
+        let large = m.min(n) >= LEAST_EDGE && m * n * k >= LEAST_WORK && lines != Lines::Other;
+        let tensor = if large { Plan::tensor(limits, size, lines) } else { None };
+        tensor.unwrap_or_else(|| Plan::plain(limits, size))
+    }
+
+    fn thin(limits: Limits, (m, k, n): (usize, usize, usize), a: Matrix) -> Plan {
+        let columns = THIN.iter().position(|&columns| n <= columns).expect("few columns");
+        let wide = a.is_wide(a.column) && m.is_multiple_of(FOUR);
+        let (kernel, rows) = if wide { (columns, FOUR * THREADS) } else { (THIN.len(), THREADS) };
+        let splits = (4 * limits.processors).div_ceil(m.div_ceil(rows)).min(k / 64).max(1);
+        Plan { way: Way::Thin { kernel }, tile: (rows, THIN[2]), splits, shared: 0 }
+    }
+
+    fn plain(limits: Limits, (m, k, n): (usize, usize, usize)) -> Plan {
+        let tiles = |edge: usize| m.div_ceil(edge) * n.div_ceil(edge);
+        let large = tiles(TILES[1]) * (k / 256).max(1) >= limits.processors;
+        let edge = TILES[large as usize];
+        // Few tiles leave the device idle: the sum is cut, so that there are enough blocks. Of the
+        // large ones a multiprocessor takes one at a time.
+        let blocks = if large { limits.processors } else { 2 * limits.processors };
+        let wanted = (blocks + tiles(edge) / 2) / tiles(edge);
+        let splits = wanted.min(k / SHORTEST_PART).max(1);
+        Plan { way: Way::Plain { large }, tile: (edge, edge), splits, shared: 0 }
+    }
+
+    /// The fastest by estimate, if one fits the GPU.
+    fn tensor(limits: Limits, size: (usize, usize, usize), lines: Lines) -> Option<Plan> {
+        let most = (size.1 / (4 * DEEP)).clamp(1, 64);
+        let plans = (0..ROWS.len()).flat_map(|tile| (1..=most).map(move |splits| (tile, splits)));
+        let plans = plans.map(|(tile, splits)| Plan {
+            way: Way::Tensor { tile, lines },
+            tile: (ROWS[tile], COLUMNS),
+            splits,
+            shared: bytes(ROWS[tile], lines),
+        });
+        plans
+            .filter(|plan| plan.shared <= limits.shared)
+            .min_by(|a, b| a.microseconds(limits, size).total_cmp(&b.microseconds(limits, size)))
+    }
+
+    /// About how long a product takes on the tensor cores of a large GPU.
+    fn microseconds(&self, limits: Limits, (m, k, n): (usize, usize, usize)) -> f64 {
+        let blocks = m.div_ceil(self.tile.0) * n.div_ceil(self.tile.1) * self.splits;
+        let stages = k.div_ceil(self.splits).div_ceil(DEEP) + 1;
+        // Small tiles read more for each product; a block that is alone waits for its own copies.
+        let stage = if self.tile.0 == ROWS[0] { 2.0 } else { 1.1 };
+        let each = blocks.div_ceil(limits.processors);
+        let alone = if each == 1 { 1.3 } else { 1.0 };
+        let numbers = if self.splits > 1 { (self.splits + 1) * m * n } else { 0 };
+        let sum = if self.splits > 1 { 3.0 + numbers as f64 / 750e3 } else { 0.0 };
+        alone * (each * stages) as f64 * stage + sum
+    }
+}
+
+/// Bytes of shared memory of a block: its stages, of two pieces each, as `kernels/tensor.cu` has
+/// them.
+fn bytes(rows: usize, lines: Lines) -> usize {
+    let piece = |edge: usize, along_k: bool| match along_k {
+        true => edge * (DEEP + 4),
+        false => DEEP * (edge + 8),
+    };
+    let (a, b) = lines.along_k();
+    4 * STAGES * (piece(rows, a) + piece(COLUMNS, b))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const H200: Limits = Limits { processors: 132, shared: 227 << 10 };
+
+    fn plan((m, k, n): (usize, usize, usize), a: Matrix, b: Matrix) -> Plan {
+        Plan::of(H200, (m, k, n), a, b)
+    }
+
+    #[test]
+    fn long_sums_of_many_centroids_keep_every_multiprocessor_busy() {
+        let (alpha, da) = (Matrix::rows(256, 100).transposed(), Matrix::rows(256, 1024));
+        let plan = plan((100, 100_352, 1024), alpha, da);
+        assert_eq!(plan.way, Way::Tensor { tile: 0, lines: Lines::Mn });
+        assert!(8 * plan.splits > 132, "{plan:?}");
+    }
+
+    #[test]
+    fn small_products_and_few_columns_have_kernels_of_their_own() {
+        let rows = |width| Matrix::rows(256, width);
+        let small = plan((5, 100, 400), rows(100), rows(100).transposed());
+        assert_eq!(small.way, Way::Plain { large: false });
+        let thin = plan((1024, 100_352, 1), rows(1024).transposed(), rows(1));
+        assert_eq!(thin.way, Way::Thin { kernel: 0 });
+        let odd = plan((1023, 100_352, 10), rows(1023).transposed(), rows(10));
+        assert_eq!(odd.way, Way::Thin { kernel: 3 });
+    }
+
+    #[test]
+    fn a_gpu_with_less_shared_memory_gets_smaller_tiles_or_none() {
+        let with = |shared| {
+            let rows = Matrix::rows(256, 1024);
+            Plan::of(Limits { shared, ..H200 }, (4096, 1024, 1024), rows, rows.transposed()).way
+        };
+        assert_eq!(with(227 << 10), Way::Tensor { tile: 0, lines: Lines::Kk });
+        assert_eq!(with(99 << 10), Way::Tensor { tile: 1, lines: Lines::Kk });
+        assert_eq!(with(48 << 10), Way::Plain { large: true });
+    }
+
+    #[test]
+    fn lines_that_a_list_goes_across_are_not_contiguous() {
+        let rows = Matrix::rows(256, 64);
+        assert_eq!(Lines::of(rows.listed(1), rows.listed(1)), Lines::Kn);
+        assert_eq!(Lines::of(rows.transposed().listed(1), rows), Lines::Other);
+        assert_eq!(Lines::of(rows, rows.transposed().listed(1)), Lines::Other);
+    }
+}
