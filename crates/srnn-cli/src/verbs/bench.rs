@@ -1,6 +1,7 @@
 //! `srnn bench`: how long a training step takes, after checking that it is the right one.
 
 mod check;
+mod epoch;
 mod export;
 mod growth;
 mod measure;
@@ -36,7 +37,8 @@ const BATCHES: u64 = 4;
 #[derive(Args)]
 #[command(before_help = "Examples:
   srnn bench --setting bp,mnist
-  srnn bench --shape 32,100,8,64,10 --cell sr-lstm,lstm --json")]
+  srnn bench --shape 32,100,8,64,10 --cell sr-lstm,lstm --json
+  srnn bench --epoch data/mnist --setting mnist,mnist-100 --device cuda")]
 pub struct Bench {
     /// Settings by name: bp, mnist, mnist-50, mnist-100, imdb, copying, tomita [default: all].
     #[arg(long, value_name = "NAME", value_delimiter = ',', conflicts_with = "shape")]
@@ -70,6 +72,13 @@ pub struct Bench {
     /// programs to check and time.
     #[arg(long, value_name = "DIR")]
     export: Option<PathBuf>,
+    /// Time whole epochs: read MNIST (or what has its form) from DIR, and train on every image once,
+    /// batch by batch [default setting: mnist].
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["growth", "export", "on_request", "lambda"])]
+    epoch: Option<PathBuf>,
+    /// Epochs to time, after one that is not.
+    #[arg(long, value_name = "N", default_value_t = 3, requires = "epoch")]
+    epochs: usize,
     /// For each line of stdin, `step` or `gradients`, do one and say its seconds, so that another
     /// program can take turns; one setting.
     #[arg(long, conflicts_with_all = ["growth", "export"])]
@@ -83,11 +92,12 @@ pub fn run(arguments: &Bench, output: &Output) -> Result<Answer, Failure> {
     if cfg!(debug_assertions) {
         output.note("this is a debug build: build with --release for times that mean something");
     }
-    match &arguments.export {
-        Some(folder) => export_all(arguments, &hardware, folder, output)?,
-        None if arguments.growth => grow(arguments, &hardware, output)?,
-        None if arguments.on_request => on_request(arguments, &hardware)?,
-        None => measure_all(arguments, &hardware, output)?,
+    match (&arguments.export, &arguments.epoch) {
+        (Some(folder), _) => export_all(arguments, &hardware, folder, output)?,
+        (None, Some(folder)) => time_epochs(arguments, &hardware, folder, output)?,
+        _ if arguments.growth => grow(arguments, &hardware, output)?,
+        _ if arguments.on_request => on_request(arguments, &hardware)?,
+        _ => measure_all(arguments, &hardware, output)?,
     }
     Ok(Answer::Yes)
 }
@@ -110,6 +120,21 @@ fn grow(arguments: &Bench, hardware: &Hardware, output: &Output) -> Result<(), F
     }
     let value = growth::value(hardware, &base, &growths);
     output.result(growth::text(hardware, &base, &growths), &value)
+}
+
+fn time_epochs(
+    arguments: &Bench,
+    hardware: &Hardware,
+    folder: &Path,
+    output: &Output,
+) -> Result<(), Failure> {
+    let read = epoch::read_images(folder, arguments.epochs)?;
+    let mut lines = vec![];
+    for setting in settings(arguments)?.into_iter().flatten() {
+        lines.push(epoch::measure(arguments, hardware, setting, &read.images)?);
+    }
+    let value = epoch::value(hardware, &read, &lines);
+    output.result(epoch::text(hardware, &read, &lines), &value)
 }
 
 fn export_all(
@@ -137,9 +162,12 @@ fn on_request(arguments: &Bench, hardware: &Hardware) -> Result<(), Failure> {
 }
 
 fn check_numbers(arguments: &Bench) -> Result<(), Failure> {
-    let Bench { repeats, lambda, .. } = *arguments;
+    let Bench { repeats, lambda, epochs, .. } = *arguments;
     if !(1..=1_000_000).contains(&repeats) {
         return Err(Failure::new(format!("--repeats {repeats}"), "1 to 1,000,000"));
+    }
+    if !(1..=1_000).contains(&epochs) {
+        return Err(Failure::new(format!("--epochs {epochs}"), "1 to 1,000"));
     }
     if !(0.0..=1.0).contains(&lambda) {
         return Err(Failure::new(format!("--lambda {lambda}: no part of a whole"), "0 to 1"));
@@ -163,6 +191,7 @@ fn settings(arguments: &Bench) -> Result<Vec<Vec<Setting>>, Failure> {
     };
     let chosen = match (arguments.shape, &arguments.setting[..]) {
         (Some(shape), _) => vec![Setting::free(CellName::SrLstmP, shape)],
+        (None, []) if arguments.epoch.is_some() => vec![find(&epoch::USUAL.into())?],
         (None, []) => all.clone(),
         (None, names) => names.iter().map(find).collect::<Result<_, _>>()?,
     };

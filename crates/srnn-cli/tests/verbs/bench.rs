@@ -1,5 +1,6 @@
 //! `srnn bench` on tiny shapes.
 
+use crate::images::write_images;
 use crate::program::{srnn, srnn_reading};
 use safetensors::SafeTensors;
 use serde_json::Value;
@@ -181,4 +182,46 @@ fn on_request_every_line_is_answered_with_seconds_and_nonsense_is_refused() {
     let ran = srnn_reading(folder.path(), &[&always[..], &["--cell", "gru,lstm"]].concat(), b"");
     assert_eq!(ran.code, 2);
     assert!(ran.stderr.contains("2 settings or cells"), "{}", ran.stderr);
+}
+
+#[test]
+fn epochs_go_over_every_image_and_tell_reading_from_training() {
+    let folder = tempfile::tempdir().unwrap();
+    write_images(&folder.path().join("dots"), 11);
+    let always = ["--epoch", "dots", "--epochs", "4", "--shape", "4,6,1,8,3"];
+    let value = bench_in(folder.path(), &[&always[..], &["--cell", "sr-lstm-p,gru"]].concat());
+    let value = value.yes().json();
+    assert_eq!(value["images"], 11);
+    let reading = value["reading"]["seconds"].as_f64().unwrap();
+    let lines = value["epochs"].as_array().unwrap();
+    assert_eq!(lines.len(), 2);
+    for line in lines {
+        assert_eq!((&line["batches"], &line["epochs_timed"]), (&3.into(), &4.into()), "{line}");
+        let [whole, training, batch] = ["seconds_with_reading", "seconds", "milliseconds_a_batch"]
+            .map(|name| line[name].as_f64().unwrap());
+        assert!(reading > 0.0 && training > 0.0 && whole == reading + training, "{value}");
+        assert!((batch - 1e3 * training / 3.0).abs() < 1e-9, "{line}");
+        assert!(line["checked"]["gradient_error"].as_f64().unwrap() < 1e-4, "{line}");
+    }
+    let text = srnn(folder.path(), &[&["bench", "--device", "cpu"], &always[..]].concat()).yes();
+    assert!(text.stdout.starts_with("Epochs of 11 images on cpu"), "{}", text.stdout);
+}
+
+#[test]
+fn epochs_without_images_or_with_a_setting_for_others_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    write_images(&folder.path().join("dots"), 11);
+    for (arguments, said) in [
+        (&["--epoch", "nowhere"][..], "nowhere/train-images-idx3-ubyte: there is no such file"),
+        (&["--epoch", "dots"], "does not read images of 6 pixels"),
+        (&["--epoch", "dots", "--setting", "bp"], "--shape B,6,1,D,K"),
+        (&["--epoch", "dots", "--shape", "4,6,2,8,3"], "does not read images of 6 pixels"),
+        (&["--epoch", "dots", "--epochs", "0"], "--epochs 0"),
+        (&["--epoch", "dots", "--growth"], "cannot be used with"),
+        (&["--epochs", "3"], "--epoch"),
+    ] {
+        let ran = bench_in(folder.path(), arguments);
+        assert_eq!(ran.code, 2, "{arguments:?}");
+        assert!(ran.stderr.contains(said), "{arguments:?}: {}", ran.stderr);
+    }
 }

@@ -7,6 +7,8 @@ mod conform;
 mod data;
 mod explain;
 mod hostile_names;
+#[path = "../common/images.rs"]
+mod images;
 mod models;
 mod program;
 mod proofs;

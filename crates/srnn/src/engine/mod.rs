@@ -303,6 +303,13 @@ pub trait Engine<F> {
     fn gradients(&mut self, batch: &Batch, regime: &Regime) -> Gradients<F>;
     /// One update.
     fn step(&mut self, batch: &Batch, regime: &Regime) -> Step;
+    /// One update, and `meanwhile` once: beside it where a device computes by itself and the
+    /// processor would wait, else after it.
+    fn step_while(&mut self, batch: &Batch, regime: &Regime, meanwhile: &mut dyn FnMut()) -> Step {
+        let step = self.step(batch, regime);
+        meanwhile();
+        step
+    }
     /// What the updates are made with.
     fn optimiser(&self) -> &Optimiser;
 }

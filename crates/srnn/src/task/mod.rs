@@ -2,7 +2,7 @@
 //!
 //! Everything here ends in a [`Dataset`] or a [`Split`]: plain data, tokens as numbers. Nothing
 //! here knows of batches, start tokens or networks. [`copying`] has a target at every step and a
-//! type of its own.
+//! type of its own, and so have [`images`], whose steps are numbers.
 //!
 //! **Vocabulary.** The vocabulary is the training set's. With a `min_count`, training tokens
 //! seen less often become [`UNKNOWN`], which is thereby trained, and a token that only occurs
@@ -14,6 +14,7 @@ mod confusion;
 pub mod copying;
 pub mod files;
 mod identical;
+pub mod images;
 mod labels;
 pub mod palindrome;
 pub mod parentheses;

@@ -6,6 +6,7 @@ use super::job::JobError;
 use crate::engine::{Batch, Inputs, Targets};
 use crate::model::{Arch, Input, When};
 use crate::task::copying::{self, Copying};
+use crate::task::images::Images;
 use crate::task::{Dataset, Sequence};
 
 /// Sequences with what a network should say about them.
@@ -113,6 +114,69 @@ impl Examples for Copying {
     }
 }
 
+/// A step is a pixel, as a number from 0 to 1.
+impl Examples for Images {
+    fn count(&self) -> usize {
+        self.count()
+    }
+
+    fn length(&self, _: usize) -> usize {
+        self.steps()
+    }
+
+    fn batch(&self, indices: &[usize], _: &Arch) -> Batch {
+        let mut pixels = Vec::with_capacity(indices.len() * self.steps());
+        // PERF: with the vectors of the machine at hand, 128 images of MNIST in 32 µs; 56 without.
+        pulp::Arch::new().dispatch(
+            #[inline(always)]
+            || {
+                for &index in indices {
+                    pixels.extend(self.pixels(index).iter().map(|&pixel| f32::from(pixel) / 255.0));
+                }
+            },
+        );
+        Batch {
+            offsets: (0..=indices.len()).map(|row| row * self.steps()).collect(),
+            input: Inputs::Real(pixels),
+            targets: Targets::Rows(indices.iter().map(|&i| self.label(i).into()).collect()),
+            class_weights: vec![],
+        }
+    }
+
+    fn check(&self, set: &'static str, arch: &Arch) -> Result<(), JobError> {
+        let data = "images";
+        let refuse = |what, remedy| Err(JobError::Unsupported { data, what, remedy });
+        match arch.input {
+            Input::Real { width: 1 } => {}
+            Input::Real { .. } => {
+                return refuse("several numbers a step", "give it one, the pixel");
+            }
+            Input::Tokens { .. } => {
+                return refuse("tokens as its input", "give it one number a step, the pixel");
+            }
+        }
+        if arch.readout.when == When::EveryStep {
+            return refuse("a read-out at every step", "read out after the last step");
+        }
+        if self.count() == 0 {
+            return Err(JobError::Empty { set });
+        }
+        let (what, found, expected) = ("classes", self.classes(), arch.classes);
+        match found == expected {
+            true => Ok(()),
+            false => Err(JobError::Sizes { set, what, found, expected }),
+        }
+    }
+
+    fn digest(&self) -> String {
+        self.digest()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.count() as u64 * (self.steps() as u64 + 1)
+    }
+}
+
 /// Refuses what cannot be trained by a target for each symbol.
 fn check_every_step(arch: &Arch) -> Result<(), JobError> {
     let data = "sequences with a target at every step";
@@ -199,6 +263,55 @@ mod tests {
             assert!(tokens[steps.clone()].iter().copied().eq(set.tokens(index)));
             assert!(targets[steps].iter().copied().eq(set.targets(index)));
         }
+    }
+
+    /// Three images of two pixels, of two classes.
+    fn small_images() -> Images {
+        Images::new(2, 2, vec![0, 255, 51, 102, 153, 204], vec![0, 1, 1])
+    }
+
+    fn pixel_arch() -> Arch {
+        Arch {
+            input: Input::Real { width: 1 },
+            readout: crate::model::Readout { from: crate::model::ReadFrom::Hc, when: When::Last },
+            classes: 2,
+            ..copying_recipe().arch
+        }
+    }
+
+    #[test]
+    fn a_batch_of_images_has_a_pixel_a_step_as_a_part_of_255() {
+        let batch = small_images().batch(&[2, 0], &pixel_arch());
+        assert_eq!(batch.offsets, [0, 2, 4]);
+        assert_eq!(batch.input, Inputs::Real(vec![0.6, 0.8, 0.0, 1.0]));
+        assert_eq!(batch.targets, Targets::Rows(vec![1, 0]));
+    }
+
+    #[test]
+    fn what_does_not_go_with_images_is_refused_in_words() {
+        let train = TrainConfig::default();
+        let images = |change: fn(&mut Images)| {
+            let mut train = small_images();
+            change(&mut train);
+            Split { train, valid: small_images(), test: None }
+        };
+        let said = |split: &Split<Images>, arch: &Arch| {
+            let job = Job { split, config: &train, key: Key::new(1) };
+            job.validate(arch).map_err(|error| error.to_string())
+        };
+        let (good, arch) = (images(|_| ()), pixel_arch());
+        assert_eq!(said(&good, &arch), Ok(()));
+        let wide = Arch { input: Input::Real { width: 2 }, ..arch.clone() };
+        assert!(said(&good, &wide).unwrap_err().contains("give it one, the pixel"));
+        let tokens = Arch { input: copying_recipe().arch.input, ..arch.clone() };
+        assert!(said(&good, &tokens).unwrap_err().contains("tokens as its input"));
+        let more = Arch { classes: 3, ..arch.clone() };
+        assert!(said(&good, &more).unwrap_err().contains("2 classes, the network 3"));
+        let mut every = arch.clone();
+        every.readout.when = When::EveryStep;
+        assert!(said(&good, &every).unwrap_err().contains("read out after the last step"));
+        let none = images(|train| train.truncate(0));
+        assert!(said(&none, &arch).unwrap_err().contains("training set has no sequences"));
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod config;
 mod estimate;
 mod evaluate;
 mod examples;
+mod feed;
 mod job;
 mod observer;
 mod optimiser;

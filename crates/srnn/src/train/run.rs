@@ -1,10 +1,10 @@
 //! The training loop.
 
-use super::batch::Sampler;
 use super::checkpoint::{Checkpoint, CheckpointError, Identity, Keeper};
 use super::config::{Keep, TrainConfig};
 use super::evaluate::{Evaluation, evaluate, evaluate_at};
 use super::examples::Examples;
+use super::feed::Feed;
 use super::job::{Job, JobError};
 use super::observer::{Control, Event, Observer};
 use super::optimiser::Real;
@@ -14,7 +14,7 @@ use super::schedule::Reseed;
 use super::sharpen::sharpen;
 use super::stop::{Found, Stop};
 use crate::engine::{Engine, HardwareError, Mode, Snapshot, Transition};
-use crate::model::{Arch, ArchError};
+use crate::model::ArchError;
 use serde::{Deserialize, Serialize};
 
 /// What came of a run. The network itself is in the engine.
@@ -118,14 +118,13 @@ enum Halt {
 
 struct Training<'a, F, E: ?Sized, D> {
     engine: &'a mut E,
-    arch: Arch,
     identity: Identity,
     job: &'a Job<'a, D>,
     /// The job's, with the schedule suited to the architecture.
     config: TrainConfig,
     keeper: &'a mut dyn Keeper<F>,
     observer: &'a mut dyn Observer,
-    sampler: Sampler,
+    feed: Feed<'a, D>,
     /// The training sequences that evaluations look at.
     train_sample: Vec<usize>,
     progress: Progress,
@@ -152,9 +151,8 @@ impl<'a, F: Real, E: Engine<F> + ?Sized, D: Examples> Training<'a, F, E, D> {
         Ok(Training {
             engine,
             identity: Identity::of(job, &arch),
-            sampler: Sampler::new(&job.split.train, &config, job.key),
+            feed: Feed::new(job, &config, arch),
             train_sample: train_sample(job),
-            arch,
             job,
             config,
             keeper,
@@ -195,7 +193,7 @@ impl<'a, F: Real, E: Engine<F> + ?Sized, D: Examples> Training<'a, F, E, D> {
             Found::Loss | Found::Gradient => self.progress.update,
             Found::Parameters | Found::Evaluation => self.progress.update.saturating_sub(1),
         };
-        Stop::Diverged { update, found, sequences: self.sampler.indices(update) }
+        Stop::Diverged { update, found, sequences: self.feed.sequences(update) }
     }
 
     fn updates(&self) -> u64 {
@@ -254,11 +252,9 @@ impl<'a, F: Real, E: Engine<F> + ?Sized, D: Examples> Training<'a, F, E, D> {
 
     fn update(&mut self) -> Result<(), Halt> {
         let update = self.progress.update;
-        let sequences = self.sampler.indices(update);
-        let regime = self.config.regime(update);
-        let mut batch = self.job.split.train.batch(&sequences, &self.arch);
-        batch.class_weights = self.config.class_weights.clone();
-        let step = self.engine.step(&batch, &regime);
+        let (batch, regime) = (self.feed.take(update), self.config.regime(update));
+        let mut meanwhile = || self.feed.prepare(update + 1);
+        let step = self.engine.step_while(&batch, &regime, &mut meanwhile);
         if !step.loss.is_finite() {
             return Err(Halt::Broken(Found::Loss));
         }

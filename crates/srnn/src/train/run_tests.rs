@@ -1,3 +1,4 @@
+use super::super::batch::Sampler;
 use super::super::checkpoint::{Folder, Latest, Nowhere};
 use super::super::config::{LearningRate, Sampling, Stopping};
 use super::super::observer::Silent;

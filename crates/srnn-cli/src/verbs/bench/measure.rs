@@ -75,7 +75,7 @@ pub fn step(side: &mut Side, i: usize) -> Result<f64, Failure> {
 
 impl Times {
     /// Of at least one time.
-    fn of(mut seconds: Vec<f64>) -> Times {
+    pub fn of(mut seconds: Vec<f64>) -> Times {
         seconds.sort_by(f64::total_cmp);
         let at = |part: f64| {
             let place = part * (seconds.len() - 1) as f64;

@@ -81,13 +81,18 @@ fn object(hardware: &Hardware, line: &Line) -> Value {
         "tokens_a_second": tokens_a_second(line),
         "of_floor": of_floor(hardware, line),
         "times_first": ratio,
-        "checked": {
-            "rows": near.rows,
-            "steps": near.steps,
-            "loss_error": near.loss,
-            "gradient_error": near.gradient,
-            "tensor": near.tensor,
-        },
+        "checked": checked(near),
+    })
+}
+
+/// What was compared with the reference, as an object.
+pub fn checked(near: &Nearness) -> Value {
+    json!({
+        "rows": near.rows,
+        "steps": near.steps,
+        "loss_error": near.loss,
+        "gradient_error": near.gradient,
+        "tensor": near.tensor,
     })
 }
 

@@ -3,7 +3,8 @@
 use super::{CudaError, compile};
 use cudarc::driver::sys::{CUdevice_attribute as Attribute, CUfunction_attribute_enum};
 use cudarc::driver::{
-    CudaContext, CudaFunction, CudaSlice, CudaStream, DevicePtr, DeviceRepr, DriverError, result,
+    CudaContext, CudaFunction, CudaSlice, CudaStream, DevicePtr, DeviceRepr, DriverError,
+    PinnedHostSlice, result,
 };
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -355,6 +356,29 @@ impl<T: DeviceRepr + cudarc::driver::ValidAsZeroBits> Room<T> {
             device.stream.memset_zeros(&mut slice.slice_mut(0..count))?;
         }
         Ok(address)
+    }
+}
+
+/// Memory of the host that the device reads by itself; it grows to what is needed and is used again.
+#[derive(Default)]
+pub struct Pinned {
+    slice: Option<PinnedHostSlice<u32>>,
+}
+
+impl Pinned {
+    /// Room for `count` words, once the device has read what was in it.
+    pub fn fit(&mut self, device: &Device, count: usize) -> Result<&mut [u32], CudaError> {
+        device.wait()?;
+        if self.slice.as_ref().is_none_or(|slice| slice.len() < count) {
+            // No flag: memory that bypasses caches is slower to write.
+            let size = count.next_power_of_two().max(256);
+            // SAFETY: it is filled before anything reads it.
+            let mut slice = unsafe { device.gpu.context.alloc_pinned_with_flags(size, 0)? };
+            slice.as_mut_slice()?.fill(0);
+            self.slice = Some(slice);
+        }
+        let slice = self.slice.as_mut().expect("allocated just now");
+        Ok(&mut slice.as_mut_slice()?[..count])
     }
 }
 

@@ -168,9 +168,15 @@ impl Cuda {
         Ok((loss.weighed(regime), report[0].sqrt()))
     }
 
-    fn try_step(&mut self, batch: &Batch, regime: &Regime) -> Result<Step, CudaError> {
+    fn try_step(
+        &mut self,
+        batch: &Batch,
+        regime: &Regime,
+        meanwhile: &mut dyn FnMut(),
+    ) -> Result<Step, CudaError> {
         let (placed, call) = self.send(batch, regime)?;
         self.learn_again(placed, call, true)?;
+        meanwhile();
         let (loss, norm) = self.told(batch, regime)?;
         let gradient_norm = if loss.total.is_finite() { norm } else { f64::NAN };
         let step = Step { loss, gradient_norm };
@@ -279,7 +285,11 @@ impl Engine<f32> for Cuda {
     }
 
     fn step(&mut self, batch: &Batch, regime: &Regime) -> Step {
-        must(self.try_step(batch, regime))
+        self.step_while(batch, regime, &mut || ())
+    }
+
+    fn step_while(&mut self, batch: &Batch, regime: &Regime, meanwhile: &mut dyn FnMut()) -> Step {
+        must(self.try_step(batch, regime, meanwhile))
     }
 
     fn optimiser(&self) -> &Optimiser {

@@ -1,7 +1,7 @@
 //! What of a batch the device needs.
 
 use super::CudaError;
-use super::device::{Address, Device, Room};
+use super::device::{Address, Device, Pinned, Room};
 use crate::engine::tokens::Tokens;
 use crate::engine::{Batch, Inputs, Transition};
 use crate::model::Arch;
@@ -11,7 +11,7 @@ use crate::model::Arch;
 pub struct Upload {
     room: Room<u32>,
     words: Vec<u32>,
-    real: Room<f32>,
+    pinned: Pinned,
     draws: Room<f32>,
 }
 
@@ -72,8 +72,7 @@ impl Upload {
         let class_weights = self.push_numbers(&batch.class_weights);
         let (ids, places) = (self.push(&tokens.distinct), self.push(&tokens.places));
         let (by_place, first) = (self.push(&by_place), self.push(&first));
-        let real = self.real.write(device, real)?;
-        let at = self.room.write(device, &self.words)?;
+        let (at, first_real) = (self.send(device, real)?, self.words.len());
         let place = |word: usize| at + 4 * word as u64;
         Ok(Placed {
             rows: batch.rows(),
@@ -88,8 +87,20 @@ impl Upload {
             places: place(places),
             by_place: place(by_place),
             first: place(first),
-            real,
+            real: if real.is_empty() { 0 } else { place(first_real) },
         })
+    }
+
+    /// Copies the words, and the numbers after them, to the device. Returns where they are.
+    // PERF: one copy, from memory that the device reads by itself; the driver would first copy
+    // anything else, block by block, while the device waits.
+    fn send(&mut self, device: &Device, real: &[f32]) -> Result<Address, CudaError> {
+        let (words, count) = (&self.words, self.words.len() + real.len());
+        let all = self.pinned.fit(device, count)?;
+        let (first, rest) = all.split_at_mut(words.len());
+        first.copy_from_slice(words);
+        rest.iter_mut().zip(real).for_each(|(word, x)| *word = x.to_bits());
+        self.room.write(device, all)
     }
 
     /// Where the words will lie. Each part has room for as many as the next power of two, at least
