@@ -18,13 +18,16 @@ use cudarc::driver::CudaFunction;
 const MOST_REGISTERS: usize = 248;
 /// Registers of a thread that hold neither weights nor sums.
 const OTHERS: usize = 52;
+/// Sums that a lane makes at a time for all blocks.
+const TOGETHER: usize = 4;
 /// Lanes of a warp, and schedulers that share the warps of a block and the registers between them.
 const LANES: usize = 32;
 const SCHEDULERS: usize = 4;
 
 /// Blocks of a cluster and the rows it carries, the best first. All processors are in pairs; larger
-/// clusters leave some out, and seven times eight rows more of 128 at a time than others.
-const SIZES: [(usize, usize); 4] = [(2, 2), (7, 8), (4, 4), (8, 8)];
+/// clusters leave some out: of an H200's 132, seventeen clusters of six can run at a time, thirty of
+/// four, fifteen of eight.
+const SIZES: [(usize, usize); 4] = [(2, 2), (6, 8), (4, 4), (8, 8)];
 
 /// How a layer is laid onto a cluster; as in `kernels/cluster.cu`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +68,7 @@ impl Plan {
     /// a block.
     fn of(layer: &Layer, shared: usize) -> Option<Plan> {
         let k = layer.centroids.map_or(0, |centroids| centroids.k);
-        let sizes = SIZES.into_iter().flat_map(|size| [128, 256, 320, 512].map(|t| (size, t)));
+        let sizes = SIZES.into_iter().flat_map(|size| [128, 256, 352, 512].map(|t| (size, t)));
         sizes.into_iter().find_map(|(size, threads)| {
             let fits = |plan: &Plan| bytes(plan.forward_room.max(plan.backward_room)) <= shared;
             Plan::with(layer, k, size, threads).filter(fits)
@@ -75,7 +78,8 @@ impl Plan {
     fn with(layer: &Layer, k: usize, (c, r): (usize, usize), threads: usize) -> Option<Plan> {
         let u = layer.units.div_ceil(c);
         let nb = if k > 0 || layer.cell.has_memory() { 4 } else { 3 };
-        let (carried, q, pair) = (if k > 0 { k } else { c * u }, r.min(4), (4 / r).max(1));
+        let (carried, pair) = (if k > 0 { k } else { c * u }, (4 / r).max(1));
+        let q = TOGETHER;
         // Rows are turned by more than a lane knows of where more lanes share a sum.
         let most = if k > 0 && r <= 4 { LANES / 4 } else { LANES };
         let gather = sharing(u, threads).min(most);
@@ -287,9 +291,9 @@ mod tests {
             |units, k| Plan::of(&lstm(units, k), HOPPER).map(|plan| (plan.blocks, plan.rows));
         assert_eq!(size(256, 50), Some((2, 2)));
         assert_eq!(size(256, 100), Some((2, 2)));
-        assert_eq!(size(256, 200), Some((7, 8)));
+        assert_eq!(size(256, 200), Some((4, 4)));
         assert_eq!(size(128, 0), Some((2, 2)));
-        assert_eq!(size(256, 0), Some((7, 8)));
+        assert_eq!(size(256, 0), Some((6, 8)));
         assert_eq!(size(1024, 0), None);
     }
 

@@ -23,7 +23,7 @@
 #define CARRIED (K > 0 ? K : C * U)
 #define PART PARTS(CARRIED, GATHER)
 // Sums that a lane makes at a time for all blocks, and all of them.
-#define Q (R < 4 ? R : 4)
+#define Q 4
 #define SPREAD (CEIL(CARRIED, Q) * Q)
 // Parts of what these are sums of: of units forward, of their blocks backward.
 #define SCORED PARTS(U, SCORERS)
@@ -59,7 +59,7 @@ __device__ __forceinline__ constexpr int turn(int i) { return K > 0 && R <= 4 ? 
 // that a unit gathers, and of sums for all blocks.
 __device__ __forceinline__ int place(int e, int r) { return e * R + (r ^ e / PAIR % R); }
 __device__ __forceinline__ int gathered_place(int i, int r) { return i * R + (r ^ i / PAIR % R ^ turn(i)); }
-__device__ __forceinline__ int spread_place(int i, int r) { return i * R + (r ^ i % Q ^ turn(i)); }
+__device__ __forceinline__ int spread_place(int i, int r) { return i * R + (r ^ i % Q % R ^ turn(i)); }
 
 __device__ __forceinline__ unsigned rank_in_cluster() {
     unsigned rank;
@@ -241,12 +241,12 @@ template <int LANES> struct Spread {
 #pragma unroll
             for (int m = 0; m < h; m++)
 #pragma unroll
-                for (int r = 0; r < R; r++) s[m][r] += __shfl_xor_sync(ALL_LANES, s[m + h][r ^ h], h);
+                for (int r = 0; r < R; r++) s[m][r] += __shfl_xor_sync(ALL_LANES, s[m + h][r ^ h % R], h);
 #pragma unroll
         for (int o = Q; o < LANES; o *= 2) {
             float other[R];
 #pragma unroll
-            for (int r = 0; r < R; r++) other[r] = __shfl_xor_sync(ALL_LANES, s[0][o < R ? r ^ o : r], o);
+            for (int r = 0; r < R; r++) other[r] = __shfl_xor_sync(ALL_LANES, s[0][r ^ o % R], o);
 #pragma unroll
             for (int r = 0; r < R; r++) s[0][r] += other[r];
         }
@@ -466,7 +466,7 @@ extern "C" __global__ void __cluster_dims__(C, 1, 1) __launch_bounds__(THREADS, 
             __syncthreads();
 #if K > 0
             float score[Q][R] = {}, alpha[EACH_LANE + 1];
-            spread.add<Weights<SCORED, SCORED, Q>, SCORED>(centroids, room.units, score);
+            if (spread.first < SPREAD) spread.add<Weights<SCORED, SCORED, Q>, SCORED>(centroids, room.units, score);
             spread.reduce(score);
             if (spread.index < SPREAD) {
                 unsigned here = shared_address(&room.scores[exchange.buffer()][rank][spread.index * R]);
@@ -605,7 +605,7 @@ extern "C" __global__ void __cluster_dims__(C, 1, 1) __launch_bounds__(THREADS, 
         // Sends the gradient of what step t carries on.
         auto send_back = [&](int t) {
             float sum[Q][R] = {};
-            spread.add<Backing, BACKED>(back, room.da, sum);
+            if (spread.first < SPREAD) spread.add<Backing, BACKED>(back, room.da, sum);
 #if K > 0
             // Every warp has lanes of all rows.
             bool ends = __any_sync(ALL_LANES, t + 1 == g.length);
@@ -684,7 +684,7 @@ extern "C" __global__ void __cluster_dims__(C, 1, 1) __launch_bounds__(THREADS, 
                 } else {
 #pragma unroll
                     for (int from = 0; from < C; from++)
-                        du += room.sent[now][from][K > 0 ? 0 : g.j * R + (g.r ^ g.unit % Q)];
+                        du += room.sent[now][from][K > 0 ? 0 : g.j * R + (g.r ^ g.unit % Q % R)];
                     du += through;
                 }
                 float a[4], dx[3];
