@@ -2,8 +2,11 @@
 
 use super::matrix::Matrix;
 
-/// Edges of a block's tile in `kernels/matrix.cu`: small ones where there are few.
-const TILES: [usize; 2] = [32, 128];
+/// The edge of a block's tile in `kernels/matrix.cu`.
+const TILE: usize = 128;
+/// Its edge in `kernels/many.cu`, and the terms that a block of it adds at a time.
+pub const EDGE: usize = 32;
+const PART: usize = 64;
 /// Threads of the blocks there, each a row where B has few columns.
 const THREADS: usize = 256;
 /// A long sum is cut into parts of at least so many terms.
@@ -39,8 +42,10 @@ pub enum Lines {
 /// The kernel of a product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// `product_32` or `product_128`.
-    Plain { large: bool },
+    /// `product_128`.
+    Plain,
+    /// One of several `products` in a launch.
+    Small,
     /// `thin_1`, `thin_4`, `thin_16`, `thin_any`.
     Thin { kernel: usize },
     /// On the tensor cores; by the index of the tile's rows, and by its lines.
@@ -109,14 +114,18 @@ impl Plan {
 
     fn plain(limits: Limits, (m, k, n): (usize, usize, usize)) -> Plan {
         let tiles = |edge: usize| m.div_ceil(edge) * n.div_ceil(edge);
-        let large = tiles(TILES[1]) * (k / 256).max(1) >= limits.processors;
-        let edge = TILES[large as usize];
         // Few tiles leave the device idle: the sum is cut, so that there are enough blocks. Of the
         // large ones a multiprocessor takes one at a time.
-        let blocks = if large { limits.processors } else { 2 * limits.processors };
-        let wanted = (blocks + tiles(edge) / 2) / tiles(edge);
-        let splits = wanted.min(k / SHORTEST_PART).max(1);
-        Plan { way: Way::Plain { large }, tile: (edge, edge), splits, shared: 0 }
+        if tiles(TILE) * (k / 256).max(1) >= limits.processors {
+            let wanted = (limits.processors + tiles(TILE) / 2) / tiles(TILE);
+            let splits = wanted.min(k / SHORTEST_PART).max(1);
+            return Plan { way: Way::Plain, tile: (TILE, TILE), splits, shared: 0 };
+        }
+        let wanted = (4 * limits.processors / tiles(EDGE)).clamp(1, k.div_ceil(PART).max(1));
+        // As many as have something to add.
+        let per = k.div_ceil(wanted).next_multiple_of(PART).max(PART);
+        let splits = k.div_ceil(per).max(1);
+        Plan { way: Way::Small, tile: (EDGE, EDGE), splits, shared: 0 }
     }
 
     /// The fastest by estimate, if one fits the GPU.
@@ -181,7 +190,7 @@ mod tests {
     fn small_products_and_few_columns_have_kernels_of_their_own() {
         let rows = |width| Matrix::rows(256, width);
         let small = plan((5, 100, 400), rows(100), rows(100).transposed());
-        assert_eq!(small.way, Way::Plain { large: false });
+        assert_eq!((small.way, small.splits), (Way::Small, 2));
         let thin = plan((1024, 100_352, 1), rows(1024).transposed(), rows(1));
         assert_eq!(thin.way, Way::Thin { kernel: 0 });
         let odd = plan((1023, 100_352, 10), rows(1023).transposed(), rows(10));
@@ -196,7 +205,7 @@ mod tests {
         };
         assert_eq!(with(227 << 10), Way::Tensor { tile: 0, lines: Lines::Kk });
         assert_eq!(with(99 << 10), Way::Tensor { tile: 1, lines: Lines::Kk });
-        assert_eq!(with(48 << 10), Way::Plain { large: true });
+        assert_eq!(with(48 << 10), Way::Plain);
     }
 
     #[test]

@@ -42,7 +42,7 @@ impl Cuda {
         };
         let (keep_h, keep_u) = (keep(fields.h || !top, from.h()), keep(fields.u, from.u()));
         let keep_c = keep(fields.c, from.c());
-        Call { press: placed.presses[l], keep_h, keep_u, keep_c, ..call }
+        Call { press: placed.presses[l], ..call.keeping([keep_h, keep_u, keep_c]) }
     }
 
     pub(super) fn layer_forward(
@@ -91,7 +91,7 @@ impl Cuda {
         let mut placed = self.upload.write(&self.device, &self.arch, batch, &presses)?;
         let call = Call {
             transition: Transition::Mixture,
-            lambda: regime.lambda,
+            lambda: if regime.lambda == 1.0 { 1.0 } else { 0.0 },
             commits: regime.commitment != 0.0,
             weighs_entropy: regime.entropy != 0.0,
             presses: regime.saturation != 0.0 || regime.writing != 0.0,
@@ -112,7 +112,7 @@ impl Cuda {
     fn counts_no_steps(&self, placed: &Placed, call: Call) -> Result<bool, CudaError> {
         let ([layer], true) = (&self.layers[..], placed.steps > 0) else { return Ok(false) };
         let kernels = layer.kernels(&self.device, placed, self.reads(0, placed), call)?;
-        let counts = !matches!(kernels, Kernels::Few(few) if !few.input.leaves_steps());
+        let counts = !matches!(&*kernels, Kernels::Few(few) if !few.input.leaves_steps());
         Ok(!counts && self.arch.readout.when == When::Last)
     }
 
@@ -120,18 +120,23 @@ impl Cuda {
     /// it is asked for, an update.
     fn learn(&mut self, placed: &Placed, call: Call, updates: bool) -> Result<(), CudaError> {
         let params = self.params.address(&self.device);
-        let grads = self.grads.clear(&self.device, self.layout.len)?;
         let reported = self.reported();
-        let report = self.report.clear(&self.device, reported)?;
+        let beside = self.device.fork()?;
+        let grads = self.grads.clear(&beside, self.layout.len)?;
+        let report = self.report.clear(&beside, reported)?;
         for l in 0..self.layers.len() {
             self.layer_forward(l, placed, call, Fields::default(), 0)?;
         }
         let press = placed.presses[self.layers.len()];
         self.say(placed, press)?;
+        self.device.join()?;
+        let beside = self.device.fork()?;
         let (arch, layout, both) = (&self.arch, &self.layout, (params, grads));
         let (device, products) = (&self.device, &mut self.products);
         let said = report + 8 * SAID as u64;
-        let mut out = self.head.learn(device, products, arch, layout, both, placed, press, said)?;
+        let devices = (device, &beside);
+        let mut out =
+            self.head.learn(devices, products, arch, layout, both, placed, press, said)?;
         for l in (0..self.layers.len()).rev().filter(|_| placed.steps > 0) {
             let (reads, call) =
                 (self.reads(l, placed), self.call_of(l, placed, call, Fields::default()));
@@ -145,9 +150,9 @@ impl Cuda {
                 out = Outside { dh, stride, every_step: true, ..Outside::default() };
             }
         }
-        let count = self.layout.len;
-        self.update.norm(&self.device, grads, count, report)?;
+        self.device.join()?;
         if updates {
+            let count = self.layout.len;
             let rooms = (params, self.moments.address(&self.device), grads);
             let rates = placed.presses[self.layers.len() + 1];
             let report = (report, reported);
