@@ -10,6 +10,9 @@ const THREADS: usize = 256;
 /// Sums that a block of `sum_parts` makes at a time.
 const LANES: usize = 32;
 
+/// In a list of rows: none. It is read as zeros, and nothing is written to it.
+pub const NO_ROW: u32 = u32::MAX;
+
 /// A matrix on the device: where it is and the distances between its rows and columns. Rows may
 /// be looked up in a list.
 #[derive(Clone, Copy)]
@@ -356,8 +359,6 @@ mod tests {
 
     /// Of the largest number: what sums of a few thousand floats lose.
     const TOLERANCE: f64 = 2e-6;
-    /// In a list of rows: none.
-    const NO_ROW: u32 = u32::MAX;
 
     /// An operand as it lies in memory: lines of numbers, some more apart than they are long, after
     /// `before` numbers that are of no use; a list of lines, or none.

@@ -2,13 +2,15 @@
 //! where it comes again.
 
 use super::device::{Address, Room};
+use super::few::Input as FewInput;
 use super::head::{self, Top};
 use super::layer::{Call, Keep, Kernels, OnDevice, Outside, Reads};
 use super::replay::{self, Seen, Work};
 use super::scan::{MEASURED, Press};
-use super::upload::Placed;
+use super::upload::{self, Placed, Sorting};
 use super::{Cuda, CudaError, LAYERS, SAID, update};
 use crate::engine::share::Share;
+use crate::engine::tokens::Tokens;
 use crate::engine::{Batch, Fields, Regime, Transition};
 use crate::model::{Layer, When};
 
@@ -88,7 +90,6 @@ impl Cuda {
         let mut presses: Vec<Vec<u32>> = self.layers.iter().map(press).collect();
         presses.push(head::press(regime.margin, batch.total_weight()));
         presses.push(update::press(&self.optimiser, regime.learning_rate, self.updates + 1));
-        let mut placed = self.upload.write(&self.device, &self.arch, batch, &presses)?;
         let call = Call {
             transition: Transition::Mixture,
             lambda: if regime.lambda == 1.0 { 1.0 } else { 0.0 },
@@ -101,19 +102,31 @@ impl Cuda {
             keep_u: Keep::Never,
             keep_c: Keep::Never,
         };
-        if self.counts_no_steps(&placed, call)? {
+        let tokens = Tokens::of(batch, self.arch.input.vocabulary());
+        let input = self.input_of_few(upload::padded(tokens.distinct.len()), call)?;
+        let sorting = match input {
+            Some(FewInput::FewTokens) => Sorting::Not,
+            _ => Sorting::ByToken,
+        };
+        let mut placed = self.upload.write(&self.device, batch, &tokens, sorting, &presses)?;
+        // Whether no kernel is told how many steps there are: then batches of about the same size are
+        // the same work.
+        let counts = input.is_none_or(|input| input == FewInput::Rows) || self.layers.len() > 1;
+        if !counts && self.arch.readout.when == When::Last && placed.steps > 0 {
             placed.steps = placed.steps.next_power_of_two();
         }
         Ok((placed, call))
     }
 
-    /// Whether no kernel is told how many steps there are: then batches of about the same size are
-    /// the same work.
-    fn counts_no_steps(&self, placed: &Placed, call: Call) -> Result<bool, CudaError> {
-        let ([layer], true) = (&self.layers[..], placed.steps > 0) else { return Ok(false) };
-        let kernels = layer.kernels(&self.device, placed, self.reads(0, placed), call)?;
-        let counts = !matches!(&*kernels, Kernels::Few(few) if !few.input.leaves_steps());
-        Ok(!counts && self.arch.readout.when == When::Last)
+    /// How the bottom layer reads, where it has the kernels for few centroids.
+    fn input_of_few(&self, distinct: usize, call: Call) -> Result<Option<FewInput>, CudaError> {
+        let placed = Placed { distinct, ..Placed::default() };
+        let kernels =
+            self.layers[0].kernels(&self.device, &placed, self.reads(0, &placed), call)?;
+        Ok(match &*kernels {
+            Kernels::Few(few) => Some(few.input),
+            Kernels::Plain(_) | Kernels::Cluster(_) | Kernels::Any => None,
+        })
     }
 
     /// The gradients of a batch, into `grads`; the parts of the loss into the report; and, where
@@ -178,7 +191,7 @@ impl Cuda {
                 learned?;
                 let graph = graph?;
                 graph.launch()?;
-                self.replay.keep(work, graph);
+                self.replay.keep(graph);
                 Ok(())
             }
             Seen::Never => {
