@@ -2,6 +2,7 @@
 
 mod common;
 
+use common::images::write_images;
 use common::{Ended, Place, read};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -343,4 +344,98 @@ fn ctrl_c_keeps_what_is_done_says_how_to_go_on_and_ends_with_130() {
     let again = "srnn reproduce --file own.toml --out out --device auto";
     assert!(ended.json()["remedy"].as_str().unwrap().contains(again), "{}", ended.stdout);
     assert_eq!(outcomes(&place.path("out")).len(), 2);
+}
+
+/// One network, one setting, on images of six pixels, in two orders.
+const DOTS: &str = r#"
+item = "dots"
+title = "Dots"
+about = "A test"
+seeds = 1
+[[data]]
+name = "rows"
+spec = "images:dots"
+seed = 1
+[[data]]
+name = "turned"
+spec = "images:dots:by=order.txt"
+seed = 1
+[[models]]
+name = "sr-lstm-p"
+arch = "sr-lstm-p"
+units = 4
+k = 2
+[[settings]]
+name = "plain"
+readout = "hc"
+[settings.train]
+learning_rate = { kind = "constant", rate = 0.02 }
+batch_size = 16
+sampling = "epochs"
+[settings.train.schedule]
+warmup = 0
+ramp = 0
+settle = 0
+harden = 0
+finish = 600
+commitment = 0.0
+entropy = 0.0
+curriculum = 0
+[[tests]]
+name = "all"
+spec = "images"
+strings = 6
+"#;
+
+#[test]
+fn images_of_a_folder_are_learned_tested_and_watched() {
+    let place = Place::new();
+    place.write("dots.toml", DOTS);
+    write_images(&place.path("sets/dots"), 48);
+    place.write("sets/order.txt", "5 4 3 2 1 0");
+    let dots = ["--file", "dots.toml", "--data", "sets"];
+    let ended = place.run(&[&["reproduce", "--json", "--out", "out"], &dots[..]].concat());
+    ended.good();
+    assert!(ended.stderr.contains("(images:dots): train 44, valid 4, tests 6"), "{}", ended.stderr);
+    let found = outcomes(&place.path("out"));
+    assert_eq!(found.len(), 2);
+    for outcome in &found {
+        assert_eq!(outcome["scores"]["tests"][0]["error"], 0.0, "{outcome}");
+    }
+    assert_ne!(found[0]["data"], found[1]["data"], "another order is another set");
+    let table = [&["table", "--from", "out", "--states", "all"], &dots[..]].concat();
+    let shown = place.run(&table).stdout;
+    assert!(shown.contains("States of the selected networks on all (6 sequences)"), "{shown}");
+    let model = place.run(&["inspect", "out/models/rows/sr-lstm-p/plain/seed-1"]);
+    assert_eq!(model.code, Some(0), "{}", model.stderr);
+}
+
+#[test]
+fn images_that_are_not_there_or_too_few_are_told_with_where_to_put_them() {
+    let place = Place::new();
+    place.write("dots.toml", DOTS);
+    let run = |data: &str| place.run(&["reproduce", "--file", "dots.toml", "--data", data]);
+    let ended = run("sets");
+    assert_eq!(ended.code, Some(2));
+    let missing = "sets/dots/train-images-idx3-ubyte: there is no such file";
+    assert!(
+        ended.stderr.contains(missing) && ended.stderr.contains("SRNN_DATA"),
+        "{}",
+        ended.stderr
+    );
+    write_images(&place.path("sets/dots"), 48);
+    let ended = run("sets");
+    assert!(ended.stderr.contains("sets/order.txt: there is no such file"), "{}", ended.stderr);
+    place.write("sets/order.txt", "0 1 2 2 3 4");
+    assert!(run("sets").stderr.contains("sets/order.txt, byte 6: pixel 2 comes twice"));
+    place.write("dots.toml", &DOTS.replace("strings = 6", "strings = 7"));
+    let ended = run("sets");
+    assert!(
+        ended.stderr.contains("\"all\" asks for 7 images, and there are 6"),
+        "{}",
+        ended.stderr
+    );
+    let named = place.command(&["reproduce", "mnist", "--quick"]).env("SRNN_DATA", "sets").output();
+    let ended = Ended::of(named.unwrap());
+    assert!(ended.stderr.contains("sets/mnist/train-images"), "{}", ended.stderr);
 }

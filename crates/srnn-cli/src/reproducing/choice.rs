@@ -7,7 +7,7 @@ use srnn::experiment::Experiment;
 use std::path::{Path, PathBuf};
 
 /// The experiments that come with the program, by their names.
-const BUILTIN: [(&str, &str); 7] = [
+const BUILTIN: [(&str, &str); 8] = [
     ("tomita", include_str!("../../../../experiments/tomita.toml")),
     ("bp", include_str!("../../../../experiments/bp.toml")),
     ("bp-k", include_str!("../../../../experiments/bp-k.toml")),
@@ -15,6 +15,7 @@ const BUILTIN: [(&str, &str); 7] = [
     ("bp-vis", include_str!("../../../../experiments/bp-vis.toml")),
     ("palindromes", include_str!("../../../../experiments/palindromes.toml")),
     ("copying", include_str!("../../../../experiments/copying.toml")),
+    ("mnist", include_str!("../../../../experiments/mnist.toml")),
 ];
 
 /// Which experiment.
@@ -29,7 +30,12 @@ pub struct Choice {
     /// The small version, which shows whether everything works.
     #[arg(long)]
     quick: bool,
+    /// Where data sets are that do not come with the program: mnist is read from DIR/mnist.
+    #[arg(long, value_name = "DIR", env = "SRNN_DATA", default_value = DATA, hide_env_values = true)]
+    pub data: PathBuf,
 }
+
+const DATA: &str = "data";
 
 impl Choice {
     /// The experiment, which can be run.
@@ -48,7 +54,11 @@ impl Choice {
             (Some(path), _) => format!("--file {}", path.display()),
             (None, item) => item.clone().unwrap_or_default(),
         };
-        if self.quick { format!("{what} --quick") } else { what }
+        let what = if self.quick { format!("{what} --quick") } else { what };
+        match self.data.as_os_str() == DATA {
+            true => what,
+            false => format!("{what} --data {}", self.data.display()),
+        }
     }
 
     /// Where its outcomes are unless a folder is named.

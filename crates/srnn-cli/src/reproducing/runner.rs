@@ -7,11 +7,13 @@ use crate::output::Output;
 use crate::words::grouped;
 use srnn::engine::Hardware;
 use srnn::experiment::{
-    Cell, CellError, Done, Experiment, Material, Outcome, Sequences, material, run_cell,
+    Cell, CellError, Data, Done, Experiment, Material, NoMaterial, Outcome, Sequences, TestRow,
+    material, run_cell,
 };
 use srnn::model::ModelFile;
 use srnn::train::{Control, Event};
 use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -22,6 +24,8 @@ pub struct Order {
     pub experiment: Experiment,
     /// Cells without this in their names are not run.
     pub only: String,
+    /// Where data sets are that come as files.
+    pub data: PathBuf,
     /// Where it goes.
     pub folder: OutcomeFolder,
     /// The outcomes that are there already.
@@ -51,9 +55,9 @@ type Materials = HashMap<String, Material>;
 
 /// Runs what has no outcome yet.
 pub fn perform(order: Order, output: &Output) -> Result<Tally, Failure> {
-    let Order { experiment, only, folder, outcomes, hardware, command } = order;
+    let Order { experiment, only, data, folder, outcomes, hardware, command } = order;
     let chosen = chosen(&experiment, &only)?;
-    let materials = materials(&experiment, &chosen, output)?;
+    let materials = materials(&experiment, &chosen, &data, output)?;
     let (skipped, todo) = divide(&chosen, &materials, &outcomes);
     let (before, workers) = (outcomes.len(), hardware.threads.clamp(1, todo.len().max(1)));
     output.note(plan(&experiment, todo.len(), skipped, workers));
@@ -98,22 +102,35 @@ fn chosen<'a>(experiment: &'a Experiment, only: &str) -> Result<Vec<Cell<'a>>, F
 fn materials(
     experiment: &Experiment,
     cells: &[Cell<'_>],
+    folder: &Path,
     output: &Output,
 ) -> Result<Materials, Failure> {
-    let mut made = Materials::new();
+    let mut all = Materials::new();
     for data in &experiment.data {
         if !cells.iter().any(|cell| cell.data == data) {
             continue;
         }
-        let material = material(data, &experiment.tests)?;
+        let material = made(data, &experiment.tests, folder)?;
         let Sequences { train, valid, tests } = material.sequences();
         let [train, valid] = [train, valid].map(|count| grouped(count as u64));
         let tests: Vec<String> = tests.iter().map(|&count| grouped(count as u64)).collect();
-        let (name, spec, tests) = (&data.name, data.spec, tests.join(" "));
+        let (name, spec, tests) = (&data.name, &data.spec, tests.join(" "));
         output.note(format!("data   {name} ({spec}): train {train}, valid {valid}, tests {tests}"));
-        made.insert(data.name.clone(), material);
+        all.insert(data.name.clone(), material);
     }
-    Ok(made)
+    Ok(all)
+}
+
+/// A data set and its tests; files are looked for in `folder`.
+pub fn made(data: &Data, tests: &[TestRow], folder: &Path) -> Result<Material, Failure> {
+    let made = material(data, tests, folder);
+    made.map_err(|error| match error {
+        NoMaterial::Images(_) => {
+            let remedy = "--data DIR or SRNN_DATA says where data sets are";
+            Failure::new(error, remedy)
+        }
+        _ => error.into(),
+    })
 }
 
 /// How many cells have an outcome, and the others.

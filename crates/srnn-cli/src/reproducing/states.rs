@@ -1,14 +1,13 @@
 //! What the states of the selected networks do.
 
 use super::folder::model_in;
+use super::runner::made;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::runs;
 use serde::Serialize;
 use srnn::engine::cpu::Cpu;
-use srnn::experiment::{
-    Block, CellId, Experiment, Material, States, Table, TestRow, material, states,
-};
+use srnn::experiment::{Block, CellId, Experiment, Material, States, Table, TestRow, states};
 use srnn::explain::drift::Slope;
 use srnn::explain::usage::{MOST, Usage};
 use srnn::train::TrainConfig;
@@ -26,21 +25,22 @@ pub struct Watched {
     pub states: States,
 }
 
-/// Watches every selected network of a folder on the test named `test`. Those whose folders are
-/// gone are told of and left out.
+/// Watches every selected network of a folder on the test named `test`, with files from `data`. Those
+/// whose folders are gone are told of and left out.
 pub fn watch(
     folder: &Path,
     experiment: &Experiment,
     table: &Table,
     test: &str,
+    data: &Path,
     output: &Output,
 ) -> Result<Vec<Watched>, Failure> {
     let row = row(experiment, test)?;
     let mut watched = Vec::new();
-    for (data, block) in experiment.data.iter().zip(&table.blocks) {
+    for (set, block) in experiment.data.iter().zip(&table.blocks) {
         let cells = selected(folder, block, output);
         if !cells.is_empty() {
-            let material = material(data, std::slice::from_ref(row))?;
+            let material = made(set, std::slice::from_ref(row), data)?;
             for cell in cells {
                 let states = states_of(&model_in(folder, &cell), &material)?;
                 watched.push(Watched { cell, states });

@@ -54,7 +54,8 @@ pub fn run(arguments: &Reproduce, output: &Output) -> Result<Answer, Failure> {
     output.note(format!("folder {}", path.display()));
     output.note(format!("device {hardware}"));
     let (only, command) = (arguments.only.clone(), command(arguments));
-    let order = Order { experiment, only, folder, outcomes, hardware, command };
+    let data = arguments.choice.data.clone();
+    let order = Order { experiment, only, data, folder, outcomes, hardware, command };
     let Tally { folder, run, skipped, experiment, outcomes } = perform(order, output)?;
     for (name, text) in results(&experiment, &outcomes)? {
         folder.put(&name, &text)?;

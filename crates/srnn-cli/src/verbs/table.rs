@@ -54,7 +54,7 @@ pub fn run(arguments: &PrintTable, output: &Output) -> Result<Answer, Failure> {
         save(out, arguments.force, &results(&experiment, &outcomes)?, output)?;
     }
     let watched = match &arguments.states {
-        Some(test) => watch(&folder, &experiment, &table, test, output)?,
+        Some(test) => watch(&folder, &experiment, &table, test, &arguments.choice.data, output)?,
         None => vec![],
     };
     show(arguments, &table, &watched, output)?;

@@ -1,6 +1,8 @@
 //! The real program, run in a folder of its own.
 #![allow(dead_code)] // Every test program uses a part of this.
 
+pub mod images;
+
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};

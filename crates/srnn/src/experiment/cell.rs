@@ -77,7 +77,7 @@ impl Cell<'_> {
     /// are no part of it.
     pub fn digest(&self) -> String {
         let tests: Vec<_> = self.tests.iter().map(|test| (&test.spec, test.strings)).collect();
-        let whole = (self.data.spec, self.data.seed, tests, self.recipe(), self.seed);
+        let whole = (&self.data.spec, self.data.seed, tests, self.recipe(), self.seed);
         let text = serde_json::to_string(&whole).expect("plain data without odd keys");
         hex(&Sha256::digest(format!("srnn cell 1\n{text}")))
     }

@@ -1,14 +1,16 @@
 //! A cell's data, made from their name and a seed.
 
-use super::{Data, Source, TestRow, TestSource};
+use super::{Data, ImageSource, Source, TestRow, TestSource};
 use crate::hex::hex;
 use crate::key::Key;
 use crate::task::builtin::{self, Task, TestError};
 use crate::task::copying::{self, Copying, Counts};
+use crate::task::images::{self, Images, ImagesError};
 use crate::task::{Dataset, Split};
 use crate::train::Examples;
 use sha2::{Digest as _, Sha256};
 use std::num::NonZeroUsize;
+use std::path::Path;
 
 /// A data set and its tests.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +28,8 @@ pub enum Sets {
     Labelled(Made<Dataset>),
     /// With a target at every step.
     Copying(Made<Copying>),
+    /// With a number at every step.
+    Images(Made<Images>),
 }
 
 /// Sequences of one kind.
@@ -48,17 +52,40 @@ pub struct Sequences {
     pub tests: Vec<usize>,
 }
 
-/// Makes a data set and its tests.
-pub fn material(data: &Data, tests: &[TestRow]) -> Result<Material, TestError> {
+/// A data set or a test that cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum NoMaterial {
+    /// A test that cannot be drawn, or is another task's.
+    #[error(transparent)]
+    Test(#[from] TestError),
+    /// Files that cannot be read.
+    #[error(transparent)]
+    Images(#[from] ImagesError),
+    /// A test of more images than there are.
+    #[error("the test \"{test}\" asks for {wanted} images, and there are {count}: ask for fewer")]
+    Fewer {
+        /// Its name.
+        test: String,
+        /// How many it asks for.
+        wanted: usize,
+        /// How many there are.
+        count: usize,
+    },
+}
+
+/// Makes a data set and its tests; what comes from files is looked for in `folder`.
+pub fn material(data: &Data, tests: &[TestRow], folder: &Path) -> Result<Material, NoMaterial> {
     tests.iter().try_for_each(|row| data.spec.goes_with(&row.spec))?;
     let key = Key::new(data.seed);
-    let sets = match data.spec {
-        Source::Labelled(task) => Sets::Labelled(labelled(task, tests, &key)?),
-        Source::Copying { delay, train } => Sets::Copying(copied(delay, train, tests, &key)),
+    let sets = match &data.spec {
+        &Source::Labelled(task) => Sets::Labelled(labelled(task, tests, &key)?),
+        &Source::Copying { delay, train } => Sets::Copying(copied(delay, train, tests, &key)),
+        Source::Images(source) => Sets::Images(read(source, tests, folder)?),
     };
     let digest = match &sets {
         Sets::Labelled(made) => made.digest(),
         Sets::Copying(made) => made.digest(),
+        Sets::Images(made) => made.digest(),
     };
     Ok(Material { sets, digest })
 }
@@ -69,10 +96,11 @@ impl Material {
         match &self.sets {
             Sets::Labelled(made) => made.sequences(),
             Sets::Copying(made) => made.sequences(),
+            Sets::Images(made) => made.sequences(),
         }
     }
 
-    /// The names of the symbols and of the classes.
+    /// The names of the symbols, where there are some, and of the classes.
     pub fn names(&self) -> (Vec<String>, Vec<String>) {
         let numbers = |count: usize| (0..count).map(|number| number.to_string()).collect();
         match &self.sets {
@@ -81,6 +109,7 @@ impl Material {
                 (train.alphabet.clone(), train.classes.clone())
             }
             Sets::Copying(_) => (numbers(copying::SYMBOLS), numbers(copying::CLASSES)),
+            Sets::Images(_) => (vec![], numbers(images::CLASSES)),
         }
     }
 }
@@ -106,7 +135,7 @@ fn labelled(task: Task, tests: &[TestRow], key: &Key) -> Result<Made<Dataset>, T
         TestSource::Labelled(set) => {
             builtin::test(task, set, row.strings, &split, &key_of(row, key))
         }
-        TestSource::Copying => Err(Source::Labelled(task).no_test(&row.spec)),
+        TestSource::Copying | TestSource::Images => Err(Source::Labelled(task).no_test(&row.spec)),
     });
     let tests = made.collect::<Result<Vec<Dataset>, TestError>>()?;
     Ok(Made { split, tests })
@@ -116,6 +145,23 @@ fn copied(delay: NonZeroUsize, train: usize, tests: &[TestRow], key: &Key) -> Ma
     let split = copying::sets(delay, &Counts { train, test: 0, ..Counts::default() }, key);
     let test = |row: &TestRow| Copying::draw(delay, row.strings, &key_of(row, key));
     Made { split, tests: tests.iter().map(test).collect() }
+}
+
+fn read(
+    source: &ImageSource,
+    tests: &[TestRow],
+    folder: &Path,
+) -> Result<Made<Images>, NoMaterial> {
+    let mut split = source.read(folder)?;
+    let all = split.test.take().expect("images have a test set");
+    let first = |row: &TestRow| {
+        let (wanted, count) = (row.strings, all.count());
+        if wanted > count {
+            return Err(NoMaterial::Fewer { test: row.name.clone(), wanted, count });
+        }
+        Ok(all.first(wanted))
+    };
+    Ok(Made { tests: tests.iter().map(first).collect::<Result<_, _>>()?, split })
 }
 
 fn key_of(row: &TestRow, key: &Key) -> Key {

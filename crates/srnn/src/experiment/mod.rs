@@ -10,6 +10,7 @@ mod cell;
 mod check;
 mod curves;
 mod found;
+mod images;
 mod material;
 mod run;
 mod select;
@@ -20,7 +21,8 @@ mod table;
 pub use cell::{Cell, CellId};
 pub use check::BadExperiment;
 pub use curves::{Curve, Curves, curves, points};
-pub use material::{Made, Material, Sequences, Sets, material};
+pub use images::ImageSource;
+pub use material::{Made, Material, NoMaterial, Sequences, Sets, material};
 pub use run::{CellError, Done, Outcome, Point, RowScore, Scores, run_cell};
 pub use select::{Measure, Validation, best};
 pub use source::{Source, TestSource, UnknownSource, UnknownTestSource};
@@ -171,7 +173,7 @@ pub struct Quick {
     pub updates: Option<u64>,
     /// Strings of every test.
     pub strings: Option<usize>,
-    /// Sequences to learn from, of tasks that make as many as are asked for.
+    /// Sequences to learn from, of tasks that have as many as are asked for.
     pub train: Option<usize>,
     /// The names of the data sets that stay; all where it is empty.
     pub data: Vec<String>,
@@ -194,7 +196,9 @@ impl Experiment {
             takes_all || !model.settings.is_empty()
         });
         for set in &mut small.data {
-            set.spec = train.map_or(set.spec, |train| set.spec.with_train(train));
+            if let Some(train) = *train {
+                set.spec = set.spec.with_train(train);
+            }
         }
         for setting in &mut small.settings {
             setting.updates = updates.or(setting.updates);

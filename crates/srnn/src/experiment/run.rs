@@ -122,6 +122,7 @@ pub fn run_cell(
     let (run, scores) = match &material.sets {
         Sets::Labelled(made) => trained(cell, made, &config, &mut *engine, observer)?,
         Sets::Copying(made) => trained(cell, made, &config, &mut *engine, observer)?,
+        Sets::Images(made) => trained(cell, made, &config, &mut *engine, observer)?,
     };
     let outcome = outcome(cell, material, run, scores, hardware.device.to_string());
     Ok(Done { outcome, model: engine.model() })

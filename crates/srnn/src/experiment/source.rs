@@ -1,17 +1,18 @@
 //! What experiments learn from and test on, by name: the built-in tasks, with a label for each
-//! sequence, and copying, with a target at every step.
+//! sequence; copying, with a target at every step; and images.
 
+use super::images::{IMAGES, ImageSource};
 use crate::model::Temperature;
 use crate::task::builtin::{Task, TestError, TestSet, UnknownTask, UnknownTest};
 use crate::task::copying::{self, Counts};
-use crate::train::{ArchName, Recipe, Sizes, recipe_copying, recipe_default};
+use crate::train::{ArchName, Recipe, Sizes, recipe_copying, recipe_default, recipe_images};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::str::FromStr;
 
 /// What there is to learn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Source {
     /// A built-in task.
@@ -23,6 +24,8 @@ pub enum Source {
         /// Sequences to learn from: as many as in the paper, or `copy:T=100:2000`.
         train: usize,
     },
+    /// `images:mnist`: images, from files.
+    Images(ImageSource),
 }
 
 /// Sequences that nothing is selected by.
@@ -33,16 +36,18 @@ pub enum TestSource {
     Labelled(TestSet),
     /// `copy`: copying memory with the delay of the training set.
     Copying,
+    /// `images`: the first of the test images beside those to learn from.
+    Images,
 }
 
 /// A name that nothing to learn from has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}; or copy:T=100, copy:T=500")]
+#[error("{0}; or copy:T=100, copy:T=500; or images:mnist, images:mnist:by=FILE")]
 pub struct UnknownSource(#[from] UnknownTask);
 
 /// A name that no test has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}; or copy")]
+#[error("{0}; or copy, images")]
 pub struct UnknownTestSource(#[from] UnknownTest);
 
 /// Strings are balanced or not, palindromes or not: every built-in task has two classes.
@@ -55,49 +60,55 @@ const LONGEST_DELAY: usize = 100_000;
 
 impl Source {
     /// Architecture and sizes of a network, where nothing is said about them.
-    pub fn sizes(self, arch: ArchName) -> Sizes {
+    pub fn sizes(&self, arch: ArchName) -> Sizes {
         let tau = Temperature::ONE;
-        match self {
+        match *self {
             Source::Labelled(task) => Sizes { arch, tau, ..Sizes::of(task.symbols(), CLASSES) },
             Source::Copying { delay, .. } => Sizes { tau, ..Sizes::copying(arch, delay) },
+            Source::Images(_) => Sizes { tau, ..Sizes::images(arch) },
         }
     }
 
     /// The recipe that settings are put into.
-    pub fn recipe(self, sizes: &Sizes) -> Recipe {
-        match self {
+    pub fn recipe(&self, sizes: &Sizes) -> Recipe {
+        match *self {
             Source::Labelled(_) => recipe_default(sizes),
             Source::Copying { delay, .. } => recipe_copying(sizes, delay),
+            Source::Images(_) => recipe_images(sizes),
         }
     }
 
     /// The cross-entropy of the best that has no memory, where it is known.
-    pub fn baseline(self) -> Option<f64> {
-        match self {
-            Source::Labelled(_) => None,
+    pub fn baseline(&self) -> Option<f64> {
+        match *self {
+            Source::Labelled(_) | Source::Images(_) => None,
             Source::Copying { delay, .. } => Some(copying::baseline(delay)),
         }
     }
 
     /// The same with so many sequences to learn from, where their number is free.
-    pub fn with_train(self, train: usize) -> Source {
+    pub fn with_train(&self, train: usize) -> Source {
         match self {
-            Source::Labelled(_) => self,
-            Source::Copying { delay, .. } => Source::Copying { delay, train },
+            Source::Labelled(_) => self.clone(),
+            Source::Copying { delay, .. } => Source::Copying { delay: *delay, train },
+            Source::Images(images) => {
+                Source::Images(ImageSource { most: Some(train), ..images.clone() })
+            }
         }
     }
 
     /// Whether `test` can be made for it.
-    pub fn goes_with(self, test: &TestSource) -> Result<(), TestError> {
+    pub fn goes_with(&self, test: &TestSource) -> Result<(), TestError> {
         match (self, test) {
             (Source::Labelled(task), TestSource::Labelled(set)) => task.goes_with(set),
             (Source::Copying { .. }, TestSource::Copying) => Ok(()),
+            (Source::Images(_), TestSource::Images) => Ok(()),
             _ => Err(self.no_test(test)),
         }
     }
 
     /// The error that says that `test` is another task's.
-    pub(super) fn no_test(self, test: &TestSource) -> TestError {
+    pub(super) fn no_test(&self, test: &TestSource) -> TestError {
         TestError::OtherTask { test: test.to_string(), task: self.to_string() }
     }
 }
@@ -105,15 +116,18 @@ impl Source {
 impl FromStr for Source {
     type Err = UnknownSource;
     fn from_str(text: &str) -> Result<Source, UnknownSource> {
-        match text.strip_prefix(COPY).and_then(|rest| rest.strip_prefix(":T=")) {
-            Some(numbers) => copy_of(numbers).ok_or_else(|| UnknownTask(text.into()).into()),
-            None => Ok(Source::Labelled(text.parse()?)),
+        let unknown = || UnknownTask(text.into()).into();
+        match text.split_once(':') {
+            Some((COPY, rest)) => copy_of(rest).ok_or_else(unknown),
+            Some((IMAGES, rest)) => rest.parse().map(Source::Images).map_err(|()| unknown()),
+            _ => Ok(Source::Labelled(text.parse()?)),
         }
     }
 }
 
-/// `100`, or `100:2000`.
-fn copy_of(numbers: &str) -> Option<Source> {
+/// `T=100`, or `T=100:2000`.
+fn copy_of(text: &str) -> Option<Source> {
+    let numbers = text.strip_prefix("T=")?;
     let (delay, train) = match numbers.split_once(':') {
         Some((delay, train)) => (delay, train.parse().ok()?),
         None => (numbers, Counts::default().train),
@@ -126,9 +140,10 @@ fn copy_of(numbers: &str) -> Option<Source> {
 impl FromStr for TestSource {
     type Err = UnknownTestSource;
     fn from_str(text: &str) -> Result<TestSource, UnknownTestSource> {
-        match text == COPY {
-            true => Ok(TestSource::Copying),
-            false => Ok(TestSource::Labelled(text.parse()?)),
+        match text {
+            COPY => Ok(TestSource::Copying),
+            IMAGES => Ok(TestSource::Images),
+            _ => Ok(TestSource::Labelled(text.parse()?)),
         }
     }
 }
@@ -141,6 +156,7 @@ impl fmt::Display for Source {
                 write!(f, "{COPY}:T={delay}")
             }
             Source::Copying { delay, train } => write!(f, "{COPY}:T={delay}:{train}"),
+            Source::Images(images) => images.fmt(f),
         }
     }
 }
@@ -150,6 +166,7 @@ impl fmt::Display for TestSource {
         match self {
             TestSource::Labelled(set) => set.fmt(f),
             TestSource::Copying => f.write_str(COPY),
+            TestSource::Images => f.write_str(IMAGES),
         }
     }
 }
@@ -186,14 +203,22 @@ mod tests {
 
     #[test]
     fn names_are_read_as_they_are_written_and_others_refused() {
-        for name in ["tomita:3", "bp:large:B", "copy:T=100", "copy:T=7:50"] {
+        let images = ["images:mnist", "images:a/b:by=order.txt", "images:c:by=d:99", "images:c:12"];
+        let others = ["tomita:3", "bp:large:B", "copy:T=100", "copy:T=7:50"];
+        for name in images.into_iter().chain(others) {
             assert_eq!(name.parse::<Source>().unwrap().to_string(), name);
         }
         for name in ["copy", "copy:100", "copy:T=0", "copy:T=-1", "copy:T=5:0", "copy:T=5:x"] {
             let error = name.parse::<Source>().unwrap_err().to_string();
             assert!(error.contains(name) && error.contains("copy:T=100"), "{error}");
         }
-        for name in ["bp:d5:l200", "copy"] {
+        for name in
+            ["images", "images:", "images::5", "images:a:11", "images:a:by=", "images:a:9:9"]
+        {
+            let error = name.parse::<Source>().unwrap_err().to_string();
+            assert!(error.contains(name) && error.contains("images:mnist"), "{error}");
+        }
+        for name in ["bp:d5:l200", "copy", "images"] {
             assert_eq!(name.parse::<TestSource>().unwrap().to_string(), name);
         }
     }

@@ -37,6 +37,7 @@ pub fn states<E: Engine<f32> + ?Sized>(engine: &mut E, material: &Material, test
     match &material.sets {
         Sets::Labelled(made) => of_kind(engine, made, test),
         Sets::Copying(made) => of_kind(engine, made, test),
+        Sets::Images(made) => of_kind(engine, made, test),
     }
 }
 

@@ -7,6 +7,9 @@ use crate::model::Model;
 use crate::train::{Control, Event, Recipe, Schedule, Silent};
 use std::collections::HashSet;
 
+/// Where tasks that are made look for nothing.
+const NO_FILES: &str = "";
+
 #[test]
 fn cells_come_by_data_model_setting_and_seed() {
     let experiment = experiment();
@@ -95,7 +98,7 @@ fn a_model_may_be_tried_with_some_settings_alone() {
 fn a_cell_gives_the_same_outcome_every_time_and_the_network_it_is_of() {
     let experiment = experiment();
     let cell = experiment.cells()[1];
-    let material = material(cell.data, cell.tests).unwrap();
+    let material = material(cell.data, cell.tests, NO_FILES.as_ref()).unwrap();
     let done = run_cell(&cell, &material, &Hardware::cpu(1), &mut Silent).unwrap();
     assert_eq!(run_cell(&cell, &material, &Hardware::cpu(2), &mut Silent).unwrap(), done);
     let scores = done.outcome.scores.unwrap();
@@ -113,7 +116,7 @@ fn the_material_of_a_cell_is_a_function_of_its_seed() {
     let experiment = experiment();
     let made = |seed| {
         let data = Data { seed, ..experiment.data[0].clone() };
-        material(&data, &experiment.tests).unwrap()
+        material(&data, &experiment.tests, NO_FILES.as_ref()).unwrap()
     };
     assert_eq!(made(1), made(1));
     assert_ne!(made(1).digest, made(2).digest);
@@ -128,7 +131,7 @@ fn the_material_of_a_cell_is_a_function_of_its_seed() {
 fn a_cell_that_is_interrupted_has_no_outcome() {
     let experiment = experiment();
     let cell = experiment.cells()[0];
-    let material = material(cell.data, cell.tests).unwrap();
+    let material = material(cell.data, cell.tests, NO_FILES.as_ref()).unwrap();
     let mut stop = |event: &Event<'_>| match event {
         Event::Updated { update: 5, .. } => Control::Interrupt,
         _ => Control::Continue,
@@ -244,7 +247,7 @@ fn where_every_step_has_a_target_cross_entropies_are_compared_with_what_has_no_m
 fn a_cell_of_copying_is_trained_by_its_recipe_and_tested_at_every_step() {
     let experiment = copying();
     let cell = experiment.cells()[0];
-    let material = material(cell.data, cell.tests).unwrap();
+    let material = material(cell.data, cell.tests, NO_FILES.as_ref()).unwrap();
     assert_eq!(material.sequences(), Sequences { train: 40, valid: 1_000, tests: vec![20] });
     let done = run_cell(&cell, &material, &Hardware::cpu(1), &mut Silent).unwrap();
     let test = &done.outcome.scores.as_ref().unwrap().tests[0];
@@ -258,7 +261,7 @@ fn a_cell_of_copying_is_trained_by_its_recipe_and_tested_at_every_step() {
 fn states_are_watched_on_every_sequence_of_a_test() {
     let mut experiment = copying();
     experiment.data[0].spec = "copy:T=40:40".parse().unwrap();
-    let made = material(&experiment.data[0], &experiment.tests).unwrap();
+    let made = material(&experiment.data[0], &experiment.tests, NO_FILES.as_ref()).unwrap();
     let watched = |cell: usize| {
         let Recipe { arch, init, train } = experiment.cells()[cell].recipe();
         let model = Model::new(arch, &init, Key::new(1)).unwrap();

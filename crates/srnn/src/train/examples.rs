@@ -6,7 +6,7 @@ use super::job::JobError;
 use crate::engine::{Batch, Inputs, Targets};
 use crate::model::{Arch, Input, When};
 use crate::task::copying::{self, Copying};
-use crate::task::images::Images;
+use crate::task::images::{self, Images};
 use crate::task::{Dataset, Sequence};
 
 /// Sequences with what a network should say about them.
@@ -161,7 +161,7 @@ impl Examples for Images {
         if self.count() == 0 {
             return Err(JobError::Empty { set });
         }
-        let (what, found, expected) = ("classes", self.classes(), arch.classes);
+        let (what, found, expected) = ("classes", images::CLASSES, arch.classes);
         match found == expected {
             true => Ok(()),
             false => Err(JobError::Sizes { set, what, found, expected }),
@@ -265,16 +265,16 @@ mod tests {
         }
     }
 
-    /// Three images of two pixels, of two classes.
+    /// Three images of two pixels.
     fn small_images() -> Images {
-        Images::new(2, 2, vec![0, 255, 51, 102, 153, 204], vec![0, 1, 1])
+        Images::new(2, vec![0, 255, 51, 102, 153, 204], vec![0, 1, 1])
     }
 
     fn pixel_arch() -> Arch {
         Arch {
             input: Input::Real { width: 1 },
             readout: crate::model::Readout { from: crate::model::ReadFrom::Hc, when: When::Last },
-            classes: 2,
+            classes: 10,
             ..copying_recipe().arch
         }
     }
@@ -290,27 +290,23 @@ mod tests {
     #[test]
     fn what_does_not_go_with_images_is_refused_in_words() {
         let train = TrainConfig::default();
-        let images = |change: fn(&mut Images)| {
-            let mut train = small_images();
-            change(&mut train);
-            Split { train, valid: small_images(), test: None }
-        };
+        let images = |train| Split { train, valid: small_images(), test: None };
         let said = |split: &Split<Images>, arch: &Arch| {
             let job = Job { split, config: &train, key: Key::new(1) };
             job.validate(arch).map_err(|error| error.to_string())
         };
-        let (good, arch) = (images(|_| ()), pixel_arch());
+        let (good, arch) = (images(small_images()), pixel_arch());
         assert_eq!(said(&good, &arch), Ok(()));
         let wide = Arch { input: Input::Real { width: 2 }, ..arch.clone() };
         assert!(said(&good, &wide).unwrap_err().contains("give it one, the pixel"));
         let tokens = Arch { input: copying_recipe().arch.input, ..arch.clone() };
         assert!(said(&good, &tokens).unwrap_err().contains("tokens as its input"));
         let more = Arch { classes: 3, ..arch.clone() };
-        assert!(said(&good, &more).unwrap_err().contains("2 classes, the network 3"));
+        assert!(said(&good, &more).unwrap_err().contains("10 classes, the network 3"));
         let mut every = arch.clone();
         every.readout.when = When::EveryStep;
         assert!(said(&good, &every).unwrap_err().contains("read out after the last step"));
-        let none = images(|train| train.truncate(0));
+        let none = images(small_images().first(0));
         assert!(said(&none, &arch).unwrap_err().contains("training set has no sequences"));
     }
 

@@ -36,8 +36,8 @@ pub use observer::{Control, Event, Observer, Silent};
 pub use optimiser::{Optimiser, Real, Rule};
 pub use progress::{Progress, Record, Score, Window};
 pub use recipe::{
-    ArchName, NoMemory, Recipe, Sizes, UnknownArch, recipe_copying, recipe_default, recipe_memory,
-    recipe_paper,
+    ArchName, NoMemory, Recipe, Sizes, UnknownArch, recipe_copying, recipe_default, recipe_images,
+    recipe_memory, recipe_paper,
 };
 pub use reseed::reseed;
 pub use run::{End, Run, TrainError, resume, train, train_or_resume};

@@ -1,13 +1,13 @@
 //! Settings that are known to work together, and those of the paper.
 
-use super::config::{Keep, LearningRate, Stopping, TrainConfig};
+use super::config::{Keep, LearningRate, Sampling, Stopping, TrainConfig};
 use super::optimiser::{Optimiser, Rule};
 use super::schedule::Schedule;
 use crate::model::{
     Arch, Cell, Centroids, Gate, Init, Input, Layer, ReadFrom, Readout, Reset, Score, Temperature,
     When,
 };
-use crate::task::copying;
+use crate::task::{copying, images};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -105,7 +105,7 @@ pub struct NoMemory(pub ArchName);
 pub struct Sizes {
     /// The architecture. Default SR-GRU.
     pub arch: ArchName,
-    /// Symbols of the alphabet.
+    /// Symbols of the alphabet; 0 where steps are numbers.
     pub symbols: usize,
     /// C: classes.
     pub classes: usize,
@@ -129,6 +129,12 @@ impl Sizes {
         // PAPER: it has T = 100 and T = 500 alone, and k = 5, 10 and 20.
         let units = if delay.get() <= 100 { 128 } else { 256 };
         Sizes { arch, units, k: 5, ..Sizes::of(copying::SYMBOLS, copying::CLASSES) }
+    }
+
+    /// Those of images that are read pixel by pixel: 256 units, k = 10.
+    pub fn images(arch: ArchName) -> Sizes {
+        // PAPER: it has k = 10, 50 and 100.
+        Sizes { arch, units: 256, k: 10, ..Sizes::of(0, images::CLASSES) }
     }
 }
 
@@ -257,6 +263,34 @@ pub fn recipe_copying(sizes: &Sizes, delay: NonZeroUsize) -> Recipe {
     Recipe { arch, init, train }
 }
 
+/// Updates of the recipe for images, where nothing else is said: 60 passes over 55,000.
+const IMAGE_UPDATES: u64 = 60 * 430;
+
+/// Images that are read pixel by pixel, a number a step: the classifier reads the last h and c
+/// (h of an architecture without cell state); batches of 128, in passes over all images; Adam; forget
+/// gates that begin open for up to as many steps as MNIST's images have.
+// PAPER: "no sophisticated weight-initialization", and nothing on the rest. Forget gates that begin
+// half open forget an image long before its last pixel.
+pub fn recipe_images(sizes: &Sizes) -> Recipe {
+    let arch = Arch {
+        input: Input::Real { width: 1 },
+        layers: vec![layer(sizes, Reset::AfterMatrix, Gate::Sigmoid, Biases::With)],
+        readout: Readout {
+            from: if sizes.arch.has_memory() { ReadFrom::Hc } else { ReadFrom::H },
+            when: When::Last,
+        },
+        classes: sizes.classes,
+    };
+    let train = TrainConfig {
+        learning_rate: LearningRate::Cosine { rate: 1e-3, last: 0.0 },
+        batch_size: 128,
+        sampling: Sampling::Epochs,
+        schedule: Schedule::plain(IMAGE_UPDATES),
+        ..TrainConfig::default()
+    };
+    Recipe { arch, init: Init { chrono: Some(28 * 28), ..Init::default() }, train }
+}
+
 enum End {
     With,
     Without,
@@ -299,7 +333,8 @@ mod tests {
             let copying = recipe_copying(&sizes, NonZeroUsize::MIN);
             let memory = recipe_memory(&sizes);
             assert_eq!(memory.is_err(), !arch.has_memory());
-            let recipes = [recipe_default(&sizes), recipe_paper(&sizes), copying];
+            let images = recipe_images(&Sizes::images(arch));
+            let recipes = [recipe_default(&sizes), recipe_paper(&sizes), copying, images];
             for recipe in recipes.into_iter().chain(memory) {
                 recipe.arch.validate().unwrap();
                 recipe.train.validate().unwrap();

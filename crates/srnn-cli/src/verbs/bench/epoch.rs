@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use srnn::engine::Hardware;
 use srnn::key::Key;
 use srnn::task::Split;
-use srnn::task::images::{Images, Part, read};
+use srnn::task::images::{CLASSES, Images, Part, read};
 use srnn::train::{
     Control, Event, Job, LearningRate, Nowhere, Sampling, Schedule, Stop, TrainConfig, train,
 };
@@ -73,7 +73,8 @@ pub fn measure(
     let batches = images.count().div_ceil(setting.shape.rows) as u64;
     let epochs = 1 + arguments.epochs;
     let config = config(&setting, batches * (1 + epochs as u64));
-    let split = Split { train: images.clone(), valid: first_of(images), test: None };
+    // A run wants something to select by, which this one never looks at.
+    let split = Split { train: images.clone(), valid: images.first(1), test: None };
     let job = Job { split: &split, config: &config, key: Key::new(arguments.seed) };
     let (mut begin, mut seconds) = (Instant::now(), vec![]);
     let mut watch = |event: &Event<'_>| {
@@ -112,7 +113,7 @@ fn fitted(setting: Setting, images: &Images) -> Result<Setting, Failure> {
         let remedy = format!("--setting {USUAL}, or --shape B,{},1,D,K", images.steps());
         return Err(Failure::new(message, remedy));
     }
-    Ok(Setting { shape: Shape { classes: images.classes(), ..setting.shape }, ..setting })
+    Ok(Setting { shape: Shape { classes: CLASSES, ..setting.shape }, ..setting })
 }
 
 /// Passes over all images, and nothing else: no evaluation, no checkpoint.
@@ -127,12 +128,6 @@ fn config(setting: &Setting, updates: u64) -> TrainConfig {
         checkpoint_every: u64::MAX,
         ..TrainConfig::default()
     }
-}
-
-/// A run wants something to select by, which this one never looks at.
-fn first_of(images: &Images) -> Images {
-    let (pixels, labels) = (images.pixels(0).to_vec(), vec![images.label(0)]);
-    Images::new(images.steps(), images.classes(), pixels, labels)
 }
 
 /// The table for a terminal.

@@ -36,10 +36,8 @@ pub enum Wrong {
     Long,
     #[error("{labels} labels for the {images} images beside them")]
     Counts { labels: usize, images: usize },
-    #[error("every label is 0: there is nothing to tell apart")]
-    OneClass,
-    #[error("label {label}, where those of the training set go up to {last}")]
-    Label { label: u8, last: u8 },
+    #[error("label {label}: the classes are 0 to {}", super::CLASSES - 1)]
+    Label { label: u8 },
     #[error("images of {found} pixels, where those of the training set have {expected}")]
     Pixels { found: usize, expected: usize },
     #[error("{count} images: too few to hold some out")]
@@ -75,10 +73,8 @@ impl Wrong {
             }
             Wrong::Large { .. } | Wrong::Nothing => "check that this is an IDX file of images",
             Wrong::Counts { .. } => "take both files from the same place",
-            Wrong::OneClass => "give images of a second class",
-            Wrong::Label { .. } | Wrong::Pixels { .. } => {
-                "take training and test set from the same place"
-            }
+            Wrong::Label { .. } => "check that these are the labels of ten classes",
+            Wrong::Pixels { .. } => "take training and test set from the same place",
             Wrong::Few { .. } => "give at least 12",
             Wrong::NoOrder => "name a file with the order of the pixels",
             Wrong::NoPlaces | Wrong::Place { .. } | Wrong::Twice { .. } | Wrong::Order { .. } => {

@@ -29,8 +29,6 @@ use std::path::{Path, PathBuf};
 pub struct Images {
     /// T: the pixels of an image.
     steps: usize,
-    /// Labels are below this.
-    classes: usize,
     /// `[count, T]`, each image in the order in which it is read.
     pixels: Vec<u8>,
     /// `[count]`.
@@ -46,6 +44,9 @@ pub enum Part {
     Test,
 }
 
+/// C: the classes of every such set.
+pub const CLASSES: usize = 10;
+
 /// One image in so many of the training set is held out: of the 60,000 of MNIST the last 5,000.
 pub const HELD_OUT: usize = 12;
 
@@ -54,15 +55,15 @@ const PUBLISHED: [(&str, [&str; 2]); 2] = [
     (
         "mnist",
         [
-            "4f450269ea1583ea69ca8c4540440a270e702248b11548ec8d4d71cd45c03a6b",
-            "3ea7fdae382ba67c3544cd5a841cb08fccce272a4b28647d09482ae0c2a6e310",
+            "7b78040c5fcaf93666b494733819cfe7a8cbb60b9f1177b0109715b230e7a99d",
+            "0d1e359dcdf329928d350019cc37ae8dc64279b3b07b989949fc27f78c1d4551",
         ],
     ),
     (
         "fashion-mnist",
         [
-            "1db8094d0857cfeaff0a993b98d76c3dc5afc472ada401ea8689fe8c51ab8220",
-            "eeb6e90b1d90fb4237ca8c9dcdf02a1a00c9108043c6be7bad65f242c7075b9d",
+            "a25f06a659085831d995bc2d5c09516b84eae822758b83f5cfc79b2b17f79ca9",
+            "c685007c108ff77a67bf30d1e31bb2f76b2edb32c7386abf4a83d4d5d4e6f139",
         ],
     ),
 ];
@@ -72,9 +73,9 @@ impl Images {
     ///
     /// # Panics
     /// If there are not as many pixels as labels need.
-    pub fn new(steps: usize, classes: usize, pixels: Vec<u8>, labels: Vec<u8>) -> Images {
+    pub fn new(steps: usize, pixels: Vec<u8>, labels: Vec<u8>) -> Images {
         assert_eq!(pixels.len(), steps * labels.len(), "{steps} pixels for each label");
-        Images { steps, classes, pixels, labels }
+        Images { steps, pixels, labels }
     }
 
     /// How many there are.
@@ -85,11 +86,6 @@ impl Images {
     /// T: the pixels of an image.
     pub fn steps(&self) -> usize {
         self.steps
-    }
-
-    /// C: how many classes there are.
-    pub fn classes(&self) -> usize {
-        self.classes
     }
 
     /// The pixels of an image, in the order in which they are read; 255 is the brightest.
@@ -112,7 +108,7 @@ impl Images {
     pub fn digest(&self) -> String {
         let mut hash = Sha256::new();
         hash.update(b"srnn images 1\n");
-        for size in [self.steps, self.classes, self.count()] {
+        for size in [self.steps, self.count()] {
             hash.update((size as u64).to_le_bytes());
         }
         hash.update(&self.labels);
@@ -120,10 +116,11 @@ impl Images {
         hex(&hash.finalize())
     }
 
-    /// Keeps the first so many; nothing happens where there are no more.
-    pub fn truncate(&mut self, count: usize) {
-        self.labels.truncate(count);
-        self.pixels.truncate(count.saturating_mul(self.steps));
+    /// The first so many, or all where there are no more.
+    pub fn first(&self, count: usize) -> Images {
+        let count = count.min(self.count());
+        let pixels = self.pixels[..count * self.steps].to_vec();
+        Images { pixels, labels: self.labels[..count].to_vec(), ..*self }
     }
 
     /// Takes off what comes after the first `count`.
@@ -153,8 +150,10 @@ pub fn read(folder: &Path, part: Part) -> Result<Images, ImagesError> {
     if labels.len() != sizes[0] {
         return Err(fault(Wrong::Counts { labels: labels.len(), images: sizes[0] }.at(4)));
     }
-    let classes = labels.iter().max().map_or(0, |&last| last as usize + 1);
-    Ok(Images { steps: sizes[1] * sizes[2], classes, pixels, labels })
+    if let Some(index) = labels.iter().position(|&label| label as usize >= CLASSES) {
+        return Err(fault(Wrong::Label { label: labels[index] }.at(8 + index)));
+    }
+    Ok(Images { steps: sizes[1] * sizes[2], pixels, labels })
 }
 
 /// The sets of a folder: all but the last of the training images to learn from, the last (one in
@@ -163,9 +162,12 @@ pub fn read(folder: &Path, part: Part) -> Result<Images, ImagesError> {
 pub fn sets(folder: &Path, order: &Order, most: usize) -> Result<Split<Images>, ImagesError> {
     let mut train = read(folder, Part::Train)?;
     let mut test = read(folder, Part::Test)?;
-    alike(folder, &train, &mut test)?;
+    if test.steps != train.steps {
+        let cause = Wrong::Pixels { found: test.steps, expected: train.steps };
+        return Err(wrong(folder, Part::Test, cause));
+    }
     check_published(folder, &train, &test)?;
-    train.truncate(most);
+    drop(train.split_off(most.min(train.count())));
     if let Order::Permuted { places, file } = order {
         if places.len() != train.steps {
             let cause = Wrong::Order { found: places.len(), pixels: train.steps };
@@ -176,29 +178,10 @@ pub fn sets(folder: &Path, order: &Order, most: usize) -> Result<Split<Images>, 
     }
     let (count, held_out) = (train.count(), train.count() / HELD_OUT);
     if held_out == 0 {
-        return Err(wrong(folder, Part::Train, "images-idx3", Wrong::Few { count }));
+        return Err(wrong(folder, Part::Train, Wrong::Few { count }));
     }
     let valid = train.split_off(count - held_out);
     Ok(Split { train, valid, test: Some(test) })
-}
-
-/// Refuses a test set that is no test of the training set, and gives it the same classes.
-fn alike(folder: &Path, train: &Images, test: &mut Images) -> Result<(), ImagesError> {
-    if train.classes < 2 {
-        return Err(wrong(folder, Part::Train, "labels-idx1", Wrong::OneClass));
-    }
-    if test.steps != train.steps {
-        let cause = Wrong::Pixels { found: test.steps, expected: train.steps };
-        return Err(wrong(folder, Part::Test, "images-idx3", cause));
-    }
-    let last = (train.classes - 1) as u8;
-    if let Some(index) = test.labels.iter().position(|&label| label > last) {
-        let fault = Wrong::Label { label: test.labels[index], last }.at(8 + index);
-        let path = file(folder, Part::Test, "labels-idx1");
-        return Err(fault.in_file(&path.display().to_string()));
-    }
-    test.classes = train.classes;
-    Ok(())
 }
 
 fn check_published(folder: &Path, train: &Images, test: &Images) -> Result<(), ImagesError> {
@@ -208,15 +191,15 @@ fn check_published(folder: &Path, train: &Images, test: &Images) -> Result<(), I
     for ((part, set), digest) in found.into_iter().zip(digests) {
         if set.digest() != *digest {
             let cause = Wrong::Unlike { name: name.to_string() };
-            return Err(wrong(folder, part, "images-idx3", cause));
+            return Err(wrong(folder, part, cause));
         }
     }
     Ok(())
 }
 
-/// An error that concerns a whole file.
-fn wrong(folder: &Path, part: Part, kind: &str, cause: Wrong) -> ImagesError {
-    Fault::from(cause).in_file(&file(folder, part, kind).display().to_string())
+/// An error that concerns all images of a part.
+fn wrong(folder: &Path, part: Part, cause: Wrong) -> ImagesError {
+    Fault::from(cause).in_file(&file(folder, part, "images-idx3").display().to_string())
 }
 
 /// The file of a folder, packed where it is not there plain.

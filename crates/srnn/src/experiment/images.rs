@@ -1,0 +1,63 @@
+//! Images as experiments name them: a folder, the order of the pixels, how many.
+
+use crate::task::Split;
+use crate::task::images::{self, Images, ImagesError, Order};
+use std::fmt;
+use std::path::Path;
+use std::str::FromStr;
+
+/// `images:mnist`: images that are read pixel by pixel; `images:mnist:by=FILE` in the order that a
+/// file says; `images:mnist:1200` the first 1,200 of those to learn from. Folder and file are
+/// looked for where the user has data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImageSource {
+    /// The folder of the four files.
+    pub folder: String,
+    /// The file with the order of the pixels; row by row where there is none.
+    pub order: Option<String>,
+    /// How many images of the training set are taken, with those held out; all where it is nothing.
+    pub most: Option<usize>,
+}
+
+/// What specifications begin with, and the name of their test.
+pub(super) const IMAGES: &str = "images";
+
+const ORDER: &str = "by=";
+
+impl ImageSource {
+    /// The images, from files in `data`.
+    pub(super) fn read(&self, data: &Path) -> Result<Split<Images>, ImagesError> {
+        let order = match &self.order {
+            Some(file) => Order::read(&data.join(file))?,
+            None => Order::Rows,
+        };
+        images::sets(&data.join(&self.folder), &order, self.most.unwrap_or(usize::MAX))
+    }
+}
+
+/// What stands after `images:`.
+impl FromStr for ImageSource {
+    type Err = ();
+    fn from_str(text: &str) -> Result<ImageSource, ()> {
+        let mut parts = text.split(':').peekable();
+        let folder = parts.next().filter(|folder| !folder.is_empty()).ok_or(())?.to_string();
+        let order = parts.next_if(|part| part.starts_with(ORDER)).map(|part| &part[ORDER.len()..]);
+        let most = parts.next().map(|count| count.parse().map_err(|_| ())).transpose()?;
+        let wrong = order == Some("") || most.is_some_and(|count| count < images::HELD_OUT);
+        if wrong || parts.next().is_some() {
+            return Err(());
+        }
+        Ok(ImageSource { folder, order: order.map(String::from), most })
+    }
+}
+
+impl fmt::Display for ImageSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ImageSource { folder, order, most } = self;
+        write!(f, "{IMAGES}:{folder}")?;
+        if let Some(file) = order {
+            write!(f, ":{ORDER}{file}")?;
+        }
+        most.map_or(Ok(()), |count| write!(f, ":{count}"))
+    }
+}
