@@ -11,6 +11,7 @@
 
 mod cells;
 mod centroids;
+mod functions;
 mod group;
 mod head;
 mod kernels;
