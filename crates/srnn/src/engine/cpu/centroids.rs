@@ -1,9 +1,10 @@
 //! The stochastic component on vectors, for four rows; the mathematics is
 //! `reference/centroids.rs`.
 
+use super::functions::exp;
 use super::kernels::{Dots, ROWS, accumulate, rows};
 use super::prepare::Prepared;
-use super::simd::{exp, vectors, vectors_mut};
+use super::simd::{vectors, vectors_mut};
 use crate::model::Score;
 use pulp::Simd;
 

@@ -11,6 +11,7 @@
 
 mod cells;
 mod centroids;
+mod functions;
 mod group;
 mod head;
 mod kernels;
@@ -87,6 +88,7 @@ impl Cpu {
 
     /// The same, tuned; for tests and comparisons.
     pub fn tuned(model: &Model<f32>, optimiser: Optimiser, threads: usize, tuning: Tuning) -> Self {
+        keep_freed_memory();
         let weights = Weights::new(model, optimiser);
         Cpu { weights, tuning, workers: Workers::new(threads), spaces: Mutex::default() }
     }
@@ -103,6 +105,15 @@ impl Cpu {
         self.spaces.lock().expect("no worker panics holding it").push(space);
         result
     }
+}
+
+/// Has the system's allocator keep what is freed for what is asked for next.
+// PERF: glibc gives large pieces back to the system, and every step faults them in again, until
+// the first large piece is freed: then it takes pieces of that size for common, and keeps twice
+// as much (mallopt(3), M_MMAP_THRESHOLD). The piece is never touched, so it costs nothing.
+fn keep_freed_memory() {
+    const LARGEST_IT_LEARNS_FROM: usize = 32 << 20;
+    std::hint::black_box(Vec::<u8>::with_capacity(LARGEST_IT_LEARNS_FROM - (64 << 10)));
 }
 
 impl Engine<f32> for Cpu {

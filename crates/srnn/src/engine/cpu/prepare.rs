@@ -5,6 +5,7 @@
 //! `E·Wᵀ + b` per distinct token of the batch: the low-rank form. Where h is not a mixture of few
 //! centroids, the scan carries h itself and reads R: the direct form.
 
+use super::cells::scales;
 use super::pack::{Packing, gemm_nn, gemm_nt, gemm_tn};
 use super::simd::{Aligned, padded};
 use super::workers::Workers;
@@ -57,9 +58,34 @@ pub struct Prepared {
     pub n_in_p: usize,
     /// The parameters.
     pub panels: Panels,
+    /// Those of an LSTM with its blocks scaled, for forward.
+    pub scaled: Panels,
 }
 
 impl Prepared {
+    /// What forward multiplies with.
+    #[inline(always)]
+    pub fn ahead(&self) -> &Panels {
+        if matches!(self.cell, Cell::Lstm { .. }) { &self.scaled } else { &self.panels }
+    }
+
+    /// Scales what forward of an LSTM multiplies with; a table is scaled where it is made, and
+    /// only forward reads it.
+    fn scale(&mut self, lanes: usize) {
+        let Panels { state, input, bias, peephole, .. } = &mut self.panels;
+        let scales = scales(self.gate);
+        self.scaled = Panels {
+            state: multiplied(state, lanes, &scales),
+            bias: multiplied(bias, lanes, &scales),
+            peephole: multiplied(peephole, lanes, &scales[..1]),
+            input: match self.source {
+                Source::Table => std::mem::take(input),
+                _ => multiplied(input, lanes, &scales),
+            },
+            ..Panels::default()
+        };
+    }
+
     /// Numbers in a row of the table.
     pub fn table_row(&self) -> usize {
         self.dp * self.cell.blocks()
@@ -156,6 +182,9 @@ pub fn prepare(
             Source::Table => at.table(&params[layout.embedding.clone()], tokens),
             _ => at.input_panel(prepared.n_in, below),
         };
+        if matches!(layer.cell, Cell::Lstm { .. }) {
+            prepared.scale(machine.lanes);
+        }
         layers.push(prepared);
     }
     layers
@@ -214,7 +243,7 @@ impl At<'_> {
         #[rustfmt::skip]
         return Prepared {
             cell, gate, stochastic, lambda, form, source, d, dp, k, kp, n, np,
-            n_in: 0, n_in_p: 0, panels,
+            n_in: 0, n_in_p: 0, panels, scaled: Panels::default(),
         };
     }
 
@@ -388,6 +417,16 @@ impl At<'_> {
         );
         gemm_tn(self.workers, [blocks * d, n_in, e], &dm, &self.params[s], &mut grads[w]);
     }
+}
+
+/// A panel with the blocks of every stretch multiplied, each with its own number.
+fn multiplied(panel: &[f32], lanes: usize, by: &[f32]) -> Aligned {
+    let mut product = Aligned::zeros(panel.len());
+    let vectors = product.chunks_exact_mut(lanes).zip(panel.chunks_exact(lanes));
+    for ((into, from), by) in vectors.zip(by.iter().cycle()) {
+        into.iter_mut().zip(from).for_each(|(into, from)| *into = from * by);
+    }
+    product
 }
 
 /// `into += from`.

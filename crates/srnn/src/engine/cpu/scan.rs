@@ -2,19 +2,20 @@
 //!
 //! Forward keeps what is carried (α or h) of every step, and c at the start of every segment.
 //! Backward goes segment by segment: the gates are computed again from what was kept (no
-//! reduction is needed for that: a unit's gates depend on its own c alone), then the adjoints of
-//! the steps, then the segment's parameter gradients in one product each.
+//! reduction is needed for that: a unit's gates depend on its own c alone), then block by block
+//! the adjoints of the steps and their parameter gradients, in one product each.
 
 use super::cells::{Feed, Kind};
 use super::kernels::ROWS;
 use super::prepare::{Panels, Prepared, Source};
 use super::simd::Aligned;
-use super::step_backward::{CellBack, SegmentGradients, StepBack, StochasticBack};
-use super::step_forward::{CellStep, Hidden, StochasticStep};
+use super::step_backward::{BlockGradients, CellBack, StepBack, StochasticBack};
+use super::step_forward::{CellStep, Gates, Hidden, StochasticStep};
 use crate::engine::Mode;
 use crate::key::Stream;
 use pulp::Simd;
 use std::marker::PhantomData;
+use std::ops::Range;
 
 /// Steps of the shortest segment.
 const SHORTEST: usize = 3;
@@ -106,6 +107,8 @@ pub struct Space {
     pub d_read: Aligned,
     /// Steps per segment.
     pub segment: usize,
+    /// Steps per block of a segment.
+    pub block: usize,
     /// c at the start of each segment.
     pub marks: Aligned,
     /// c `[segment+1, ROWS, dp]`.
@@ -115,9 +118,9 @@ pub struct Space {
     pub gates: Aligned,
     pub da_in: Aligned,
     pub da_state: Aligned,
-    /// ∂/∂ scores (Dot) or slopes along u − s (Euclidean) `[segment, ROWS, kp]`.
+    /// ∂/∂ scores (Dot) or slopes along u − s (Euclidean) `[block, ROWS, kp]`.
     pub d_scores: Aligned,
-    /// ∂/∂ αS `[segment, ROWS, dp]`.
+    /// ∂/∂ αS `[block, ROWS, dp]`.
     pub d_mixture: Aligned,
     /// Vectors of one step.
     pub step: StepSpace,
@@ -177,9 +180,12 @@ impl Space {
     /// Makes room for `steps` steps of a layer.
     fn fit<C: Kind>(&mut self, p: &Prepared, steps: usize, cut: Cut, needs_entropy: bool) {
         let (cp, wide) = (if p.cell.has_memory() { p.dp } else { 0 }, ROWS * p.dp);
-        let per_step = wide * 4 * (C::GATES + C::INPUTS + C::STATES + 4);
-        let whole = steps * per_step <= cut.whole;
-        self.segment = if whole { steps.max(1) } else { (cut.segment / per_step).max(SHORTEST) };
+        // Of each step: gates, c and u; the gradients of its blocks and of αS.
+        let (kept, gradients) = (C::GATES + 2, C::INPUTS + C::STATES + 1);
+        let whole = steps * kept * wide * 4 <= cut.whole;
+        let fitting = |vectors: usize| (cut.segment / (vectors * wide * 4)).max(SHORTEST);
+        self.segment = if whole { steps.max(1) } else { fitting(kept) };
+        self.block = fitting(gradients).min(self.segment);
         let segments = steps.div_ceil(self.segment).max(1);
         self.carry.resize((steps + 1) * ROWS * p.np);
         self.alpha.resize((steps + 1) * ROWS * p.kp);
@@ -189,10 +195,10 @@ impl Space {
         self.c.resize((self.segment + 1) * ROWS * cp);
         self.u.resize(self.segment * wide);
         self.gates.resize(self.segment * wide * C::GATES);
-        self.da_in.resize(self.segment * wide * C::INPUTS);
-        self.da_state.resize(self.segment * wide * C::STATES);
-        self.d_scores.resize(self.segment * ROWS * p.kp);
-        self.d_mixture.resize(self.segment * wide);
+        self.da_in.resize(self.block * wide * C::INPUTS);
+        self.da_state.resize(self.block * wide * C::STATES);
+        self.d_scores.resize(self.block * ROWS * p.kp);
+        self.d_mixture.resize(self.block * wide);
         let step = &mut self.step;
         for (space, len) in [
             (&mut step.scores, p.kp),
@@ -270,6 +276,8 @@ pub fn forward<S: Simd, C: Kind>(
     }
     let wide = ROWS * p.dp;
     let cw = space.c.len() / (space.segment + 1);
+    // Steps before the last segment: their gates are computed again.
+    let again = steps.saturating_sub(1) / space.segment * space.segment;
     for t in 0..steps {
         let i = t % space.segment;
         if i == 0 {
@@ -280,7 +288,8 @@ pub fn forward<S: Simd, C: Kind>(
             let mark = t / space.segment * cw;
             space.marks[mark..mark + cw].copy_from_slice(&space.c[..cw]);
         }
-        simd.vectorize(CellStep::<C> { p, space, below, t, i, kind: PhantomData });
+        let gates = if t < again { Gates::Dropped } else { Gates::Kept };
+        simd.vectorize(CellStep::<C> { p, space, below, t, i, gates, kind: PhantomData });
         if p.k > 0 {
             simd.vectorize(StochasticStep { scan, space, draws, t, i });
         } else {
@@ -319,7 +328,7 @@ pub fn backward<S: Simd, C: Kind>(
     measured: &mut Measured,
 ) {
     let Scan { p, lengths, .. } = scan;
-    let (steps, wide) = (lengths.longest(), ROWS * p.dp);
+    let steps = lengths.longest();
     let cw = space.c.len() / (space.segment + 1);
     for segment in (0..steps.div_ceil(space.segment)).rev() {
         let first = segment * space.segment;
@@ -328,21 +337,44 @@ pub fn backward<S: Simd, C: Kind>(
             space.c[..cw].copy_from_slice(&space.marks[segment * cw..][..cw]);
             for i in 0..count {
                 let t = first + i;
-                simd.vectorize(CellStep::<C> { p, space, below, t, i, kind: PhantomData });
+                let gates = Gates::Kept;
+                simd.vectorize(CellStep::<C> { p, space, below, t, i, gates, kind: PhantomData });
             }
         }
-        let mut pulled = count..count;
-        for i in (0..count).rev() {
-            let at = StepBack { scan, above, head, t: first + i, i };
-            if simd.vectorize(StochasticBack { at, space, measured }) {
-                // Only steps where αS was pulled at have written; those between count as zero.
-                let end = if pulled.is_empty() { i + 1 } else { pulled.end };
-                space.d_mixture[(i + 1) * wide..pulled.start.min(end) * wide].fill(0.0);
-                pulled = i..end;
-            }
-            simd.vectorize(CellBack::<C> { at, space, d, measured, kind: PhantomData });
+        for start in (0..count).step_by(space.block).rev() {
+            let steps = start..(start + space.block).min(count);
+            block::<S, C>(simd, scan, space, below, above, head, (first, steps), d, measured);
         }
-        let kind = PhantomData;
-        simd.vectorize(SegmentGradients::<C> { scan, space, below, first, count, pulled, d, kind });
     }
+}
+
+/// Some steps of a segment backward, `first` the segment's first; then what they add to the
+/// gradients of the panels, in one product each.
+#[allow(clippy::too_many_arguments)]
+fn block<S: Simd, C: Kind>(
+    simd: S,
+    scan: Scan<'_>,
+    space: &mut Space,
+    below: Option<(&Prepared, &Space)>,
+    above: Option<(&Prepared, &Space)>,
+    head: FromHead<'_>,
+    (first, steps): (usize, Range<usize>),
+    d: &mut Panels,
+    measured: &mut Measured,
+) {
+    let (wide, count, start) = (ROWS * scan.p.dp, steps.len(), steps.start);
+    let mut pulled = count..count;
+    for i in steps.rev() {
+        let j = i - start;
+        let at = StepBack { scan, above, head, t: first + i, i, j };
+        if simd.vectorize(StochasticBack { at, space, measured }) {
+            // Only steps where αS was pulled at have written; those between count as zero.
+            let end = if pulled.is_empty() { j + 1 } else { pulled.end };
+            space.d_mixture[(j + 1) * wide..pulled.start.min(end) * wide].fill(0.0);
+            pulled = j..end;
+        }
+        simd.vectorize(CellBack::<C> { at, space, d, measured, kind: PhantomData });
+    }
+    let (first, i, kind) = (first + start, start, PhantomData);
+    simd.vectorize(BlockGradients::<C> { scan, space, below, first, i, count, pulled, d, kind });
 }

@@ -1,4 +1,4 @@
-//! Vectors: dispatch, aligned memory, and the three transcendental functions.
+//! Vectors: dispatch, aligned memory, and the control register.
 
 use pulp::{Simd, WithSimd};
 
@@ -138,136 +138,6 @@ pub fn vectors_mut<S: Simd>(values: &mut [f32]) -> &mut [S::f32s] {
     S::as_mut_simd_f32s(values).0
 }
 
-/// `eˣ`, relative error below 3e-7; arguments are clamped to ±86.
-#[inline(always)]
-pub fn exp<S: Simd>(simd: S, x: S::f32s) -> S::f32s {
-    let limit = simd.splat_f32s(86.0);
-    exp_within(simd, between(simd, simd.neg_f32s(limit), x, limit))
-}
-
-/// `eˣ` for |x| ≤ 86.
-#[inline(always)]
-fn exp_within<S: Simd>(simd: S, x: S::f32s) -> S::f32s {
-    let [y] = exps_within(simd, [x]);
-    y
-}
-
-/// `eˣ` of several |x| ≤ 86.
-// PERF: one operation of all, then the next: each depends on the one before it, and a processor
-// looks ahead too little to find the next exponential by itself (T=784, d=256, k=10: 223 ms, 237
-// one after the other). Of two rows at a time they need more registers than there are.
-#[inline(always)]
-fn exps_within<S: Simd, const N: usize>(simd: S, x: [S::f32s; N]) -> [S::f32s; N] {
-    let magic = simd.splat_f32s(12_582_912.0);
-    // x = n·ln 2 + r: adding 1.5·2²³ rounds to an integer and leaves it in the low bits.
-    let shifted = mul_adds(simd, x, [simd.splat_f32s(std::f32::consts::LOG2_E); N], magic);
-    let mut n = shifted;
-    for n in &mut n {
-        *n = simd.sub_f32s(*n, magic);
-    }
-    let mut r = x;
-    for c in [-0.693_359_4, 2.121_944_4e-4] {
-        for j in 0..N {
-            r[j] = simd.mul_add_e_f32s(n[j], simd.splat_f32s(c), r[j]);
-        }
-    }
-    // (eʳ − 1 − r)/r² on |r| ≤ ½ ln 2: minimax, relative error of eʳ 1.1e-7.
-    let mut p = [simd.splat_f32s(0.008_312_518); N];
-    for c in [0.041_890_156, 0.166_671_14, 0.499_992_3] {
-        p = mul_adds(simd, r, p, simd.splat_f32s(c));
-    }
-    for j in 0..N {
-        let line = simd.add_f32s(r[j], simd.splat_f32s(1.0));
-        p[j] = simd.mul_add_e_f32s(simd.mul_f32s(r[j], r[j]), p[j], line);
-    }
-    for j in 0..N {
-        let bits = simd.transmute_u32s_f32s(shifted[j]);
-        let scale = simd.wrapping_dyn_shl_u32s(bits, simd.splat_u32s(23));
-        p[j] = simd.transmute_f32s_u32s(simd.add_u32s(simd.transmute_u32s_f32s(p[j]), scale));
-    }
-    p
-}
-
-/// `x·y + c`, one by one.
-#[inline(always)]
-fn mul_adds<S: Simd, const N: usize>(
-    simd: S,
-    x: [S::f32s; N],
-    mut y: [S::f32s; N],
-    c: S::f32s,
-) -> [S::f32s; N] {
-    for j in 0..N {
-        y[j] = simd.mul_add_e_f32s(x[j], y[j], c);
-    }
-    y
-}
-
-/// `1 + eˣ` with the arguments clamped so that three of them can be multiplied; beyond the clamp
-/// σ and tanh are 0 and ±1 to single precision.
-#[inline(always)]
-fn one_plus_exps<S: Simd, const N: usize>(simd: S, mut x: [S::f32s; N]) -> [S::f32s; N] {
-    for x in &mut x {
-        *x = between(simd, simd.splat_f32s(-28.0), *x, simd.splat_f32s(28.0));
-    }
-    let mut y = exps_within(simd, x);
-    for y in &mut y {
-        *y = simd.add_f32s(simd.splat_f32s(1.0), *y);
-    }
-    y
-}
-
-/// x, or the nearer of two bounds; NaN stays NaN.
-#[inline(always)]
-pub fn between<S: Simd>(simd: S, low: S::f32s, x: S::f32s, high: S::f32s) -> S::f32s {
-    if S::F32_LANES > 1 {
-        // Of a NaN and a number, the vector instructions return the second.
-        return simd.max_f32s(low, simd.min_f32s(high, x));
-    }
-    let x = simd.select_f32s(simd.less_than_f32s(high, x), high, x);
-    simd.select_f32s(simd.less_than_f32s(x, low), low, x)
-}
-
-// One reciprocal of a product serves all functions of a gate: a division costs about as much as
-// an exponential.
-
-/// `σ(x)` and `tanh(y)`, absolute errors below 4e-7.
-#[inline(always)]
-pub fn sigmoid_tanh<S: Simd>(simd: S, x: S::f32s, y: S::f32s) -> (S::f32s, S::f32s) {
-    let [a, b] = one_plus_exps(simd, [simd.neg_f32s(x), simd.add_f32s(y, y)]);
-    let one = simd.splat_f32s(1.0);
-    let inverse = simd.div_f32s(one, simd.mul_f32s(a, b));
-    let twice = simd.add_f32s(inverse, inverse);
-    (simd.mul_f32s(inverse, b), simd.negate_mul_add_e_f32s(twice, a, one))
-}
-
-/// `σ(x)`, `σ(y)` and `tanh(z)`, absolute errors below 4e-7.
-#[inline(always)]
-pub fn sigmoids_tanh<S: Simd>(simd: S, x: S::f32s, y: S::f32s, z: S::f32s) -> [S::f32s; 3] {
-    let args = [simd.neg_f32s(x), simd.neg_f32s(y), simd.add_f32s(z, z)];
-    let [a, b, c] = one_plus_exps(simd, args);
-    let one = simd.splat_f32s(1.0);
-    let ab = simd.mul_f32s(a, b);
-    let inverse = simd.div_f32s(one, simd.mul_f32s(ab, c));
-    let twice = simd.add_f32s(inverse, inverse);
-    let rest = simd.mul_f32s(inverse, c);
-    [simd.mul_f32s(rest, b), simd.mul_f32s(rest, a), simd.negate_mul_add_e_f32s(twice, ab, one)]
-}
-
-/// `1 / (1 + e⁻ˣ)`, absolute error below 2e-7.
-#[inline(always)]
-pub fn sigmoid<S: Simd>(simd: S, x: S::f32s) -> S::f32s {
-    let one = simd.splat_f32s(1.0);
-    simd.div_f32s(one, simd.add_f32s(one, exp(simd, simd.neg_f32s(x))))
-}
-
-/// `tanh x = 1 − 2/(1 + e²ˣ)`, absolute error below 3e-7.
-#[inline(always)]
-pub fn tanh<S: Simd>(simd: S, x: S::f32s) -> S::f32s {
-    let one = simd.splat_f32s(1.0);
-    let e = exp(simd, simd.add_f32s(x, x));
-    simd.sub_f32s(one, simd.div_f32s(simd.splat_f32s(2.0), simd.add_f32s(one, e)))
-}
-
 /// Runs `work` with denormals flushed to zero, in this thread. Adjoints underflow on long
 /// sequences, and arithmetic on denormals is many times slower.
 pub fn without_denormals<A>(work: impl FnOnce() -> A) -> A {
@@ -310,59 +180,6 @@ fn set_mxcsr(value: u32) {
 mod tests {
     use super::*;
 
-    struct Apply<'a>(&'a mut [f32], u8);
-
-    impl WithSimd for Apply<'_> {
-        type Output = ();
-        #[inline(always)]
-        fn with_simd<S: Simd>(self, simd: S) {
-            for x in vectors_mut::<S>(self.0) {
-                *x = match self.1 {
-                    0 => exp(simd, *x),
-                    1 => sigmoid(simd, *x),
-                    2 => tanh(simd, *x),
-                    3 => sigmoid_tanh(simd, *x, *x).0,
-                    4 => sigmoid_tanh(simd, *x, *x).1,
-                    which => sigmoids_tanh(simd, *x, simd.neg_f32s(*x), *x)[which as usize - 5],
-                };
-            }
-        }
-    }
-
-    #[test]
-    fn transcendental_functions_keep_their_stated_errors() {
-        for level in Level::available() {
-            let xs: Vec<f32> = (0..200_000).map(|i| (i as f32 - 1e5) * 8e-4).collect();
-            for which in 0..8 {
-                let mut ys = xs.clone();
-                level.run(Apply(&mut ys, which));
-                for (&x, &y) in xs.iter().zip(&ys) {
-                    let x = x as f64;
-                    let (exact, bound) = match which {
-                        0 => (x.exp(), 3e-7 * x.exp()),
-                        1 => (1.0 / (1.0 + (-x).exp()), 2e-7),
-                        2 => (x.tanh(), 3e-7),
-                        3 | 5 => (1.0 / (1.0 + (-x).exp()), 4e-7),
-                        6 => (1.0 / (1.0 + x.exp()), 4e-7),
-                        _ => (x.tanh(), 4e-7),
-                    };
-                    assert!((y as f64 - exact).abs() <= bound, "{level:?} {which} {x}: {y}");
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn what_is_not_a_number_stays_so() {
-        for level in Level::available() {
-            for which in 0..8 {
-                let mut values = [f32::NAN; PAD];
-                level.run(Apply(&mut values, which));
-                assert!(values.iter().all(|y| y.is_nan()), "{level:?} {which}: {values:?}");
-            }
-        }
-    }
-
     #[test]
     fn denormals_are_flushed_inside_and_kept_outside() {
         let small = std::hint::black_box(f32::MIN_POSITIVE);
@@ -373,7 +190,3 @@ mod tests {
         assert!(half() > 0.0);
     }
 }
-
-#[cfg(test)]
-#[path = "simd_tests.rs"]
-mod every_float;

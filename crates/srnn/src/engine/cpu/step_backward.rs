@@ -13,7 +13,7 @@ use pulp::{Simd, WithSimd};
 use std::marker::PhantomData;
 use std::ops::Range;
 
-/// Where a step backward is: step t, at place i of its segment.
+/// Where a step backward is: step t, at place i of its segment and j of its block.
 #[derive(Clone, Copy)]
 pub struct StepBack<'a> {
     pub scan: Scan<'a>,
@@ -21,6 +21,7 @@ pub struct StepBack<'a> {
     pub head: FromHead<'a>,
     pub t: usize,
     pub i: usize,
+    pub j: usize,
 }
 
 /// From the gradients that reach h_t and α_t to du, in `step.du`; returns whether αS was pulled
@@ -67,7 +68,7 @@ impl StepBack<'_> {
         space.step.du.fill(0.0);
         let pulled = self.pulls_mixture();
         if pulled {
-            space.d_mixture[self.i * ROWS * p.dp..][..ROWS * p.dp].fill(0.0);
+            space.d_mixture[self.j * ROWS * p.dp..][..ROWS * p.dp].fill(0.0);
         }
         for r in (0..ROWS).filter(|&r| self.scan.lengths.has(r, self.t)) {
             self.gather(simd, space, r);
@@ -123,7 +124,7 @@ impl StepBack<'_> {
                 du.copy_from_slice(dh);
             } else {
                 add_scaled(simd, du, 1.0 - p.lambda, dh);
-                let d_mixture = &mut space.d_mixture[(self.i * ROWS + r) * p.dp..][..p.dp];
+                let d_mixture = &mut space.d_mixture[(self.j * ROWS + r) * p.dp..][..p.dp];
                 add_scaled(simd, d_mixture, p.lambda, dh);
             }
         }
@@ -146,7 +147,7 @@ impl StepBack<'_> {
         let StepSpace { dh: gap, du, mixture, .. } = &mut space.step;
         mix(simd, p, &space.alpha[(t + 1) * kw..][..kw], mixture);
         let u = &space.u[self.i * wide..][..wide];
-        let d_mixture = &mut space.d_mixture[self.i * wide..][..wide];
+        let d_mixture = &mut space.d_mixture[self.j * wide..][..wide];
         for r in (0..ROWS).filter(|&r| lengths.is_stochastic(r, t)) {
             let row = r * p.dp..(r + 1) * p.dp;
             let gap = &mut gap[row.clone()];
@@ -165,7 +166,7 @@ impl StepBack<'_> {
         let d_alpha = &mut space.step.d_alpha;
         d_alpha.fill(0.0);
         if pulled {
-            let y = &space.d_mixture[self.i * wide..][..wide];
+            let y = &space.d_mixture[self.j * wide..][..wide];
             let (width, n, panel) = (p.kp, p.k, &p.panels.s);
             simd.vectorize(Dots::<1> { out: d_alpha, width, n, y, panel });
         }
@@ -186,7 +187,7 @@ impl StepBack<'_> {
         let Scan { p, lengths, pressure, .. } = self.scan;
         let (t, wide, kw) = (self.t, ROWS * p.dp, ROWS * p.kp);
         let (score, inv_tau) = p.stochastic.expect("a layer with centroids");
-        let d_scores = &mut space.d_scores[self.i * kw..][..kw];
+        let d_scores = &mut space.d_scores[self.j * kw..][..kw];
         for r in 0..ROWS {
             let row = r * p.kp..(r + 1) * p.kp;
             let d_row = &mut d_scores[row.clone()];
@@ -262,11 +263,11 @@ impl StepBack<'_> {
     #[inline(always)]
     fn cell<S: Simd, C: Kind>(&self, simd: S, space: &mut Space, d: &mut Panels) {
         let p = self.scan.p;
-        let (t, i, wide) = (self.t, self.i, ROWS * p.dp);
+        let (t, i, j, wide) = (self.t, self.i, self.j, ROWS * p.dp);
         let cw = space.c.len() / (space.segment + 1);
         let step = &mut space.step;
-        let da_in = &mut space.da_in[i * wide * C::INPUTS..][..wide * C::INPUTS];
-        let da_state = &mut space.da_state[i * wide * C::STATES..][..wide * C::STATES];
+        let da_in = &mut space.da_in[j * wide * C::INPUTS..][..wide * C::INPUTS];
+        let da_state = &mut space.da_state[j * wide * C::STATES..][..wide * C::STATES];
         C::backward(
             simd,
             p,
@@ -297,30 +298,34 @@ impl StepBack<'_> {
     }
 }
 
-/// What a segment's steps add to the gradients of the panels.
-pub struct SegmentGradients<'a, C> {
+/// What the steps of a block add to the gradients of the panels.
+pub struct BlockGradients<'a, C> {
     pub scan: Scan<'a>,
     pub space: &'a mut Space,
     pub below: Option<(&'a Prepared, &'a Space)>,
+    /// The first step of the block.
     pub first: usize,
+    /// Its place in the segment.
+    pub i: usize,
     pub count: usize,
-    /// The places of the segment from the first where αS was pulled at to the last.
+    /// The places of the block from the first where αS was pulled at to the last.
     pub pulled: Range<usize>,
     pub d: &'a mut Panels,
     pub kind: PhantomData<C>,
 }
 
-impl<C: Kind> WithSimd for SegmentGradients<'_, C> {
+impl<C: Kind> WithSimd for BlockGradients<'_, C> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let SegmentGradients { scan, space, below, first, count, pulled, d, .. } = self;
+        let BlockGradients { scan, space, below, first, i, count, pulled, d, .. } = self;
         let Scan { p, lengths, .. } = scan;
         let (wide, kw, items) = (ROWS * p.dp, ROWS * p.kp, count * ROWS);
         let da_in = &space.da_in[..count * wide * C::INPUTS];
         if p.k > 0 {
-            let (d_scores, u) = (&space.d_scores[..count * kw], &space.u[..count * wide]);
+            let (d_scores, u) =
+                (&space.d_scores[..count * kw], &space.u[i * wide..][..count * wide]);
             match p.stochastic.expect("a layer with centroids").0 {
                 Score::Dot => simd.vectorize(Outer::<1> {
                     d_panel: &mut d.s,
@@ -363,7 +368,7 @@ impl<C: Kind> WithSimd for SegmentGradients<'_, C> {
             carry: &space.carry[first * ROWS * p.np..][..items * p.np],
             da_in,
             da_state: &space.da_state[..count * wide * C::STATES],
-            gates: &space.gates[..count * wide * C::GATES],
+            gates: &space.gates[i * wide * C::GATES..][..count * wide * C::GATES],
             scratch: &mut space.scratch,
         };
         C::panel_gradients(simd, p, segment, d);

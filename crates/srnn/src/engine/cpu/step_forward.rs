@@ -22,7 +22,18 @@ pub struct CellStep<'a, C> {
     pub below: Option<(&'a Prepared, &'a Space)>,
     pub t: usize,
     pub i: usize,
+    pub gates: Gates,
     pub kind: PhantomData<C>,
+}
+
+/// What becomes of the gates of a step.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Gates {
+    /// Backward reads them.
+    Kept,
+    /// Backward computes them again.
+    // PERF: what is not written does not drive weights out of the first-level cache.
+    Dropped,
 }
 
 impl<C: Kind> WithSimd for CellStep<'_, C> {
@@ -30,11 +41,13 @@ impl<C: Kind> WithSimd for CellStep<'_, C> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let CellStep { p, space, below, t, i, .. } = self;
+        let CellStep { p, space, below, t, i, gates, .. } = self;
         let wide = ROWS * p.dp;
         let cw = space.c.len() / (space.segment + 1);
         let read = read_of(p, &space.read, below);
         let (c_prev, c) = space.c.split_at_mut((i + 1) * cw);
+        let dropped = gates == Gates::Dropped && C::may_drop(p.gate);
+        let kept = if dropped { 0 } else { wide * C::GATES };
         C::forward(
             simd,
             p,
@@ -43,7 +56,7 @@ impl<C: Kind> WithSimd for CellStep<'_, C> {
                 carry: &space.carry[t * ROWS * p.np..][..ROWS * p.np],
                 c_prev: &c_prev[i * cw..],
                 c: &mut c[..cw],
-                gates: &mut space.gates[i * wide * C::GATES..][..wide * C::GATES],
+                gates: &mut space.gates[i * wide * C::GATES..][..kept],
                 u: &mut space.u[i * wide..][..wide],
                 scratch: &mut space.step.scratch,
             },

@@ -1,13 +1,15 @@
 //! The table of a layer that reads tokens: one row of `E·Wᵀ + b` per distinct token of the batch,
 //! and the adjoint of that.
 
+use super::cells::scales;
 use super::pack::{gemm_nn, gemm_nt, gemm_tn};
 use super::prepare::{At, Panels, add};
 use super::simd::{Aligned, padded};
 use crate::engine::tokens::Tokens;
+use crate::model::Cell;
 
 impl At<'_> {
-    /// `E·Wᵀ + b`, a row per distinct token `[U][Q][NI]`.
+    /// `E·Wᵀ + b`, a row per distinct token `[U][Q][NI]`; scaled for an LSTM.
     pub(super) fn table(&self, embedding: &[f32], tokens: &Tokens) -> Aligned {
         let (w, e) = self.input_weights_in_order();
         let (count, width) = (tokens.distinct.len(), w.len() / e);
@@ -21,8 +23,21 @@ impl At<'_> {
         );
         let bias =
             self.packing.pack(1, self.layer.cell.blocks(), |_, b, u| self.input_bias()(b, u));
-        table.chunks_exact_mut(width).for_each(|row| add(row, &bias));
+        let by = self.packing.pack(1, self.layer.cell.blocks(), |_, b, _| self.table_scale(b));
+        for row in table.chunks_exact_mut(width) {
+            for ((x, bias), by) in row.iter_mut().zip(&*bias).zip(&*by) {
+                *x = (*x + bias) * by;
+            }
+        }
         table
+    }
+
+    /// What block b of a table is multiplied with: only forward reads it.
+    fn table_scale(&self, b: usize) -> f32 {
+        match self.layer.cell {
+            Cell::Lstm { .. } => scales(self.layer.gate)[b],
+            Cell::Gru { .. } => 1.0,
+        }
     }
 
     /// W with its rows in the order of a table's numbers `[Q·NI·lanes, E]`, so that products with

@@ -2,12 +2,14 @@
 
 use super::{Backward, Forward, Kind, Segment, Writes};
 use super::{
-    add_bias, gate, gate_tanh, input_blocks, pressed_candidate, state_blocks, through_pressed_gate,
-    through_tanh,
+    add_bias, gate_tanh, gates, input_blocks, pressed_candidate, state_blocks,
+    through_pressed_gate, through_tanh,
 };
+use crate::engine::cpu::functions::{TANH, tanh};
 use crate::engine::cpu::kernels::{Dots, Outer, ROWS, accumulate, rows};
 use crate::engine::cpu::prepare::{Panels, Prepared};
-use crate::engine::cpu::simd::{tanh, vectors, vectors_mut};
+use crate::engine::cpu::simd::{vectors, vectors_mut};
+use crate::model::Gate;
 use pulp::Simd;
 
 /// What the GRUs share: the input feeds r, z, n.
@@ -43,13 +45,15 @@ impl<const NS: usize> Gru<NS> {
             for (r, (a, s)) in a.into_iter().zip(s).enumerate() {
                 let at = (first + r) * q_count + q;
                 let h = if NS == 4 { s[NS - 1] } else { vectors::<S>(io.carry)[at] };
-                let reset = gate(simd, p.gate, simd.add_f32s(a[0], s[0]));
+                let [reset] = gates(simd, p.gate, [simd.add_f32s(a[0], s[0])]);
                 let a_n = simd.mul_add_e_f32s(reset, s[2], a[2]);
-                let (z, n) = gate_tanh(simd, p.gate, simd.add_f32s(a[1], s[1]), a_n);
+                let [z, n] = gate_tanh(simd, p.gate, simd.add_f32s(a[1], s[1]), a_n);
                 let u = simd.mul_add_e_f32s(z, h, simd.mul_f32s(simd.sub_f32s(one, z), n));
                 vectors_mut::<S>(io.u)[at] = u;
-                let gates = &mut vectors_mut::<S>(io.gates)[at * Self::GATES..][..Self::GATES];
-                gates.copy_from_slice(&[reset, z, n, s[2], h]);
+                if !io.gates.is_empty() {
+                    let kept = &mut vectors_mut::<S>(io.gates)[at * Self::GATES..][..Self::GATES];
+                    kept.copy_from_slice(&[reset, z, n, s[2], h]);
+                }
             }
         }
     }
@@ -60,6 +64,10 @@ impl<const NS: usize> Kind for Gru<NS> {
     const INPUTS: usize = 3;
     const STATES: usize = NS;
     const WRITES: Writes = Writes::NotUpdate;
+
+    fn may_drop(_: Gate) -> bool {
+        true
+    }
 
     #[inline(always)]
     fn forward<S: Simd>(simd: S, p: &Prepared, mut io: Forward<'_>) {
@@ -152,20 +160,24 @@ impl Kind for GruResetBefore {
     const STATES: usize = 2;
     const WRITES: Writes = Writes::NotUpdate;
 
+    fn may_drop(_: Gate) -> bool {
+        false
+    }
+
     #[inline(always)]
     fn forward<S: Simd>(simd: S, p: &Prepared, io: Forward<'_>) {
         let q_count = p.dp / S::F32_LANES;
         let h = vectors::<S>(io.carry);
-        let gates = vectors_mut::<S>(io.gates);
+        let kept = vectors_mut::<S>(io.gates);
         for q in 0..q_count {
             let a = input_blocks::<S, 3, ROWS>(simd, p, io.feed, q, 0);
             let mut s = [[simd.splat_f32s(0.0); 2]; ROWS];
             state_blocks(simd, p, io.carry, q, 0, &mut s);
             for r in 0..ROWS {
                 let at = r * q_count + q;
-                let reset = gate(simd, p.gate, simd.add_f32s(a[r][0], s[r][0]));
-                let z = gate(simd, p.gate, simd.add_f32s(a[r][1], s[r][1]));
-                gates[at * 3..][..3].copy_from_slice(&[reset, z, a[r][2]]);
+                let (a_r, a_z) = (simd.add_f32s(a[r][0], s[r][0]), simd.add_f32s(a[r][1], s[r][1]));
+                let [reset, z] = gates(simd, p.gate, [a_r, a_z]);
+                kept[at * 3..][..3].copy_from_slice(&[reset, z, a[r][2]]);
                 vectors_mut::<S>(io.scratch)[at] = simd.mul_f32s(reset, h[at]);
             }
         }
@@ -178,9 +190,10 @@ impl Kind for GruResetBefore {
             accumulate(simd, &mut acc, reset_h, panel);
             for (r, [product]) in acc.into_iter().enumerate() {
                 let at = r * q_count + q;
-                let n = tanh(simd, simd.add_f32s(gates[at * 3 + 2], product));
-                let z = gates[at * 3 + 1];
-                gates[at * 3 + 2] = n;
+                let a_n = simd.add_f32s(kept[at * 3 + 2], product);
+                let n = tanh(simd, simd.mul_f32s(a_n, simd.splat_f32s(TANH)));
+                let z = kept[at * 3 + 1];
+                kept[at * 3 + 2] = n;
                 u[at] = simd.mul_add_e_f32s(z, h[at], simd.mul_f32s(simd.sub_f32s(one, z), n));
             }
         }

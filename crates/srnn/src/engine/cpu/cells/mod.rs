@@ -7,11 +7,12 @@ mod gru;
 mod lstm;
 
 pub use gru::{Gru, GruResetBefore};
-pub use lstm::Lstm;
+pub use lstm::{Lstm, scales};
 
+use super::functions::{SIGMOID, TANH, between, sigmoid_tanh, sigmoids, tanh};
 use super::kernels::{ROWS, accumulate, rows};
 use super::prepare::{Panels, Prepared};
-use super::simd::{between, sigmoid, sigmoid_tanh, sigmoids_tanh, tanh, vectors, vectors_mut};
+use super::simd::{vectors, vectors_mut};
 use crate::model::Gate;
 use pulp::Simd;
 
@@ -33,7 +34,8 @@ pub struct Forward<'a> {
     pub c_prev: &'a [f32],
     /// c `[ROWS, dp]`.
     pub c: &'a mut [f32],
-    /// What backward needs of the gates `[ROWS, Q·GATES]` vectors.
+    /// What backward needs of the gates `[ROWS, Q·GATES]` vectors; empty where it will compute
+    /// them again.
     pub gates: &'a mut [f32],
     /// u `[ROWS, dp]`.
     pub u: &'a mut [f32],
@@ -47,6 +49,13 @@ pub struct Forward<'a> {
 pub struct Press {
     pub saturation: f32,
     pub writing: f32,
+}
+
+impl Press {
+    /// Whether anything presses.
+    fn is_some(&self) -> bool {
+        self.saturation != 0.0 || self.writing != 0.0
+    }
 }
 
 /// One step backward: `[ROWS, ·]` each.
@@ -108,6 +117,9 @@ pub trait Kind {
     /// Blocks the carried vector feeds, where they are not the same; else 0.
     const STATES: usize;
 
+    /// Whether `forward` can do without room for the gates.
+    fn may_drop(gate: Gate) -> bool;
+
     /// Gates, c and u of one step.
     fn forward<S: Simd>(simd: S, p: &Prepared, io: Forward<'_>);
 
@@ -133,32 +145,38 @@ pub trait Kind {
     );
 }
 
+/// Gates, each from its argument.
 #[inline(always)]
-fn gate<S: Simd>(simd: S, kind: Gate, x: S::f32s) -> S::f32s {
-    match kind {
-        Gate::Sigmoid => sigmoid(simd, x),
-        Gate::HardSigmoid => {
-            let y = simd.mul_add_e_f32s(simd.splat_f32s(0.2), x, simd.splat_f32s(0.5));
-            between(simd, simd.splat_f32s(0.0), y, simd.splat_f32s(1.0))
-        }
+fn gates<S: Simd, const N: usize>(simd: S, kind: Gate, mut x: [S::f32s; N]) -> [S::f32s; N] {
+    let (half, fifth) = (simd.splat_f32s(0.5), simd.splat_f32s(HARD_SLOPE));
+    for x in &mut x {
+        *x = match kind {
+            Gate::Sigmoid => simd.mul_f32s(*x, simd.splat_f32s(SIGMOID)),
+            Gate::HardSigmoid => cut(simd, simd.mul_add_e_f32s(fifth, *x, half)),
+        };
     }
+    match kind {
+        Gate::Sigmoid => sigmoids(simd, x),
+        Gate::HardSigmoid => x,
+    }
+}
+
+/// The slope of a hard sigmoid.
+const HARD_SLOPE: f32 = 0.2;
+
+/// x, or the nearer of 0 and 1.
+#[inline(always)]
+fn cut<S: Simd>(simd: S, x: S::f32s) -> S::f32s {
+    between(simd, simd.splat_f32s(0.0), x, simd.splat_f32s(1.0))
 }
 
 /// A gate and a tanh.
 #[inline(always)]
-fn gate_tanh<S: Simd>(simd: S, kind: Gate, x: S::f32s, y: S::f32s) -> (S::f32s, S::f32s) {
+fn gate_tanh<S: Simd>(simd: S, kind: Gate, x: S::f32s, y: S::f32s) -> [S::f32s; 2] {
+    let y = simd.mul_f32s(y, simd.splat_f32s(TANH));
     match kind {
-        Gate::Sigmoid => sigmoid_tanh(simd, x, y),
-        Gate::HardSigmoid => (gate(simd, kind, x), tanh(simd, y)),
-    }
-}
-
-/// Two gates and a tanh.
-#[inline(always)]
-fn gates_tanh<S: Simd>(simd: S, kind: Gate, x: S::f32s, y: S::f32s, z: S::f32s) -> [S::f32s; 3] {
-    match kind {
-        Gate::Sigmoid => sigmoids_tanh(simd, x, y, z),
-        Gate::HardSigmoid => [gate(simd, kind, x), gate(simd, kind, y), tanh(simd, z)],
+        Gate::Sigmoid => sigmoid_tanh(simd, [simd.mul_f32s(x, simd.splat_f32s(SIGMOID)), y]),
+        Gate::HardSigmoid => [gates(simd, kind, [x])[0], tanh(simd, y)],
     }
 }
 
@@ -167,12 +185,12 @@ fn gates_tanh<S: Simd>(simd: S, kind: Gate, x: S::f32s, y: S::f32s, z: S::f32s) 
 fn through_gate<S: Simd>(simd: S, kind: Gate, y: S::f32s, dy: S::f32s) -> S::f32s {
     let one = simd.splat_f32s(1.0);
     let slope = match kind {
-        Gate::Sigmoid => simd.mul_f32s(y, simd.sub_f32s(one, y)),
+        Gate::Sigmoid => simd.negate_mul_add_e_f32s(y, y, y),
         Gate::HardSigmoid => {
             let zero = simd.splat_f32s(0.0);
             let inside =
                 simd.and_m32s(simd.greater_than_f32s(y, zero), simd.less_than_f32s(y, one));
-            simd.select_f32s(inside, simd.splat_f32s(0.2), zero)
+            simd.select_f32s(inside, simd.splat_f32s(HARD_SLOPE), zero)
         }
     };
     simd.mul_f32s(dy, slope)
@@ -255,14 +273,14 @@ fn input_blocks<S: Simd, const NB: usize, const TILE: usize>(
     first: usize,
 ) -> [[S::f32s; NB]; TILE] {
     let q_count = p.dp / S::F32_LANES;
-    let input = vectors::<S>(&p.panels.input);
+    let input = vectors::<S>(&p.ahead().input);
     match feed {
         Feed::Table(ids) => std::array::from_fn(|r| {
             let at = place(ids[first + r] as usize, q, NB, q_count);
             *input[at..].first_chunk().expect("a table row")
         }),
         Feed::Vectors(x) => {
-            let bias = &vectors::<S>(&p.panels.bias)[q * 4..];
+            let bias = &vectors::<S>(&p.ahead().bias)[q * 4..];
             let mut acc = [*bias.first_chunk().expect("a bias"); TILE];
             let x = rows(x, p.n_in_p);
             let panel = &input[q * p.n_in * NB..][..p.n_in * NB];
@@ -283,7 +301,7 @@ fn state_blocks<S: Simd, const NB: usize, const TILE: usize>(
     acc: &mut [[S::f32s; NB]; TILE],
 ) {
     let carry = rows(carry, p.np);
-    let panel = &vectors::<S>(&p.panels.state)[q * p.n * NB..][..p.n * NB];
+    let panel = &vectors::<S>(&p.ahead().state)[q * p.n * NB..][..p.n * NB];
     accumulate(simd, acc, std::array::from_fn(|r| carry[first + r]), panel);
 }
 

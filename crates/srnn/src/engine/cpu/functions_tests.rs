@@ -3,8 +3,10 @@
 //!
 //! A test run takes one float in [`STRIDE`]; all of them with `SRNN_EVERY_FLOAT=1`.
 
+use super::super::simd::{Level, PAD, vectors, vectors_mut, without_denormals};
 use super::*;
 use crate::key::Key;
+use pulp::WithSimd;
 use rayon::prelude::*;
 
 /// Prime, so that all last bits occur.
@@ -44,15 +46,18 @@ impl WithSimd for Outputs<'_> {
         let (x, p, q) = (vectors::<S>(self.x), vectors::<S>(self.p), vectors::<S>(self.q));
         for i in 0..x.len() {
             let (x, p, q) = (x[i], p[i], q[i]);
+            let (gate, line) = (simd.splat_f32s(SIGMOID), simd.splat_f32s(TANH));
+            let [s_x, s_p, s_q] = [x, p, q].map(|x| simd.mul_f32s(x, gate));
+            let [t_x, t_p, t_q] = [x, p, q].map(|x| simd.mul_f32s(x, line));
             let values = [
                 exp(simd, x),
-                sigmoid(simd, x),
-                tanh(simd, x),
-                sigmoid_tanh(simd, x, p).0,
-                sigmoid_tanh(simd, p, x).1,
-                sigmoids_tanh(simd, x, p, q)[0],
-                sigmoids_tanh(simd, p, x, q)[1],
-                sigmoids_tanh(simd, p, q, x)[2],
+                sigmoids(simd, [s_x])[0],
+                tanh(simd, t_x),
+                sigmoid_tanh(simd, [s_x, t_p])[0],
+                sigmoid_tanh(simd, [s_p, t_x])[1],
+                sigmoids_tanh(simd, [s_x, s_p, t_q])[0],
+                sigmoids_tanh(simd, [s_p, s_x, t_q])[1],
+                sigmoids_tanh(simd, [s_p, s_q, t_x])[2],
             ];
             for (y, value) in self.y.iter_mut().zip(values) {
                 vectors_mut::<S>(y)[i] = value;

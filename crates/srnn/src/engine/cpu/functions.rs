@@ -1,0 +1,219 @@
+//! The transcendental functions on vectors: exp, σ and tanh.
+
+use pulp::Simd;
+
+/// `eˣ`, relative error below 3e-7; arguments are clamped to ±86.
+#[inline(always)]
+pub fn exp<S: Simd>(simd: S, x: S::f32s) -> S::f32s {
+    let (limit, magic) = (simd.splat_f32s(86.0), simd.splat_f32s(MAGIC));
+    let x = between(simd, simd.neg_f32s(limit), x, limit);
+    // x = n·ln 2 + r, with ln 2 in two parts.
+    let shifted = simd.mul_add_e_f32s(x, simd.splat_f32s(std::f32::consts::LOG2_E), magic);
+    let n = simd.sub_f32s(shifted, magic);
+    let r = simd.mul_add_e_f32s(n, simd.splat_f32s(-0.693_359_4), x);
+    let r = simd.mul_add_e_f32s(n, simd.splat_f32s(2.121_944_4e-4), r);
+    // (eʳ − 1 − r)/r² on |r| ≤ ½ ln 2: minimax, relative error of eʳ 1.1e-7.
+    let mut p = simd.splat_f32s(0.008_312_518);
+    for c in [0.041_890_156, 0.166_671_14, 0.499_992_3] {
+        p = simd.mul_add_e_f32s(r, p, simd.splat_f32s(c));
+    }
+    let line = simd.add_f32s(r, simd.splat_f32s(1.0));
+    times_power(simd, simd.mul_add_e_f32s(simd.mul_f32s(r, r), p, line), shifted)
+}
+
+/// Adding 1.5·2²³ rounds to an integer and leaves it in the low bits.
+const MAGIC: f32 = 12_582_912.0;
+
+/// `y·2ⁿ`, n in the low bits of `shifted`.
+#[inline(always)]
+fn times_power<S: Simd>(simd: S, y: S::f32s, shifted: S::f32s) -> S::f32s {
+    let scale = simd.wrapping_dyn_shl_u32s(simd.transmute_u32s_f32s(shifted), simd.splat_u32s(23));
+    simd.transmute_f32s_u32s(simd.add_u32s(simd.transmute_u32s_f32s(y), scale))
+}
+
+/// What the argument of a σ is multiplied with first: `σ(x) = 1 / (1 + 2^(SIGMOID·x))`.
+// A relative error of 2⁻²⁴ in the exponent is one of less than 3e-8 in σ and tanh, for where |x|
+// is large they are flat; so it is not reduced in two parts, as exp does.
+pub const SIGMOID: f32 = -std::f32::consts::LOG2_E;
+/// What the argument of a tanh is multiplied with first: `tanh x = 1 − 2 / (1 + 2^(TANH·x))`.
+pub const TANH: f32 = 2.0 * std::f32::consts::LOG2_E;
+
+/// 2ʳ on |r| ≤ ½, exact at 0: minimax, relative error 1.1e-7; the highest power first.
+const TWO_TO_THE: [f32; 6] =
+    [0.001_326_472_7, 0.009_671_513, 0.055_507_336, 0.240_222_42, 0.693_147, 1.0];
+
+/// `1 + 2ˣ` of several x, clamped so that three of them can be multiplied; beyond the clamp σ and
+/// tanh are 0 and ±1 to single precision.
+// PERF: one operation of all, then the next: each depends on the one before it, and a processor
+// looks ahead too little to find the next exponential by itself.
+#[inline(always)]
+fn one_plus_powers<S: Simd, const N: usize>(simd: S, mut x: [S::f32s; N]) -> [S::f32s; N] {
+    let (one, magic, limit) = (simd.splat_f32s(1.0), simd.splat_f32s(MAGIC), simd.splat_f32s(40.0));
+    for x in &mut x {
+        *x = between(simd, simd.neg_f32s(limit), *x, limit);
+    }
+    let mut shifted = x;
+    for shifted in &mut shifted {
+        *shifted = simd.add_f32s(*shifted, magic);
+    }
+    for j in 0..N {
+        x[j] = simd.sub_f32s(x[j], simd.sub_f32s(shifted[j], magic));
+    }
+    let mut y = [simd.splat_f32s(TWO_TO_THE[0]); N];
+    for c in 1..TWO_TO_THE.len() {
+        for j in 0..N {
+            y[j] = simd.mul_add_e_f32s(x[j], y[j], simd.splat_f32s(TWO_TO_THE[c]));
+        }
+    }
+    for j in 0..N {
+        y[j] = simd.add_f32s(one, times_power(simd, y[j], shifted[j]));
+    }
+    y
+}
+
+/// x, or the nearer of two bounds; NaN stays NaN.
+#[inline(always)]
+pub fn between<S: Simd>(simd: S, low: S::f32s, x: S::f32s, high: S::f32s) -> S::f32s {
+    if S::F32_LANES > 1 {
+        // Of a NaN and a number, the vector instructions return the second.
+        return simd.max_f32s(low, simd.min_f32s(high, x));
+    }
+    let x = simd.select_f32s(simd.less_than_f32s(high, x), high, x);
+    simd.select_f32s(simd.less_than_f32s(x, low), low, x)
+}
+
+// One reciprocal of a product serves all functions of a gate: a division costs about as much as
+// an exponential.
+
+/// `σ(x)` and `tanh(y)`, absolute errors below 4e-7, from `SIGMOID·x` and `TANH·y`.
+#[inline(always)]
+pub fn sigmoid_tanh<S: Simd>(simd: S, powers: [S::f32s; 2]) -> [S::f32s; 2] {
+    let [a, b] = one_plus_powers(simd, powers);
+    let one = simd.splat_f32s(1.0);
+    let inverse = simd.div_f32s(one, simd.mul_f32s(a, b));
+    let twice = simd.add_f32s(inverse, inverse);
+    [simd.mul_f32s(inverse, b), simd.negate_mul_add_e_f32s(twice, a, one)]
+}
+
+/// `σ(x)`, `σ(y)` and `tanh(z)`, absolute errors below 4e-7, from `SIGMOID·x`, `SIGMOID·y` and
+/// `TANH·z`.
+#[inline(always)]
+pub fn sigmoids_tanh<S: Simd>(simd: S, powers: [S::f32s; 3]) -> [S::f32s; 3] {
+    let [a, b, c] = one_plus_powers(simd, powers);
+    let one = simd.splat_f32s(1.0);
+    let ab = simd.mul_f32s(a, b);
+    let inverse = simd.div_f32s(one, simd.mul_f32s(ab, c));
+    let twice = simd.add_f32s(inverse, inverse);
+    let rest = simd.mul_f32s(inverse, c);
+    [simd.mul_f32s(rest, b), simd.mul_f32s(rest, a), simd.negate_mul_add_e_f32s(twice, ab, one)]
+}
+
+/// `σ(x)·tanh(y)`, absolute error below 5e-7, from `SIGMOID·x` and `TANH·y`.
+#[inline(always)]
+pub fn gated_tanh<S: Simd>(simd: S, powers: [S::f32s; 2]) -> S::f32s {
+    let [a, b] = one_plus_powers(simd, powers);
+    simd.div_f32s(simd.sub_f32s(b, simd.splat_f32s(2.0)), simd.mul_f32s(a, b))
+}
+
+/// `σ(x)·tanh(z) + σ(y)·c`, absolute error below 5e-7·(1 + |σ(y)·c|), from `SIGMOID·x`,
+/// `SIGMOID·y` and `TANH·z`.
+#[inline(always)]
+pub fn gated_sum<S: Simd>(simd: S, powers: [S::f32s; 3], c: S::f32s) -> S::f32s {
+    let [x, y, z] = one_plus_powers(simd, powers);
+    let (xz, tanh) = (simd.mul_f32s(x, z), simd.sub_f32s(z, simd.splat_f32s(2.0)));
+    let both = simd.mul_add_e_f32s(y, tanh, simd.mul_f32s(xz, c));
+    simd.div_f32s(both, simd.mul_f32s(xz, y))
+}
+
+/// `1 / (1 + e⁻ˣ)` of several numbers, absolute errors below 2e-7, from `SIGMOID·x`.
+#[inline(always)]
+pub fn sigmoids<S: Simd, const N: usize>(simd: S, powers: [S::f32s; N]) -> [S::f32s; N] {
+    let mut y = one_plus_powers(simd, powers);
+    for y in &mut y {
+        *y = simd.div_f32s(simd.splat_f32s(1.0), *y);
+    }
+    y
+}
+
+/// `tanh x = 1 − 2/(1 + e²ˣ)`, absolute error below 3e-7, from `TANH·x`.
+#[inline(always)]
+pub fn tanh<S: Simd>(simd: S, power: S::f32s) -> S::f32s {
+    let [e] = one_plus_powers(simd, [power]);
+    simd.sub_f32s(simd.splat_f32s(1.0), simd.div_f32s(simd.splat_f32s(2.0), e))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::simd::{Level, PAD, vectors_mut};
+    use super::*;
+    use pulp::WithSimd;
+
+    struct Apply<'a>(&'a mut [f32], u8);
+
+    impl WithSimd for Apply<'_> {
+        type Output = ();
+        #[inline(always)]
+        fn with_simd<S: Simd>(self, simd: S) {
+            for x in vectors_mut::<S>(self.0) {
+                let (gate, line) = (simd.splat_f32s(SIGMOID), simd.splat_f32s(TANH));
+                let (s, t) = (simd.mul_f32s(*x, gate), simd.mul_f32s(*x, line));
+                let minus = simd.neg_f32s(s);
+                *x = match self.1 {
+                    0 => exp(simd, *x),
+                    1 => sigmoids(simd, [s])[0],
+                    2 => tanh(simd, t),
+                    3 => sigmoid_tanh(simd, [s, t])[0],
+                    4 => sigmoid_tanh(simd, [s, t])[1],
+                    5..8 => sigmoids_tanh(simd, [s, minus, t])[self.1 as usize - 5],
+                    8 => gated_tanh(simd, [s, t]),
+                    9 => gated_tanh(simd, [minus, t]),
+                    10 => gated_sum(simd, [s, minus, t], *x),
+                    _ => gated_sum(simd, [minus, s, t], *x),
+                };
+            }
+        }
+    }
+
+    #[test]
+    fn transcendental_functions_keep_their_stated_errors() {
+        for level in Level::available() {
+            let xs: Vec<f32> = (0..200_000).map(|i| (i as f32 - 1e5) * 8e-4).collect();
+            for which in 0..12 {
+                let mut ys = xs.clone();
+                level.run(Apply(&mut ys, which));
+                for (&x, &y) in xs.iter().zip(&ys) {
+                    let x = x as f64;
+                    let (gate, other) = (1.0 / (1.0 + (-x).exp()), 1.0 / (1.0 + x.exp()));
+                    let (exact, bound) = match which {
+                        0 => (x.exp(), 3e-7 * x.exp()),
+                        1 => (gate, 2e-7),
+                        2 => (x.tanh(), 3e-7),
+                        3 | 5 => (gate, 4e-7),
+                        6 => (other, 4e-7),
+                        4 | 7 => (x.tanh(), 4e-7),
+                        8 => (gate * x.tanh(), 5e-7),
+                        9 => (other * x.tanh(), 5e-7),
+                        10 => (gate * x.tanh() + other * x, 5e-7 * (1.0 + (other * x).abs())),
+                        _ => (other * x.tanh() + gate * x, 5e-7 * (1.0 + (gate * x).abs())),
+                    };
+                    assert!((y as f64 - exact).abs() <= bound, "{level:?} {which} {x}: {y}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_not_a_number_stays_so() {
+        for level in Level::available() {
+            for which in 0..12 {
+                let mut values = [f32::NAN; PAD];
+                level.run(Apply(&mut values, which));
+                assert!(values.iter().all(|y| y.is_nan()), "{level:?} {which}: {values:?}");
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "functions_tests.rs"]
+mod every_float;
