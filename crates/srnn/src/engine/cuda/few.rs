@@ -265,7 +265,7 @@ impl OnDevice {
                 jobs.extend(self.table_gradients(both, placed, embedding, d_x));
             }
             Reads::Vectors { .. } => {
-                left.push(sum(Matrix::rows(d_w, width).transposed(), Into::Sum));
+                left.push(sum(Matrix::rows(d_w, width).transposed(), Into::Place));
                 sums(device, &left)?;
             }
         }

@@ -66,7 +66,7 @@ impl OnDevice {
         };
         [
             Job::new((k, wide, d), d_m, r, d_s, Into::Sum).plus([own, Addend::NONE]),
-            Job::new((wide, k, d), d_m.transposed(), s, d_r, Into::Sum),
+            Job::new((wide, k, d), d_m.transposed(), s, d_r, Into::Place),
         ]
     }
 
@@ -121,13 +121,14 @@ impl OnDevice {
         let (d, ns) = (scan.d as usize, scan.ns as usize);
         let r = grads + 4 * slots.w_hh.start as u64;
         let size = (ns * d, steps, d);
-        let mut jobs = vec![Job::new(size, da.transposed(), carry, Matrix::rows(r, d), Into::Sum)];
+        let mut jobs =
+            vec![Job::new(size, da.transposed(), carry, Matrix::rows(r, d), Into::Place)];
         if scan.cell == 2 {
             let wide = layer.cell.blocks() * d;
             let dn = Matrix::rows(scan.da_in + 4 * (2 * d) as u64, wide).transposed();
             let into = Matrix::rows(r + 4 * (2 * d * d) as u64, d);
             let rh = Matrix::rows(scan.extra, d);
-            jobs.push(Job::new((d, steps, d), dn, rh, into, Into::Sum));
+            jobs.push(Job::new((d, steps, d), dn, rh, into, Into::Place));
         }
         jobs
     }
@@ -158,7 +159,7 @@ impl OnDevice {
                 let da = Matrix::rows(scan.da_in, wide);
                 let read = Matrix::rows(at, *width);
                 let size = (wide, placed.steps, *width);
-                Ok(vec![Job::new(size, da.transposed(), read, d_w, Into::Sum)])
+                Ok(vec![Job::new(size, da.transposed(), read, d_w, Into::Place)])
             }
         }
     }
@@ -179,8 +180,8 @@ impl OnDevice {
         let into = rows(grads + (embedding - params));
         let size = (wide, distinct, width);
         [
-            Job::new(size, d_x.transposed(), rows(embedding), d_w, Into::Sum),
-            Job::new((distinct, wide, width), d_x, w, into, Into::Sum),
+            Job::new(size, d_x.transposed(), rows(embedding), d_w, Into::Place),
+            Job::new((distinct, wide, width), d_x, w, into, Into::Place),
         ]
     }
 

@@ -174,7 +174,7 @@ pub enum Into {
 /// Products, and the room for their parts.
 #[derive(Default)]
 pub struct Products {
-    parts: Room<f32>,
+    parts: [Room<f32>; 2],
     small: Small,
 }
 
@@ -192,28 +192,40 @@ impl Products {
         self.make(device, &[Job::new(size, a, b, c, into)])
     }
 
-    /// Products that do not depend on each other: the small ones in one launch, beside the large ones.
+    /// Products that do not depend on each other: the small ones in one launch, large ones side by
+    /// side.
     pub fn make(&mut self, device: &Device, jobs: &[Job]) -> Result<(), CudaError> {
         let limits = Limits { processors: device.gpu.processors, shared: device.gpu.shared };
         let plan = |job: &Job| (*job, Plan::of(limits, job.size, job.a, job.b));
         let jobs = jobs.iter().filter(|job| job.size.0 > 0 && job.size.2 > 0).map(plan);
         let (small, large): (Vec<_>, Vec<_>) = jobs.partition(|(_, plan)| plan.way == Way::Small);
         let small: Vec<_> = small.iter().map(|(job, plan)| job.arguments(plan.splits)).collect();
-        if large.is_empty() || small.is_empty() {
+        if large.len() + small.len().min(1) < 2 {
             self.small.products(device, &small)?;
-            return large.iter().try_for_each(|(job, plan)| self.large(device, job, *plan));
+            return large.iter().try_for_each(|(job, plan)| self.large(device, 0, job, *plan));
         }
-        self.small.products(&device.fork()?, &small)?;
-        large.iter().try_for_each(|(job, plan)| self.large(device, job, *plan))?;
+        let beside = device.fork()?;
+        self.small.products(&beside, &small)?;
+        // Side by side: the next one's blocks begin where the last ones of another leave room.
+        for (i, (job, plan)) in large.iter().enumerate() {
+            self.large([device, &beside][i % 2], i % 2, job, *plan)?;
+        }
         device.join()
     }
 
-    /// A product in a launch of its own; a second one adds its parts, in order.
-    fn large(&mut self, device: &Device, job: &Job, plan: Plan) -> Result<(), CudaError> {
+    /// A product in a launch of its own; a second one adds its parts, in order. Each stream has room
+    /// for them.
+    fn large(
+        &mut self,
+        device: &Device,
+        stream: usize,
+        job: &Job,
+        plan: Plan,
+    ) -> Result<(), CudaError> {
         let ((m, _, n), splits) = (job.size, plan.splits);
         let mut arguments = job.arguments(splits);
         if splits > 1 {
-            arguments.c = self.parts.fit(device, splits * m * n)?;
+            arguments.c = self.parts[stream].fit(device, splits * m * n)?;
         }
         let (rows, columns) = plan.tile;
         let grid = Grid::over(n.div_ceil(columns), m.div_ceil(rows), splits, THREADS);
@@ -241,7 +253,7 @@ impl Products {
         into: Into,
     ) -> Result<(), CudaError> {
         let job = Job::new((m, 0, n), Matrix::NONE, Matrix::NONE, c, into);
-        let parts = self.parts.address(device);
+        let parts = self.parts[0].address(device);
         add_parts(device, Arguments { c: parts, ..job.arguments(splits) }, c.at)
     }
 
@@ -262,7 +274,7 @@ impl Products {
         let splits = wanted.min(count / places.max(1) / 16).clamp(1, 128);
         let parts = match splits {
             1 => into,
-            _ => self.parts.fit(device, splits * places * width)?,
+            _ => self.parts[0].fit(device, splits * places * width)?,
         };
         let grid = Grid::over(places, splits, across, 256);
         launch!(device, &device.gpu.kernels.sum_by_token, grid;
@@ -282,7 +294,7 @@ impl Products {
         into: Address,
     ) -> Result<(), CudaError> {
         let splits = (count / 64).clamp(1, 256);
-        let parts = self.parts.fit(device, splits * width)?;
+        let parts = self.parts[0].fit(device, splits * width)?;
         let grid = Grid::over(width.div_ceil(128), splits, 1, 128);
         launch!(device, &device.gpu.kernels.sum_rows, grid; rows, count as i32, width as i32, parts)?;
         self.sum(device, splits, (1, width), Matrix::rows(into, width), Into::Sum)
@@ -297,7 +309,7 @@ impl Products {
         into: Address,
     ) -> Result<(), CudaError> {
         let splits = (count / 64).clamp(1, 64);
-        let parts = self.parts.fit(device, splits * k * d)?;
+        let parts = self.parts[0].fit(device, splits * k * d)?;
         let grid = Grid::over(k, splits, 1, 128);
         launch!(device, &device.gpu.kernels.pull_centroids, grid;
             slopes, u, s, count as i32, k as i32, d as i32, parts)?;

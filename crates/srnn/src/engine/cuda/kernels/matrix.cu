@@ -200,9 +200,15 @@ extern "C" __global__ void __launch_bounds__(THREADS) thin_16(Product p) { thin_
 // For rows that do not begin at multiples of 16 bytes.
 extern "C" __global__ void __launch_bounds__(THREADS) thin_any(Product p) { thin_product<1, 16>(p); }
 
-// Adds the parts of a product into C: a warp's lanes take a column each, the warps of a block every
-// eighth part, in order; then the warps' sums are added in order. Few parts are added by a thread
-// each.
+__device__ __forceinline__ void add(float &x, float y) { x += y; }
+__device__ __forceinline__ void add(float4 &x, float4 y) {
+    x.x += y.x, x.y += y.y, x.z += y.z, x.w += y.w;
+}
+
+// Adds the parts of a product into C. Of few numbers a warp's lanes take a column each, the warps of a
+// block every eighth part, in order; then the warps' sums are added in order. Of many a thread takes
+// some, four at a time where it can.
+#define MANY_NUMBERS 65536
 extern "C" __global__ void __launch_bounds__(THREADS) sum_parts(Product p, float *c) {
     __shared__ float room[THREADS / WARP][WARP];
     const float *parts = p.c;
@@ -210,6 +216,17 @@ extern "C" __global__ void __launch_bounds__(THREADS) sum_parts(Product p, float
     long long size = (long long)p.m * p.n;
     int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
     auto finish = [&](long long at, float sum) { place(p, c, at / p.n, at % p.n, sum); };
+    if (size >= MANY_NUMBERS && p.n % 4 == 0) {
+        for (int at = blockIdx.x * THREADS + threadIdx.x; at < size / 4; at += gridDim.x * THREADS) {
+            float4 sum = {};
+#pragma unroll 8
+            for (int s = 0; s < splits; s++) add(sum, ((const float4 *)(parts + s * size))[at]);
+            int m = at / (p.n / 4), n = at % (p.n / 4) * 4;
+            place_two(p, c, m, n, make_float2(sum.x, sum.y));
+            place_two(p, c, m, n + 2, make_float2(sum.z, sum.w));
+        }
+        return;
+    }
     if (splits < THREADS / WARP) {
         for (long long at = blockIdx.x * (long long)THREADS + threadIdx.x; at < size;
              at += (long long)gridDim.x * THREADS) {
@@ -234,11 +251,6 @@ extern "C" __global__ void __launch_bounds__(THREADS) sum_parts(Product p, float
         }
         __syncthreads();
     }
-}
-
-__device__ __forceinline__ void add(float &x, float y) { x += y; }
-__device__ __forceinline__ void add(float4 &x, float4 y) {
-    x.x += y.x, x.y += y.y, x.z += y.z, x.w += y.w;
 }
 
 // Sums of rows that share a token: parts[split][token][:] = sum over the split's part of the
