@@ -47,7 +47,6 @@ impl Shape {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Call {
     pub transition: Transition,
-    /// 1, or anything below: λ itself is in what may change with every update.
     pub lambda: f64,
     /// Which terms of the loss there are.
     pub commits: bool,
@@ -61,13 +60,6 @@ pub struct Call {
     pub keep_h: Keep,
     pub keep_u: Keep,
     pub keep_c: Keep,
-}
-
-impl Call {
-    /// The same with h, u and c kept at these times.
-    pub fn keeping(self, [keep_h, keep_u, keep_c]: [Keep; 3]) -> Call {
-        Call { keep_h, keep_u, keep_c, ..self }
-    }
 }
 
 /// When something is kept for others.
@@ -121,6 +113,7 @@ pub struct Rooms {
     pub sums: Room<f32>,
     pub measured: Room<f64>,
     pub alpha_last: Room<f32>,
+    pub measured_parts: Room<f64>,
     pub d_m: Room<f32>,
     pub d_x: Room<f32>,
     pub d_m_parts: Room<f32>,

@@ -152,11 +152,6 @@ pub struct Compiled {
 }
 
 impl Compiled {
-    /// Whether backward makes the gradient of W besides; as in `kernels/cluster.cu`.
-    pub fn weighs_input(&self, width: usize) -> bool {
-        self.input == Input::Vectors && width == 1
-    }
-
     /// Clusters: they go on with other rows when some are done.
     pub fn clusters(&self, device: &Device, placed: &Placed) -> usize {
         let most = (device.gpu.processors / self.blocks).max(1);

@@ -2,13 +2,11 @@
 
 use super::device::Address;
 
-/// Rows of sums a block leaves: biases of four blocks, the candidate's recurrent bias, peepholes, and
-/// what weighs an input of one number.
+/// Rows of sums a block leaves: biases of four blocks, the candidate's recurrent bias, peepholes.
 pub const SUM_BIAS: usize = 0;
 pub const SUM_CANDIDATE: usize = 4;
 pub const SUM_PEEPHOLE: usize = 5;
-pub const SUM_INPUT: usize = 8;
-pub const SUMS: usize = 12;
+pub const SUMS: usize = 8;
 /// Commitment, entropy, saturation, writing.
 pub const MEASURED: usize = 4;
 
@@ -29,6 +27,14 @@ impl Press {
         let Press { lambda, inv_tau, commitment, entropy, saturation, writing } = *self;
         [lambda, inv_tau, commitment, entropy, saturation, writing].map(f32::to_bits).to_vec()
     }
+}
+
+/// Where a block's sums belong: one place or two for each row of them, 0 where there is none.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Places {
+    pub first: [Address; SUMS],
+    pub second: [Address; SUMS],
 }
 
 /// One layer, the rows of a batch, and what is kept of each step.
