@@ -1,4 +1,4 @@
-//! The kernels for many centroids, and for plain cells of many units (`kernels/cluster.cu`), compiled
+//! The kernels for many centroids, and for plain cells of many units (`kernels/cluster.cuh`), compiled
 //! for each layer.
 
 use super::CudaError;
@@ -29,7 +29,7 @@ const SCHEDULERS: usize = 4;
 /// four, fifteen of eight.
 const SIZES: [(usize, usize); 4] = [(2, 2), (6, 8), (4, 4), (8, 8)];
 
-/// How a layer is laid onto a cluster; as in `kernels/cluster.cu`.
+/// How a layer is laid onto a cluster; as in `kernels/cluster.cuh`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Plan {
     blocks: usize,
@@ -128,7 +128,7 @@ impl Plan {
     }
 }
 
-/// `Cluster` of `kernels/cluster.cu`.
+/// `Cluster` of `kernels/cluster.cuh`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 struct Arguments {
@@ -199,7 +199,7 @@ pub fn compiled(
         ("BACKED_HELD", plan.backed_held.to_string()),
     ]);
     definitions.extend(input.definitions(shape.width));
-    let sources = [WARP, CELL, SCAN_ARGUMENTS, CLUSTER];
+    let sources = [&[WARP, CELL, SCAN_ARGUMENTS][..], &CLUSTER].concat();
     let names = ["cluster_forward", "cluster_backward"];
     let kernels = device.gpu.compiled(&sources, &definitions, &names)?;
     let [forward, backward] = kernels.try_into().expect("two kernels");

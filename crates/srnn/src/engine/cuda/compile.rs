@@ -16,7 +16,14 @@ pub const HEAD: &str = include_str!("kernels/head.cu");
 pub const UPDATE: &str = include_str!("kernels/update.cu");
 pub const FEW: &str = include_str!("kernels/few.cu");
 pub const PLAIN: &str = include_str!("kernels/plain.cu");
-pub const CLUSTER: &str = include_str!("kernels/cluster.cu");
+/// Kernels for clusters of blocks, in the order in which they build on each other.
+pub const CLUSTER: [&str; 5] = [
+    include_str!("kernels/cluster.cuh"),
+    include_str!("kernels/exchange.cuh"),
+    include_str!("kernels/lanes.cuh"),
+    include_str!("kernels/cluster_forward.cu"),
+    include_str!("kernels/cluster_backward.cu"),
+];
 pub const SCAN: &str = include_str!("kernels/scan.cu");
 
 /// Machine code of `source` with these definitions, from the disk or made now.

@@ -1,0 +1,147 @@
+// Sums that lanes share: those that go into a unit, and those that go to all blocks of a cluster.
+
+// Neighbouring numbers of one row would meet in a bank; those so far apart are turned once more.
+__device__ __forceinline__ constexpr int turn(int i) { return K > 0 && R <= 4 ? i * R / WARP % R : 0; }
+
+// Where row r of a number lies among its R: of a vector that sums for all blocks are made of, of one
+// that a unit gathers, and of sums for all blocks.
+__device__ __forceinline__ int place(int e, int r) { return e * R + (r ^ e / PAIR % R); }
+__device__ __forceinline__ int gathered_place(int i, int r) { return i * R + (r ^ i / PAIR % R ^ turn(i)); }
+__device__ __forceinline__ int spread_place(int i, int r) { return i * R + (r ^ i % Q % R ^ turn(i)); }
+
+// The R rows of PAIR numbers.
+__device__ __forceinline__ void load(const float *x, float v[PAIR * R]) {
+#pragma unroll
+    for (int q = 0; q < PAIR * R; q += 4) {
+        float4 four = *(const float4 *)(x + q);
+        v[q] = four.x, v[q + 1] = four.y, v[q + 2] = four.z, v[q + 3] = four.w;
+    }
+}
+
+// A lane's weights: N of M each, the first HELD of them in registers, the others in shared memory,
+// where those of all threads lie side by side.
+template <int N, int HELD, int M> struct Weights {
+    float held[HELD > 0 ? HELD : 1][M];
+    const float *others;
+    __device__ __forceinline__ static constexpr int room() { return (N - HELD) * THREADS * M; }
+    // `of(q, m)` makes them.
+    template <typename F> __device__ __forceinline__ void fill(float *room, F of) {
+        others = room + threadIdx.x * M;
+#pragma unroll
+        for (int q = 0; q < HELD; q++)
+#pragma unroll
+            for (int m = 0; m < M; m++) held[q][m] = of(q, m);
+        for (int q = HELD; q < N; q++)
+            for (int m = 0; m < M; m++) room[((q - HELD) * THREADS + threadIdx.x) * M + m] = of(q, m);
+    }
+    __device__ __forceinline__ void get(int q, float w[M]) const {
+        if (q < HELD) {
+#pragma unroll
+            for (int m = 0; m < M; m++) w[m] = held[q < HELD ? q : 0][m];
+            return;
+        }
+        const float *at = others + (q - HELD) * THREADS * M;
+        if (M == 4) {
+            float4 four = *(const float4 *)at;
+            w[0] = four.x, w[1 % M] = four.y, w[2 % M] = four.z, w[3 % M] = four.w;
+        } else if (M == 2) {
+            float2 two = *(const float2 *)at;
+            w[0] = two.x, w[1 % M] = two.y;
+        } else {
+#pragma unroll
+            for (int m = 0; m < M; m++) w[m] = at[m];
+        }
+    }
+};
+
+// The number that lane p of those that share a unit's sums has as its q-th.
+__device__ __forceinline__ int gathered(int q) {
+    return (q / PAIR * GATHER + threadIdx.x % GATHER) * PAIR + q % PAIR;
+}
+
+// sum[m] = Σ_i w[.][m] x[i] of this lane's row; x is [PART * GATHER][R].
+template <int HELD, int M>
+__device__ __forceinline__ void gather(const Weights<PART, HELD, M> &weights, const float *x, float sum[M]) {
+    float s[M][R] = {}, v[PAIR * R], w[M];
+#pragma unroll
+    for (int q = 0; q < PART; q++) {
+        if (q % PAIR == 0) load(x + gathered(q) * R, v);
+        weights.get(q, w);
+#pragma unroll
+        for (int r = 0; r < R; r++)
+#pragma unroll
+            for (int m = 0; m < M; m++)
+                s[m][r] = fmaf(w[m], v[q % PAIR * R + (r ^ turn(q / PAIR * GATHER * PAIR))], s[m][r]);
+    }
+    // Number r of lane p is of row r ^ p.
+#pragma unroll
+    for (int h = R / 2; h > 0; h /= 2)
+#pragma unroll
+        for (int r = 0; r < h; r++)
+#pragma unroll
+            for (int m = 0; m < M; m++) s[m][r] += __shfl_xor_sync(ALL_LANES, s[m][r + h], h);
+#pragma unroll
+    for (int m = 0; m < M; m++) {
+#pragma unroll
+        for (int o = R; o < GATHER; o *= 2) s[m][0] += __shfl_xor_sync(ALL_LANES, s[m][0], o);
+        sum[m] = s[m][0];
+    }
+}
+
+// What a lane of LANES that share Q sums for all blocks has of them.
+template <int LANES> struct Spread {
+    int first, p, index;
+    __device__ __forceinline__ Spread() {
+        first = threadIdx.x / LANES * Q, p = threadIdx.x % LANES;
+        index = first + p % Q;
+    }
+    // The number that it adds as its q-th, and its m-th sum.
+    __device__ __forceinline__ int of(int q) const {
+        return (q / PAIR * LANES + (p ^ turn(first))) * PAIR + q % PAIR;
+    }
+    __device__ __forceinline__ int sum(int m) const { return first + (m ^ p % Q); }
+
+    // s[m][.] += Σ_e w[.][m] x[e]; x is [N * LANES][R].
+    template <typename W, int N>
+    __device__ __forceinline__ void add(const W &weights, const float *x, float s[Q][R]) const {
+        float v[PAIR * R], w[Q];
+#pragma unroll
+        for (int q = 0; q < N; q++) {
+            if (q % PAIR == 0) load(x + of(q) * R, v);
+            weights.get(q, w);
+#pragma unroll
+            for (int r = 0; r < R; r++)
+#pragma unroll
+                for (int m = 0; m < Q; m++)
+                    s[m][r] = fmaf(w[m], v[q % PAIR * R + (r ^ q / PAIR * LANES % R)], s[m][r]);
+        }
+    }
+    // Leaves sum `index` in s[0]: of row r in number r ^ p ^ turn(first).
+    __device__ __forceinline__ void reduce(float s[Q][R]) const {
+#pragma unroll
+        for (int h = Q / 2; h > 0; h /= 2)
+#pragma unroll
+            for (int m = 0; m < h; m++)
+#pragma unroll
+                for (int r = 0; r < R; r++) s[m][r] += __shfl_xor_sync(ALL_LANES, s[m + h][r ^ h % R], h);
+#pragma unroll
+        for (int o = Q; o < LANES; o *= 2) {
+            float other[R];
+#pragma unroll
+            for (int r = 0; r < R; r++) other[r] = __shfl_xor_sync(ALL_LANES, s[0][r ^ o % R], o);
+#pragma unroll
+            for (int r = 0; r < R; r++) s[0][r] += other[r];
+        }
+    }
+    // Sends the rows of sum `index` to a block that has room for them at `here`.
+    __device__ __forceinline__ void give(const float s[R], unsigned here, unsigned barrier, unsigned to) const {
+        unsigned there = at_block(here, to), tell = at_block(barrier, to);
+        int swapped = p & (R - 1) & ~(Q - 1);
+#pragma unroll
+        for (int q = 0; q < R; q += VECTOR) send(there + 4 * (q ^ swapped), s + q, tell);
+    }
+    // To all blocks; lanes that have the same sum share them.
+    __device__ __forceinline__ void give_all(const float s[R], unsigned here, unsigned barrier) const {
+        for (int to = p / Q; to < C; to += LANES / Q) give(s, here, barrier, to);
+    }
+};
