@@ -2,7 +2,7 @@
 
 use super::{Gradients, Snapshot, Step};
 use crate::model::{Arch, Layout, Model};
-use crate::train::{Optimiser, Real};
+use crate::train::{Optimiser, Real, Update};
 
 /// Parameters with their optimiser.
 pub struct Weights<F> {
@@ -36,12 +36,33 @@ impl<F: Real> Weights<F> {
 
     /// One update, unless loss or gradient is not a number.
     pub fn descend(&mut self, gradients: &Gradients<F>, learning_rate: f64) -> Step {
-        let Gradients { loss, values } = gradients;
-        let gradient_norm = if loss.total.is_finite() {
-            self.optimiser.update(&mut self.state, values, learning_rate)
-        } else {
-            f64::NAN
+        let apply = |state: &mut Snapshot<F>| {
+            self.optimiser.update(state, &gradients.values, learning_rate)
         };
-        Step { loss: *loss, gradient_norm }
+        step(&mut self.state, gradients, apply)
     }
+
+    /// The same, where `apply` applies the update, in pieces of its own.
+    pub fn descend_by(
+        &mut self,
+        gradients: &Gradients<F>,
+        learning_rate: f64,
+        apply: impl FnOnce(Update, &mut Snapshot<F>),
+    ) -> Step {
+        let apply = |state: &mut Snapshot<F>| {
+            self.optimiser.update_by(state, &gradients.values, learning_rate, apply)
+        };
+        step(&mut self.state, gradients, apply)
+    }
+}
+
+/// An update that `apply` makes, and of which it gives the gradient's norm.
+fn step<F>(
+    state: &mut Snapshot<F>,
+    gradients: &Gradients<F>,
+    apply: impl FnOnce(&mut Snapshot<F>) -> f64,
+) -> Step {
+    let loss = gradients.loss;
+    let gradient_norm = if loss.total.is_finite() { apply(state) } else { f64::NAN };
+    Step { loss, gradient_norm }
 }

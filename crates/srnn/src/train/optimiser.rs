@@ -112,23 +112,53 @@ impl Optimiser {
     /// Applies one update in place and returns the gradient's norm before clipping. A gradient
     /// with a NaN or an infinity changes nothing.
     pub fn update<F: Real>(&self, state: &mut Snapshot<F>, gradient: &[F], rate: f64) -> f64 {
+        self.update_by(state, gradient, rate, |update, state| {
+            let moments = state.moments.iter_mut().map(Vec::as_mut_slice).collect();
+            update.apply(&mut state.params, moments, gradient);
+        })
+    }
+
+    /// The same, where `apply` applies it to all parameters, in pieces of its own.
+    pub fn update_by<F: Real>(
+        &self,
+        state: &mut Snapshot<F>,
+        gradient: &[F],
+        rate: f64,
+        apply: impl FnOnce(Update, &mut Snapshot<F>),
+    ) -> f64 {
         let norm = norm(gradient);
-        if !norm.is_finite() {
-            return norm;
+        if norm.is_finite() {
+            state.updates += 1;
+            let scale = if norm > self.clip { self.clip / norm } else { 1.0 };
+            let (rule, l2, number) = (self.rule, self.l2, state.updates);
+            apply(Update { rule, scale, l2, rate, number }, state);
         }
-        state.updates += 1;
-        let scale = F::of(if norm > self.clip { self.clip / norm } else { 1.0 });
-        let l2 = F::of(self.l2);
-        let gradient: Vec<F> =
-            state.params.iter().zip(gradient).map(|(&p, &g)| g * scale + l2 * p).collect();
-        let rate = F::of(rate);
-        let (params, moments) = (&mut state.params, &mut state.moments[..]);
+        norm
+    }
+}
+
+/// An update that is the same for every parameter: it may be applied piece by piece.
+#[derive(Clone, Copy, Debug)]
+pub struct Update {
+    rule: Rule,
+    scale: f64,
+    l2: f64,
+    rate: f64,
+    number: u64,
+}
+
+impl Update {
+    /// Applies it to some parameters with their moments and gradient.
+    pub fn apply<F: Real>(&self, params: &mut [F], mut moments: Vec<&mut [F]>, gradient: &[F]) {
+        let (scale, l2, rate) = (F::of(self.scale), F::of(self.l2), F::of(self.rate));
+        let params = params.iter_mut().zip(gradient);
         match self.rule {
             Rule::RmsProp { decay, momentum, epsilon, centred } => {
                 let (keep, momentum, epsilon) = (F::of(decay), F::of(momentum), F::of(epsilon));
                 let take = F::of(1.0 - decay);
-                let [squares, speeds, means @ ..] = moments else { unreachable!() };
-                for (j, &g) in gradient.iter().enumerate() {
+                let [squares, speeds, means @ ..] = &mut moments[..] else { unreachable!() };
+                for (j, (p, &g)) in params.enumerate() {
+                    let g = g * scale + l2 * *p;
                     squares[j] = keep * squares[j] + take * g * g;
                     let mut variance = squares[j];
                     if centred {
@@ -137,17 +167,18 @@ impl Optimiser {
                         variance = at_least_zero(variance - *mean * *mean);
                     }
                     speeds[j] = momentum * speeds[j] + g / (variance + epsilon).sqrt();
-                    params[j] = params[j] - rate * speeds[j];
+                    *p = *p - rate * speeds[j];
                 }
             }
             Rule::Adam { beta1, beta2, epsilon } => {
-                let t = state.updates as f64;
+                let t = self.number as f64;
                 let fix1 = F::of(1.0 / (1.0 - beta1.powf(t)));
                 let fix2 = F::of(1.0 / (1.0 - beta2.powf(t)));
                 let (keep1, take1) = (F::of(beta1), F::of(1.0 - beta1));
                 let (keep2, take2, epsilon) = (F::of(beta2), F::of(1.0 - beta2), F::of(epsilon));
-                let [means, squares] = moments else { unreachable!() };
-                for (((p, &g), m), v) in params.iter_mut().zip(&gradient).zip(means).zip(squares) {
+                let [means, squares] = &mut moments[..] else { unreachable!() };
+                for (((p, &g), m), v) in params.zip(means.iter_mut()).zip(squares.iter_mut()) {
+                    let g = g * scale + l2 * *p;
                     *m = keep1 * *m + take1 * g;
                     *v = keep2 * *v + take2 * g * g;
                     *p = *p - rate * (*m * fix1) / ((*v * fix2).sqrt() + epsilon);
@@ -155,16 +186,16 @@ impl Optimiser {
             }
             Rule::AdaDelta { decay, epsilon } => {
                 let (keep, take, epsilon) = (F::of(decay), F::of(1.0 - decay), F::of(epsilon));
-                let [squares, steps] = moments else { unreachable!() };
-                for (j, &g) in gradient.iter().enumerate() {
+                let [squares, steps] = &mut moments[..] else { unreachable!() };
+                for (j, (p, &g)) in params.enumerate() {
+                    let g = g * scale + l2 * *p;
                     squares[j] = keep * squares[j] + take * g * g;
                     let step = ((steps[j] + epsilon) / (squares[j] + epsilon)).sqrt() * g;
                     steps[j] = keep * steps[j] + take * step * step;
-                    params[j] = params[j] - rate * step;
+                    *p = *p - rate * step;
                 }
             }
         }
-        norm
     }
 }
 

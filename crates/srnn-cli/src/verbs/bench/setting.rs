@@ -68,6 +68,24 @@ pub enum CellName {
 /// Beyond this many numbers in a batch a shape is taken for a mistake.
 const MOST_NUMBERS: usize = 1 << 28;
 
+/// What two cores with AVX-512 do in a microsecond, in floating-point operations: a multiplication
+/// and an addition in 16 lanes, 3.69 times a nanosecond.
+const TWO_CORES: f64 = 2.0 * 2.0 * 16.0 * 3690.0;
+
+/// Distinct tokens in a batch of `imdb`: 32×298 draws of 10,000, and two of its own.
+const IMDB_TOKENS: f64 = 6149.0;
+
+/// The recurrence of 256 units with 10 centroids, in microseconds a token on two cores.
+const TEN_CENTROIDS: f64 = 0.46;
+
+/// The same with the products of `imdb`'s inputs: rows of the embedding with W, the gradient of W
+/// and that of the rows, over a batch's distinct tokens.
+const IMDB: f64 =
+    TEN_CENTROIDS + 3.0 * 2.0 * IMDB_TOKENS * 256.0 * 1024.0 / (32.0 * 300.0) / TWO_CORES;
+
+/// The same with the products of `copying`'s ten numbers a step: with W, and the gradient of W.
+const COPYING: f64 = TEN_CENTROIDS + 2.0 * 2.0 * 10.0 * 1024.0 / TWO_CORES;
+
 /// The settings with names: the shapes of the paper's experiments.
 pub fn named() -> Vec<Setting> {
     let lstm = |name: &str, numbers: &str, classes, two_cores, h200| Setting {
@@ -80,11 +98,11 @@ pub fn named() -> Vec<Setting> {
     let tomita = lstm("tomita", "64,16,100,100,50,2", 2, 0.58, None);
     vec![
         lstm("bp", "64,100,100,100,5,28", 2, 0.14, Some(0.05)),
-        lstm("mnist", "128,784,1,256,10", 10, 0.46, Some(0.53)),
+        lstm("mnist", "128,784,1,256,10", 10, TEN_CENTROIDS, Some(0.53)),
         lstm("mnist-50", "128,784,1,256,50", 10, 1.45, None),
         lstm("mnist-100", "128,784,1,256,100", 10, 2.7, Some(1.6)),
-        lstm("imdb", "32,300,256,256,10,10000", 2, 0.46, Some(0.2)),
-        lstm("copying", "128,520,10,256,10", 10, 0.46, Some(0.35)),
+        lstm("imdb", "32,300,256,256,10,10000", 2, IMDB, Some(0.2)),
+        lstm("copying", "128,520,10,256,10", 10, COPYING, Some(0.35)),
         Setting { cell: CellName::SrGru, ..tomita },
     ]
 }
@@ -236,5 +254,20 @@ impl Setting {
             Some(0..=MOST_NUMBERS) => Ok(()),
             _ => wrong(format!("B·T·IN is above {MOST_NUMBERS}"), "make one of them smaller"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_floor_of_imdb_counts_as_many_distinct_tokens_as_its_batches_have() {
+        let imdb = named().into_iter().find(|setting| setting.name == "imdb").expect("named");
+        let batch = imdb.batch(imdb.shape.rows, imdb.shape.steps, Key::new(1));
+        let Inputs::Tokens(tokens) = batch.input else { panic!("imdb reads tokens") };
+        let distinct = tokens.iter().collect::<std::collections::BTreeSet<_>>().len() as f64;
+        assert!((distinct / IMDB_TOKENS - 1.0).abs() < 0.02, "{distinct}");
+        assert!((4.7..4.8).contains(&IMDB), "{IMDB} µs a token");
     }
 }

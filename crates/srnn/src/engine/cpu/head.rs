@@ -9,7 +9,7 @@ use pulp::{Simd, WithSimd};
 
 /// The classifier's weights, or their gradients: for each of h, u, c `[C, dp]`, empty where it is
 /// not read; and the bias `[C]`.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct Head {
     pub weights: [Aligned; 3],
     pub bias: Vec<f32>,
@@ -25,19 +25,22 @@ fn wanted(arch: &Arch) -> [bool; 3] {
 impl Head {
     /// The weights, padded.
     pub fn prepare(arch: &Arch, layout: &Layout, params: &[f32]) -> Head {
-        let mut head = Head::zeros(arch);
+        let mut head = Head::default();
+        head.clear(arch);
         let source = &params[layout.head_weight.clone()];
         head.each_entry(arch, |into, at| *into = source[at]);
         head.bias.copy_from_slice(&params[layout.head_bias.clone()]);
         head
     }
 
-    /// All zero.
-    pub fn zeros(arch: &Arch) -> Head {
-        let dp = padded(arch.top().units);
-        let size = arch.classes * dp;
-        let weights = wanted(arch).map(|wanted| Aligned::zeros(if wanted { size } else { 0 }));
-        Head { weights, bias: vec![0.0; arch.classes], dp }
+    /// Makes it all zero.
+    pub fn clear(&mut self, arch: &Arch) {
+        self.dp = padded(arch.top().units);
+        for (part, wanted) in self.weights.iter_mut().zip(wanted(arch)) {
+            part.clear(if wanted { arch.classes * self.dp } else { 0 });
+        }
+        self.bias.clear();
+        self.bias.resize(arch.classes, 0.0);
     }
 
     /// The adjoint of [`Head::prepare`].

@@ -11,6 +11,7 @@
 
 mod cells;
 mod centroids;
+mod crew;
 mod functions;
 mod group;
 mod head;
@@ -34,12 +35,12 @@ use super::{
     Transition,
 };
 use crate::model::Model;
-use crate::train::Optimiser;
+use crate::train::{Optimiser, Update};
 use group::{Group, GroupSpace, Learn, Observe, RowTrace, Shared, Sums, groups};
 use head::Head;
 use prepare::{Machine, finish, prepare};
 use scan::{Cut, Pressure};
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard};
 use workers::Workers;
 
 /// A batch's gradients are summed in this many chunks (or as many as it has groups of rows).
@@ -76,8 +77,10 @@ pub struct Cpu {
     weights: Weights<f32>,
     tuning: Tuning,
     workers: Workers,
-    /// Memory of workers that are not at work.
-    spaces: Mutex<Vec<GroupSpace>>,
+    /// The memory of each worker.
+    spaces: Vec<Mutex<GroupSpace>>,
+    /// The sums of each chunk, and of all; kept so that their memory is.
+    sums: (Vec<Mutex<Sums>>, Sums),
 }
 
 impl Cpu {
@@ -90,20 +93,18 @@ impl Cpu {
     pub fn tuned(model: &Model<f32>, optimiser: Optimiser, threads: usize, tuning: Tuning) -> Self {
         keep_freed_memory();
         let weights = Weights::new(model, optimiser);
-        Cpu { weights, tuning, workers: Workers::new(threads), spaces: Mutex::default() }
+        let workers = Workers::new(threads);
+        let spaces = (0..workers.count()).map(|_| Mutex::default()).collect();
+        Cpu { weights, tuning, workers, spaces, sums: Default::default() }
     }
 
     fn machine(&self) -> Machine<'_> {
         Machine { lanes: self.tuning.level.lanes(), workers: &self.workers }
     }
 
-    /// Runs `work` with some worker's memory.
-    fn with_space<A>(&self, work: impl FnOnce(&mut GroupSpace) -> A) -> A {
-        let spare = self.spaces.lock().expect("no worker panics holding it").pop();
-        let mut space = spare.unwrap_or_default();
-        let result = work(&mut space);
-        self.spaces.lock().expect("no worker panics holding it").push(space);
-        result
+    /// The memory of a worker, who alone asks for it.
+    fn space(&self, worker: usize) -> MutexGuard<'_, GroupSpace> {
+        self.spaces[worker].lock().expect("a worker that panicked takes the engine with it")
     }
 }
 
@@ -150,10 +151,9 @@ impl Engine<f32> for Cpu {
         };
         let mut rows: Vec<RowTrace> = self
             .workers
-            .map(&groups(arch, batch), |&group| {
-                self.with_space(|space| {
-                    self.tuning.level.run(Observe { shared, group, space, fields })
-                })
+            .map(&groups(arch, batch), |worker, &group| {
+                let space = &mut self.space(worker);
+                self.tuning.level.run(Observe { shared, group, space, fields })
             })
             .into_iter()
             .flatten()
@@ -163,6 +163,7 @@ impl Engine<f32> for Cpu {
     }
 
     fn gradients(&mut self, batch: &Batch, regime: &Regime) -> Gradients<f32> {
+        let (mut parts, mut sums) = std::mem::take(&mut self.sums);
         let Weights { arch, layout, state, .. } = &self.weights;
         let tokens = Tokens::of(batch, arch.input.vocabulary());
         let (params, machine) = (&state.params, self.machine());
@@ -186,17 +187,22 @@ impl Engine<f32> for Cpu {
             total_weight: batch.total_weight(),
             cut: self.tuning.cut(),
         };
-        let mut sums = self.sums(shared);
+        self.sum(shared, &mut parts, &mut sums);
         let mut values = vec![0.0; layout.len];
         let d = &sums.panels;
         finish(arch, layout, params, &tokens, &layers, d, machine, &mut values);
         sums.head.finish(arch, layout, &mut values);
-        Gradients { loss: loss(&sums, &layers, share, regime), values }
+        let loss = loss(&sums, &layers, share, regime);
+        self.sums = (parts, sums);
+        Gradients { loss, values }
     }
 
     fn step(&mut self, batch: &Batch, regime: &Regime) -> Step {
         let gradients = self.gradients(batch, regime);
-        self.weights.descend(&gradients, regime.learning_rate)
+        let workers = &self.workers;
+        self.weights.descend_by(&gradients, regime.learning_rate, |update, state| {
+            apply(update, state, &gradients.values, workers);
+        })
     }
 
     fn optimiser(&self) -> &Optimiser {
@@ -206,24 +212,26 @@ impl Engine<f32> for Cpu {
 
 impl Cpu {
     /// The sums over all rows of a batch: chunk by chunk, then in the chunks' order.
-    fn sums(&self, shared: Shared<'_>) -> Sums {
+    fn sum(&self, shared: Shared<'_>, parts: &mut Vec<Mutex<Sums>>, total: &mut Sums) {
         let groups = groups(shared.arch, shared.batch);
         // Dealt out in turn, so that every chunk has long rows and short ones.
         let count = CHUNKS.min(groups.len()).max(1);
-        let chunks: Vec<Vec<Group>> =
-            (0..count).map(|i| groups.iter().skip(i).step_by(count).copied().collect()).collect();
-        let parts = self.workers.map(&chunks, |chunk| {
-            let mut sums = Sums::of(&shared, chunk);
-            self.with_space(|space| {
-                for &group in chunk {
-                    self.tuning.level.run(Learn { shared, group, space, sums: &mut sums });
-                }
-            });
-            sums
+        let chunk = |i: usize| groups.iter().skip(i).step_by(count).copied().collect();
+        let chunks: Vec<(usize, Vec<Group>)> = (0..count).map(|i| (i, chunk(i))).collect();
+        parts.resize_with(count.max(parts.len()), Mutex::default);
+        self.workers.map(&chunks, |worker, (i, chunk)| {
+            let sums = &mut *parts[*i].lock().expect("one works on each");
+            sums.clear(&shared, chunk);
+            let space = &mut *self.space(worker);
+            for &group in chunk {
+                self.tuning.level.run(Learn { shared, group, space, sums });
+            }
         });
-        let mut total = Sums::of_all(&shared);
-        parts.iter().for_each(|part| total.add(part, shared.layers));
-        total
+        let parts: Vec<&Sums> = (parts[..count].iter_mut())
+            .map(|part| &*part.get_mut().expect("nobody panicked"))
+            .collect();
+        total.clear_for_all(&shared);
+        total.add(&parts, shared.layers, &self.workers);
     }
 }
 
@@ -245,6 +253,28 @@ fn loss(sums: &Sums, layers: &[prepare::Prepared], share: Share, regime: &Regime
         }
     }
     loss.weighed(regime)
+}
+
+/// Numbers of a piece of an update.
+// PERF: fewer do not pay for going to another core's cache.
+const UPDATE_PIECE: usize = 1 << 17;
+
+/// Applies an update piece by piece: which, changes no bit.
+fn apply(update: Update, state: &mut Snapshot<f32>, gradient: &[f32], workers: &Workers) {
+    let mut moments: Vec<_> =
+        state.moments.iter_mut().map(|all| all.chunks_mut(UPDATE_PIECE)).collect();
+    let params = state.params.chunks_mut(UPDATE_PIECE).zip(gradient.chunks(UPDATE_PIECE));
+    let pieces: Vec<_> = params
+        .map(|(params, gradient)| {
+            let moments = moments.iter_mut().map(|all| all.next().expect("as many")).collect();
+            Mutex::new(Some((params, moments, gradient)))
+        })
+        .collect();
+    workers.map(&pieces, |_, piece| {
+        let piece = piece.lock().expect("one takes each").take();
+        let (params, moments, gradient) = piece.expect("taken once");
+        update.apply(params, moments, gradient);
+    });
 }
 
 /// The rows' traces, in order, as one.

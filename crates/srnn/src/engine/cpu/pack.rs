@@ -72,8 +72,8 @@ pub fn gemm_tn(w: &Workers, [m, k, n]: [usize; 3], a: &[f32], b: &[f32], c: &mut
     product(w, [m, k, n], (a, [1, m]), (b, [n, 1]), c);
 }
 
-/// Products of fewer multiplications are not worth a second thread.
-const WORTH_SHARING: usize = 1 << 20;
+/// Products of fewer multiplications are not worth a second thread: both pack all of B.
+const WORTH_SHARING: usize = 1 << 24;
 
 /// Workers take rows of C: which, changes no bit of them.
 fn product(

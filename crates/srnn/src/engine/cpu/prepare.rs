@@ -111,17 +111,12 @@ pub struct Panels {
 }
 
 impl Panels {
-    /// Zeros of the same sizes; of the input, `input` numbers.
-    pub fn zeros_like(&self, input: usize) -> Panels {
-        let zeros = |a: &Aligned| Aligned::zeros(a.len());
-        Panels {
-            state: zeros(&self.state),
-            candidate: zeros(&self.candidate),
-            input: Aligned::zeros(input),
-            bias: zeros(&self.bias),
-            peephole: zeros(&self.peephole),
-            s: zeros(&self.s),
+    /// Makes these zeros of the sizes of others; of the input, `input` numbers.
+    pub fn clear_like(&mut self, other: &Panels, input: usize) {
+        for (part, other) in self.parts_mut().into_iter().zip(other.parts()) {
+            part.clear(other.len());
         }
+        self.input.clear(input);
     }
 
     /// Every part but the input, for sums.

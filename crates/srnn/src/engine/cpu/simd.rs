@@ -100,6 +100,12 @@ impl Aligned {
         Aligned { lines: vec![Line([0.0; PAD]); len.div_ceil(PAD)], len }
     }
 
+    /// Makes these `len` zeros.
+    pub fn clear(&mut self, len: usize) {
+        self.resize(len);
+        self.fill(0.0);
+    }
+
     /// Makes room for `len` numbers; what they are is not said. Keeps its memory: page faults of
     /// fresh buffers cost as much as the kernels.
     pub fn resize(&mut self, len: usize) {

@@ -1,36 +1,43 @@
-//! Who does the work: the calling thread, or a pool.
+//! Who does the work: the calling thread, and a crew that waits beside it.
 
+use super::crew::Crew;
 use super::simd;
-use rayon::prelude::*;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The threads of an engine.
 pub struct Workers {
-    /// `None`: this thread does the work.
-    pool: Option<rayon::ThreadPool>,
+    /// `None`: this thread does the work alone.
+    crew: Option<Crew>,
 }
 
 impl Workers {
-    /// So many, at least one.
+    /// So many, at least one; the caller is one of them.
     pub fn new(threads: usize) -> Workers {
-        let pool = (threads > 1).then(|| {
-            let builder = rayon::ThreadPoolBuilder::new().num_threads(threads);
-            builder.build().expect("the system gives threads")
-        });
-        Workers { pool }
+        Workers { crew: (threads > 1).then(|| Crew::new(threads - 1)) }
     }
 
     /// How many there are.
     pub fn count(&self) -> usize {
-        self.pool.as_ref().map_or(1, |pool| pool.current_num_threads())
+        1 + self.crew.as_ref().map_or(0, Crew::hands)
     }
 
-    /// Maps `work` over items; results in the items' order.
-    pub fn map<A: Sync, B: Send>(&self, items: &[A], work: impl Fn(&A) -> B + Sync) -> Vec<B> {
-        let work = |item: &A| simd::without_denormals(|| work(item));
-        match &self.pool {
-            None => items.iter().map(work).collect(),
-            Some(pool) => pool.install(|| items.par_iter().map(work).collect()),
-        }
+    /// Maps `work` over items; results in the items' order. It is told who does it, a number below
+    /// [`Workers::count`].
+    pub fn map<A: Sync, B: Send>(
+        &self,
+        items: &[A],
+        work: impl Fn(usize, &A) -> B + Sync,
+    ) -> Vec<B> {
+        let results: Vec<Mutex<Option<B>>> = items.iter().map(|_| Mutex::default()).collect();
+        self.each(items.len(), |worker, i| {
+            let result = simd::without_denormals(|| work(worker, &items[i]));
+            *results[i].lock().expect("one writes each") = Some(result);
+        });
+        let done = |result: Mutex<Option<B>>| {
+            result.into_inner().ok().flatten().expect("every item was taken by someone")
+        };
+        results.into_iter().map(done).collect()
     }
 
     /// Does `work` on pieces of `size` numbers, told which piece it is.
@@ -40,11 +47,64 @@ impl Workers {
         size: usize,
         work: impl Fn(usize, &mut [f32]) + Sync + Send,
     ) {
-        match &self.pool {
-            Some(pool) if size < all.len() => pool.install(|| {
-                all.par_chunks_mut(size).enumerate().for_each(|(i, piece)| work(i, piece));
-            }),
-            _ => all.chunks_mut(size.max(1)).enumerate().for_each(|(i, piece)| work(i, piece)),
+        let pieces: Vec<Mutex<&mut [f32]>> = all.chunks_mut(size.max(1)).map(Mutex::new).collect();
+        self.each(pieces.len(), |_, i| work(i, &mut pieces[i].lock().expect("one takes each")));
+    }
+
+    /// Does `work(worker, i)` for every i below `count`.
+    // PERF: everyone begins with a stretch of his own, the same in every step, so that a cache
+    // finds what it had; then he helps the others.
+    fn each(&self, count: usize, work: impl Fn(usize, usize) + Sync) {
+        let Some(crew) = self.crew.as_ref().filter(|_| count > 1) else {
+            return (0..count).for_each(|i| work(0, i));
+        };
+        let workers = self.count();
+        let begin = |worker: usize| worker * count / workers;
+        let next: Vec<AtomicUsize> = (0..workers).map(|w| AtomicUsize::new(begin(w))).collect();
+        crew.run(&|worker| {
+            for stretch in (0..workers).map(|w| (worker + w) % workers) {
+                while let Some(i) = below(&next[stretch], begin(stretch + 1)) {
+                    work(worker, i);
+                }
+            }
+        });
+    }
+}
+
+/// The next number below `end`, each given out once.
+fn below(next: &AtomicUsize, end: usize) -> Option<usize> {
+    Some(next.fetch_add(1, Ordering::Relaxed)).filter(|&i| i < end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_come_in_the_items_order_whoever_works() {
+        let items: Vec<usize> = (0..1000).collect();
+        let squares: Vec<usize> = items.iter().map(|i| i * i).collect();
+        for threads in [1, 2, 5] {
+            let workers = Workers::new(threads);
+            assert_eq!(workers.count(), threads);
+            for _ in 0..100 {
+                let found = workers.map(&items, |worker, &i| {
+                    assert!(worker < threads);
+                    i * i
+                });
+                assert_eq!(found, squares);
+            }
+        }
+    }
+
+    #[test]
+    fn every_piece_is_worked_on_once() {
+        for threads in [1, 3] {
+            let mut numbers = vec![0.0; 1003];
+            Workers::new(threads).on_pieces(&mut numbers, 10, |i, piece| {
+                piece.iter_mut().for_each(|x| *x += 1.0 + i as f32);
+            });
+            assert!(numbers.iter().enumerate().all(|(at, &x)| x == 1.0 + (at / 10) as f32));
         }
     }
 }
