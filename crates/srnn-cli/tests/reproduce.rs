@@ -344,6 +344,11 @@ fn ctrl_c_keeps_what_is_done_says_how_to_go_on_and_ends_with_130() {
     let again = "srnn reproduce --file own.toml --out out --device auto";
     assert!(ended.json()["remedy"].as_str().unwrap().contains(again), "{}", ended.stdout);
     assert_eq!(outcomes(&place.path("out")).len(), 2);
+    let unfinished: Vec<_> = std::fs::read_dir(place.path("out/unfinished")).unwrap().collect();
+    assert_eq!(unfinished.len(), 1, "the cell in flight is kept as far as it was");
+    let cell = unfinished[0].as_ref().unwrap().path();
+    let seconds = std::fs::read_to_string(cell.join("seconds")).unwrap();
+    assert!(seconds.trim().parse::<f64>().unwrap() > 0.0);
 }
 
 /// One network, one setting, on images of six pixels, in two orders.

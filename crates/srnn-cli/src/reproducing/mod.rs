@@ -8,6 +8,7 @@ mod results;
 mod runner;
 mod show;
 mod states;
+mod unfinished;
 
 pub use choice::Choice;
 pub use folder::{OutcomeFolder, read_outcomes, saved_experiment};

@@ -2,6 +2,7 @@
 
 use super::folder::OutcomeFolder;
 use super::progress::Progress;
+use super::unfinished::Unfinished;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::words::grouped;
@@ -16,7 +17,6 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
 
 /// What is to be done.
 pub struct Order {
@@ -78,7 +78,9 @@ pub fn perform(order: Order, output: &Output) -> Result<Tally, Failure> {
     // Where nothing is left to do, nothing was interrupted.
     if stop.load(Ordering::Relaxed) && outcomes.len() < before + todo.len() {
         let (path, kept) = (folder.path().display(), outcomes.len());
-        let message = format!("{path}: the outcomes of {kept} cells are kept");
+        let message = format!(
+            "{path}: the outcomes of {kept} cells are kept, and those in flight as far as they were"
+        );
         return Err(Failure::interrupted(message, format!("to go on: {command}")));
     }
     let run = todo.len();
@@ -225,7 +227,6 @@ impl Desk<'_> {
     }
 
     fn cell(&self, cell: &Cell<'_>) -> Result<(), Failure> {
-        let began = Instant::now();
         let progress = self.progress.begin(&cell.id());
         let mut watch = |event: &Event<'_>| {
             progress.show(event);
@@ -235,17 +236,25 @@ impl Desk<'_> {
             }
         };
         let material = &self.materials[&cell.data.name];
-        let done = run_cell(cell, material, &self.hardware, &mut watch);
+        let mut keeper = self.unfinished(cell, material);
+        let done = run_cell(cell, material, &self.hardware, &mut keeper, &mut watch);
         let Done { mut outcome, model } = match done {
             Err(CellError::Interrupted) => return Ok(()),
             done => done.map_err(|error| Failure::new(format!("{}: {error}", cell.id()), ""))?,
         };
-        outcome.seconds = (began.elapsed().as_secs_f64() * 1e3).round() / 1e3;
+        outcome.seconds = (keeper.seconds() * 1e3).round() / 1e3;
         let (alphabet, classes) = material.names();
         let model = ModelFile { model, alphabet, unknown: None, classes };
         let mut shelf = self.shelf.lock().unwrap_or_else(PoisonError::into_inner);
         self.progress.finish(&outcome);
-        shelf.add(outcome, &model)
+        shelf.add(outcome, &model)?;
+        keeper.remove()
+    }
+
+    fn unfinished(&self, cell: &Cell<'_>, material: &Material) -> Unfinished<'_> {
+        let shelf = self.shelf.lock().unwrap_or_else(PoisonError::into_inner);
+        let device = self.hardware.device.name().to_string();
+        Unfinished::of(shelf.folder.path(), cell, material, &device, &self.stop)
     }
 }
 

@@ -15,11 +15,14 @@ const EXAMPLES: &str = "Examples:
   srnn reproduce tomita --quick
   srnn reproduce bp --only small-A/sr-lstm-p --seeds 2";
 
+/// Cells that are trained at a time on a GPU: more of them only wait for each other.
+const ON_A_GPU: usize = 3;
+
 /// Train everything a table of the paper needs, and print its numbers beside ours.
 ///
 /// Every outcome is kept in outcomes.jsonl of the folder as soon as it is there, and its network
-/// under models/: the same command goes on where it was interrupted, and trains nothing twice. At
-/// the end come the table and the curves of the validation set (curves.csv, curves-DATA.svg).
+/// under models/; Ctrl-C keeps what is in flight under unfinished/, as it is kept every half minute.
+/// The same command goes on where it was interrupted, and trains nothing twice. At the end come the table and the curves of the validation set (curves.csv, curves-DATA.svg).
 #[derive(Args)]
 #[command(before_help = EXAMPLES)]
 pub struct Reproduce {
@@ -28,7 +31,7 @@ pub struct Reproduce {
     /// The folder of outcomes, networks, table and curves [default: runs/reproduce-ITEM].
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Cells trained at a time; the result does not depend on it [default: all cores].
+    /// Cells trained at a time; the result does not depend on it [default: all cores, or 3 on a GPU].
     #[arg(long, alias = "workers", value_name = "N", value_parser = whole::<usize>, allow_negative_numbers = true)]
     threads: Option<usize>,
     /// What trains: cpu; cuda, an NVIDIA GPU; auto, the GPU where there is one. The bits of cpu are
@@ -45,7 +48,10 @@ pub struct Reproduce {
 
 /// Does it.
 pub fn run(arguments: &Reproduce, output: &Output) -> Result<Answer, Failure> {
-    let hardware = hardware(arguments.device, arguments.threads)?;
+    let mut hardware = hardware(arguments.device, arguments.threads)?;
+    if arguments.threads.is_none() && hardware.device.name() == DeviceName::Cuda {
+        hardware.threads = hardware.threads.min(ON_A_GPU);
+    }
     let experiment = experiment(arguments)?;
     let path = arguments.out.clone();
     let path = path.unwrap_or_else(|| arguments.choice.folder(&experiment));

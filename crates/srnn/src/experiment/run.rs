@@ -5,8 +5,8 @@ use crate::engine::{Engine, Hardware, Mode};
 use crate::key::Key;
 use crate::model::Model;
 use crate::train::{
-    End, Evaluation, Examples, Job, Nowhere, Observer, Recipe, Record, Run, Stop, TrainConfig,
-    TrainError, evaluate, train,
+    End, Evaluation, Examples, Job, Keeper, Observer, Recipe, Record, Run, Stop, TrainConfig,
+    TrainError, evaluate, train_or_resume,
 };
 use serde::{Deserialize, Serialize};
 
@@ -109,23 +109,32 @@ pub enum CellError {
     Train(#[from] TrainError),
 }
 
-/// Trains the cell's network on its material with this hardware, and tests it.
+/// Trains the cell's network on its material with this hardware, from the keeper's newest checkpoint
+/// if it has one, and tests it.
 pub fn run_cell(
     cell: &Cell<'_>,
     material: &Material,
     hardware: &Hardware,
+    keeper: &mut dyn Keeper<f32>,
     observer: &mut dyn Observer,
 ) -> Result<Done, CellError> {
+    let mut watched = Watched { keeper, observer };
     let Recipe { arch, init, train: config } = cell.recipe();
     let model = Model::new(arch, &init, Key::new(cell.seed)).map_err(TrainError::from)?;
     let mut engine = hardware.engine(&model, config.optimiser).map_err(TrainError::from)?;
     let (run, scores) = match &material.sets {
-        Sets::Labelled(made) => trained(cell, made, &config, &mut *engine, observer)?,
-        Sets::Copying(made) => trained(cell, made, &config, &mut *engine, observer)?,
-        Sets::Images(made) => trained(cell, made, &config, &mut *engine, observer)?,
+        Sets::Labelled(made) => trained(cell, made, &config, &mut *engine, &mut watched)?,
+        Sets::Copying(made) => trained(cell, made, &config, &mut *engine, &mut watched)?,
+        Sets::Images(made) => trained(cell, made, &config, &mut *engine, &mut watched)?,
     };
     let outcome = outcome(cell, material, run, scores, hardware.device.to_string());
     Ok(Done { outcome, model: engine.model() })
+}
+
+/// Who follows the training of a cell.
+struct Watched<'a> {
+    keeper: &'a mut dyn Keeper<f32>,
+    observer: &'a mut dyn Observer,
 }
 
 /// Trains the engine's network on sequences of any kind.
@@ -134,10 +143,10 @@ fn trained<D: Examples>(
     made: &Made<D>,
     config: &TrainConfig,
     engine: &mut dyn Engine<f32>,
-    observer: &mut dyn Observer,
+    Watched { keeper, observer }: &mut Watched<'_>,
 ) -> Result<(Run, Option<Scores>), CellError> {
     let job = Job { split: &made.split, config, key: Key::new(cell.seed) };
-    let run = train(engine, &job, &mut Nowhere, observer)?;
+    let run = train_or_resume(engine, &job, *keeper, *observer)?;
     if run.stop == Stop::Interrupted {
         return Err(CellError::Interrupted);
     }

@@ -4,7 +4,7 @@ use crate::engine::Hardware;
 use crate::engine::cpu::Cpu;
 use crate::key::Key;
 use crate::model::Model;
-use crate::train::{Control, Event, Recipe, Schedule, Silent};
+use crate::train::{Control, Event, Folder, Nowhere, Recipe, Schedule, Silent};
 use std::collections::HashSet;
 
 /// Where tasks that are made look for nothing.
@@ -99,8 +99,11 @@ fn a_cell_gives_the_same_outcome_every_time_and_the_network_it_is_of() {
     let experiment = experiment();
     let cell = experiment.cells()[1];
     let material = material(cell.data, cell.tests, NO_FILES.as_ref()).unwrap();
-    let done = run_cell(&cell, &material, &Hardware::cpu(1), &mut Silent).unwrap();
-    assert_eq!(run_cell(&cell, &material, &Hardware::cpu(2), &mut Silent).unwrap(), done);
+    let done = run_cell(&cell, &material, &Hardware::cpu(1), &mut Nowhere, &mut Silent).unwrap();
+    assert_eq!(
+        run_cell(&cell, &material, &Hardware::cpu(2), &mut Nowhere, &mut Silent).unwrap(),
+        done
+    );
     let scores = done.outcome.scores.unwrap();
     let rows: Vec<&str> = scores.tests.iter().map(|test| test.row.as_str()).collect();
     assert_eq!(rows, ["near", "far"]);
@@ -136,8 +139,34 @@ fn a_cell_that_is_interrupted_has_no_outcome() {
         Event::Updated { update: 5, .. } => Control::Interrupt,
         _ => Control::Continue,
     };
-    let error = run_cell(&cell, &material, &Hardware::cpu(1), &mut stop).unwrap_err();
+    let error = run_cell(&cell, &material, &Hardware::cpu(1), &mut Nowhere, &mut stop).unwrap_err();
     assert!(matches!(error, CellError::Interrupted));
+}
+
+#[test]
+fn a_cell_that_was_interrupted_goes_on_to_the_same_outcome() {
+    let experiment = experiment();
+    let cell = experiment.cells()[0];
+    let material = material(cell.data, cell.tests, NO_FILES.as_ref()).unwrap();
+    let hardware = Hardware::cpu(1);
+    let root = tempfile::tempdir().unwrap();
+    let mut keeper = Folder::new(root.path());
+    let mut stop = |event: &Event<'_>| match event {
+        Event::Updated { update: 5, .. } => Control::Interrupt,
+        _ => Control::Continue,
+    };
+    run_cell(&cell, &material, &hardware, &mut keeper, &mut stop).unwrap_err();
+    let mut begun = None;
+    let mut watch = |event: &Event<'_>| {
+        if let Event::Begun { update, .. } = event {
+            begun = Some(*update);
+        }
+        Control::Continue
+    };
+    let resumed = run_cell(&cell, &material, &hardware, &mut keeper, &mut watch).unwrap();
+    assert_eq!(begun, Some(5));
+    let whole = run_cell(&cell, &material, &hardware, &mut Nowhere, &mut Silent).unwrap();
+    assert_eq!(resumed, whole);
 }
 
 /// Outcomes of the first data set and model: the second setting's second seed validates best.
@@ -249,7 +278,7 @@ fn a_cell_of_copying_is_trained_by_its_recipe_and_tested_at_every_step() {
     let cell = experiment.cells()[0];
     let material = material(cell.data, cell.tests, NO_FILES.as_ref()).unwrap();
     assert_eq!(material.sequences(), Sequences { train: 40, valid: 1_000, tests: vec![20] });
-    let done = run_cell(&cell, &material, &Hardware::cpu(1), &mut Silent).unwrap();
+    let done = run_cell(&cell, &material, &Hardware::cpu(1), &mut Nowhere, &mut Silent).unwrap();
     let test = &done.outcome.scores.as_ref().unwrap().tests[0];
     assert!(test.error > 0.0 && test.loss.unwrap() > 0.0, "{test:?}");
     assert_eq!(done.outcome.test(0, Measure::CrossEntropy), test.loss);
