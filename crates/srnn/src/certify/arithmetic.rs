@@ -42,7 +42,7 @@ impl Arithmetic {
                 lost: 1e-150,
                 normalisation: 80,
             },
-            // The functions' errors are those of `engine/cpu/simd.rs`, with room for programs
+            // The functions' errors are those of `engine/cpu/functions.rs`, with room for programs
             // that do not fuse.
             Arithmetic::F32 => Errors {
                 unit: 2f64.powi(-24),
