@@ -1,11 +1,11 @@
 //! Four rows through the whole network: all layers up, the classifier, all layers down.
 
 use super::cells::{Gru, GruResetBefore, Lstm};
-use super::head::{self, Head, HeadSpace, Said};
+use super::head::{self, Head, HeadSpace};
 use super::kernels::ROWS;
-use super::prepare::{Panels, Prepared, Source, add};
-use super::scan::{self, Cut, FromHead, Left, Lengths, Measured, Pressure, Scan, Space};
-use super::workers::Workers;
+use super::prepare::{Prepared, Source};
+use super::scan::{self, Cut, FromHead, Left, Lengths, Pressure, Scan, Space};
+use super::sums::Sums;
 use crate::engine::form::Form;
 use crate::engine::tokens::Tokens;
 use crate::engine::{Batch, Fields, IGNORE, Inputs, LayerTrace, Mode};
@@ -54,114 +54,6 @@ pub struct GroupSpace {
     layers: Vec<Space>,
     head: HeadSpace,
 }
-
-/// Sums over the rows of some groups.
-#[derive(Default)]
-pub struct Sums {
-    pub panels: Vec<Panels>,
-    /// Where the gradient of each of a batch's distinct tokens is in the table of the bottom
-    /// layer, if it has one; [`ABSENT`] where no row has the token.
-    pub places: Vec<u32>,
-    pub head: Head,
-    pub said: Said,
-    pub measured: Vec<Measured>,
-}
-
-/// No place.
-const ABSENT: u32 = u32::MAX;
-
-impl Sums {
-    /// Zeros for all rows of a batch.
-    pub fn clear_for_all(&mut self, shared: &Shared<'_>) {
-        let count = shared.tokens.distinct.len();
-        self.places.clear();
-        self.places.extend(0..count as u32);
-        self.zero(shared, count);
-    }
-
-    /// Zeros for some groups of a batch.
-    // PERF: a table for the tokens of these groups alone. One for all tokens of the batch in every
-    // chunk took a third of the time of a step of 32×300 tokens out of 10,000.
-    pub fn clear(&mut self, shared: &Shared<'_>, groups: &[Group]) {
-        let (places, mut count) = (&mut self.places, 0);
-        places.clear();
-        places.resize(shared.tokens.distinct.len(), ABSENT);
-        for b in groups.iter().flat_map(|group| group.rows).flatten() {
-            for &token in shared.tokens.places.get(shared.batch.row(b)).unwrap_or(&[]) {
-                let place = &mut places[token as usize];
-                if *place == ABSENT {
-                    *place = count as u32;
-                    count += 1;
-                }
-            }
-        }
-        self.zero(shared, count);
-    }
-
-    fn zero(&mut self, shared: &Shared<'_>, tokens: usize) {
-        self.panels.resize_with(shared.layers.len(), Panels::default);
-        for (panels, p) in self.panels.iter_mut().zip(shared.layers) {
-            panels.clear_like(
-                &p.panels,
-                match p.source {
-                    Source::Table => tokens * p.table_row(),
-                    _ => p.panels.input.len(),
-                },
-            );
-        }
-        self.head.clear(shared.arch);
-        self.said = Said::default();
-        self.measured.clear();
-        self.measured.resize(shared.layers.len(), Measured::default());
-    }
-
-    /// Adds the sums of parts of a batch's groups, in their order, to those of all.
-    pub fn add(&mut self, parts: &[&Sums], layers: &[Prepared], workers: &Workers) {
-        for (l, (into, p)) in self.panels.iter_mut().zip(layers).enumerate() {
-            for part in parts {
-                for (into, from) in into.parts_mut().into_iter().zip(part.panels[l].parts()) {
-                    add(into, from);
-                }
-            }
-            if p.source == Source::Table {
-                add_tables(&mut into.input, parts, l, p.table_row(), workers);
-            } else {
-                parts.iter().for_each(|part| add(&mut into.input, &part.panels[l].input));
-            }
-        }
-        for other in parts {
-            self.head.add(&other.head);
-            self.said.loss += other.said.loss;
-            self.said.correct += other.said.correct;
-            self.said.counted += other.said.counted;
-            for (into, from) in self.measured.iter_mut().zip(&other.measured) {
-                into.commitment += from.commitment;
-                into.entropy += from.entropy;
-                into.saturation += from.saturation;
-                into.writing += from.writing;
-            }
-        }
-    }
-}
-
-/// Adds the tables of parts, each with tokens of its own, to that of all tokens: layer l, rows of
-/// `width` numbers.
-fn add_tables(into: &mut [f32], parts: &[&Sums], l: usize, width: usize, workers: &Workers) {
-    let tokens = (into.len() / width).div_ceil(workers.count()).max(WORTH_A_THREAD);
-    workers.on_pieces(into, tokens * width, |piece, rows| {
-        for (token, row) in rows.chunks_exact_mut(width).enumerate() {
-            for part in parts {
-                let place = part.places[piece * tokens + token];
-                if place != ABSENT {
-                    add(row, &part.panels[l].input[place as usize * width..][..width]);
-                }
-            }
-        }
-    });
-}
-
-/// Rows of a table that are worth a thread of their own.
-const WORTH_A_THREAD: usize = 64;
 
 /// One row's part of a trace.
 pub struct RowTrace {

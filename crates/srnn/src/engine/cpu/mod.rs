@@ -1,11 +1,11 @@
 //! The fast engine: f32, four rows at a time through the whole sequence, on vectors and threads.
 //!
-//! `prepare` and `table` turn parameters into what the scan reads (the low-rank form of the
-//! recurrence where it is cheaper), `group` carries four rows through the network, `scan` through
-//! one layer (`step_forward`, `step_backward`), `cells` and `centroids` are the two components and
-//! `kernels` the three products. Rows are independent: a batch is cut into a fixed number of
-//! chunks, whatever the number of `workers`, and the chunks' gradients are summed in their order;
-//! so the same seed gives the same bits.
+//! `prepare` and `table` turn parameters into what the scan reads, `panels` (the low-rank form of
+//! the recurrence where it is cheaper), `group` carries four rows through the network, `scan`
+//! through one layer (`step_forward`, `step_backward`), `cells` and `centroids` are the two
+//! components, `kernels` the three products and `functions` the transcendental functions. Rows are
+//! independent: a batch is cut into a fixed number of chunks, whatever the number of `workers`, and
+//! the chunks' `sums` are added in their order; so the same seed gives the same bits.
 
 #![allow(unsafe_code)]
 
@@ -17,11 +17,13 @@ mod group;
 mod head;
 mod kernels;
 mod pack;
+mod panels;
 mod prepare;
 mod scan;
 mod simd;
 mod step_backward;
 mod step_forward;
+mod sums;
 mod table;
 mod workers;
 
@@ -36,11 +38,12 @@ use super::{
 };
 use crate::model::Model;
 use crate::train::{Optimiser, Update};
-use group::{Group, GroupSpace, Learn, Observe, RowTrace, Shared, Sums, groups};
+use group::{Group, GroupSpace, Learn, Observe, RowTrace, Shared, groups};
 use head::Head;
 use prepare::{Machine, finish, prepare};
 use scan::{Cut, Pressure};
 use std::sync::{Mutex, MutexGuard};
+use sums::Sums;
 use workers::Workers;
 
 /// A batch's gradients are summed in this many chunks (or as many as it has groups of rows).

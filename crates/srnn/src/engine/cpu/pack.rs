@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn threads_change_no_bit_of_a_product() {
-        let [m, k, n] = [203, 130, 97];
+        let [m, k, n] = [403, 330, 197];
         let numbers = |len: usize| -> Vec<f32> { (0..len).map(|i| (i as f32).sin()).collect() };
         let (a, b) = (numbers(m * k), numbers(k * n));
         type Product = fn(&Workers, [usize; 3], &[f32], &[f32], &mut [f32]);

@@ -5,8 +5,8 @@
 //! `E·Wᵀ + b` per distinct token of the batch: the low-rank form. Where h is not a mixture of few
 //! centroids, the scan carries h itself and reads R: the direct form.
 
-use super::cells::scales;
 use super::pack::{Packing, gemm_nn, gemm_nt, gemm_tn};
+use super::panels::Panels;
 use super::simd::{Aligned, padded};
 use super::workers::Workers;
 use crate::engine::form::{Form, form, state_blocks};
@@ -69,66 +69,9 @@ impl Prepared {
         if matches!(self.cell, Cell::Lstm { .. }) { &self.scaled } else { &self.panels }
     }
 
-    /// Scales what forward of an LSTM multiplies with; a table is scaled where it is made, and
-    /// only forward reads it.
-    fn scale(&mut self, lanes: usize) {
-        let Panels { state, input, bias, peephole, .. } = &mut self.panels;
-        let scales = scales(self.gate);
-        self.scaled = Panels {
-            state: multiplied(state, lanes, &scales),
-            bias: multiplied(bias, lanes, &scales),
-            peephole: multiplied(peephole, lanes, &scales[..1]),
-            input: match self.source {
-                Source::Table => std::mem::take(input),
-                _ => multiplied(input, lanes, &scales),
-            },
-            ..Panels::default()
-        };
-    }
-
     /// Numbers in a row of the table.
     pub fn table_row(&self) -> usize {
         self.dp * self.cell.blocks()
-    }
-}
-
-/// Parameters, or their gradients, as panels (`kernels.rs`); Q·lanes = Dp.
-#[derive(Clone, Default)]
-pub struct Panels {
-    /// `[Q][n][NS]`: from the carried vector to i, f, g, o; to r, z, R_n h (and h itself in the
-    /// low-rank form); or to r, z where the reset gate acts before the matrix.
-    pub state: Aligned,
-    /// `[Q][D]`: from r∘h to the candidate; only where the reset gate acts before the matrix.
-    pub candidate: Aligned,
-    /// `[Q][n_in][NI]`, or a table `[U][Q][NI]`: to i, f, g, o or r, z, n.
-    pub input: Aligned,
-    /// `[Q][4]`: i, f, g, o or r, z, n and the candidate's recurrent bias.
-    pub bias: Aligned,
-    /// `[Q][3]`: i, f, o.
-    pub peephole: Aligned,
-    /// S: `[Q][K]`.
-    pub s: Aligned,
-}
-
-impl Panels {
-    /// Makes these zeros of the sizes of others; of the input, `input` numbers.
-    pub fn clear_like(&mut self, other: &Panels, input: usize) {
-        for (part, other) in self.parts_mut().into_iter().zip(other.parts()) {
-            part.clear(other.len());
-        }
-        self.input.clear(input);
-    }
-
-    /// Every part but the input, for sums.
-    pub fn parts_mut(&mut self) -> [&mut Aligned; 5] {
-        let Panels { state, candidate, bias, peephole, s, .. } = self;
-        [state, candidate, bias, peephole, s]
-    }
-
-    /// Every part but the input.
-    pub fn parts(&self) -> [&Aligned; 5] {
-        let Panels { state, candidate, bias, peephole, s, .. } = self;
-        [state, candidate, bias, peephole, s]
     }
 }
 
@@ -178,7 +121,11 @@ pub fn prepare(
             _ => at.input_panel(prepared.n_in, below),
         };
         if matches!(layer.cell, Cell::Lstm { .. }) {
-            prepared.scale(machine.lanes);
+            // A table is scaled where it is made, and only forward reads it.
+            let Prepared { panels, scaled, gate, .. } = &mut prepared;
+            let table = (source == Source::Table).then(|| std::mem::take(&mut panels.input));
+            *scaled = panels.scaled(*gate, machine.lanes);
+            scaled.input = table.unwrap_or(std::mem::take(&mut scaled.input));
         }
         layers.push(prepared);
     }
@@ -412,19 +359,4 @@ impl At<'_> {
         );
         gemm_tn(self.workers, [blocks * d, n_in, e], &dm, &self.params[s], &mut grads[w]);
     }
-}
-
-/// A panel with the blocks of every stretch multiplied, each with its own number.
-fn multiplied(panel: &[f32], lanes: usize, by: &[f32]) -> Aligned {
-    let mut product = Aligned::zeros(panel.len());
-    let vectors = product.chunks_exact_mut(lanes).zip(panel.chunks_exact(lanes));
-    for ((into, from), by) in vectors.zip(by.iter().cycle()) {
-        into.iter_mut().zip(from).for_each(|(into, from)| *into = from * by);
-    }
-    product
-}
-
-/// `into += from`.
-pub fn add(into: &mut [f32], from: &[f32]) {
-    into.iter_mut().zip(from).for_each(|(into, from)| *into += from);
 }

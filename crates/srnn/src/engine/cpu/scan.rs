@@ -7,7 +7,8 @@
 
 use super::cells::{Feed, Kind};
 use super::kernels::ROWS;
-use super::prepare::{Panels, Prepared, Source};
+use super::panels::Panels;
+use super::prepare::{Prepared, Source};
 use super::simd::Aligned;
 use super::step_backward::{BlockGradients, CellBack, StepBack, StochasticBack};
 use super::step_forward::{CellStep, Gates, Hidden, StochasticStep};

@@ -4,7 +4,8 @@
 use super::cells::{Backward, Kind, Press, Segment, measure_gates};
 use super::centroids::{add_mixture, distances, mix, pull_centroids, slopes};
 use super::kernels::{Dots, Outer, ROWS, add_scaled, dot};
-use super::prepare::{Panels, Prepared, Source};
+use super::panels::Panels;
+use super::prepare::{Prepared, Source};
 use super::scan::{FromHead, Measured, Scan, Space, StepSpace, read_of};
 use super::simd::{vectors, vectors_mut};
 use crate::engine::form::Form;

@@ -3,7 +3,8 @@
 
 use super::cells::scales;
 use super::pack::{gemm_nn, gemm_nt, gemm_tn};
-use super::prepare::{At, Panels, add};
+use super::panels::{Panels, add};
+use super::prepare::At;
 use super::simd::{Aligned, padded};
 use crate::engine::tokens::Tokens;
 use crate::model::Cell;

@@ -7,7 +7,8 @@ use super::{
 };
 use crate::engine::cpu::functions::{TANH, tanh};
 use crate::engine::cpu::kernels::{Dots, Outer, ROWS, accumulate, rows};
-use crate::engine::cpu::prepare::{Panels, Prepared};
+use crate::engine::cpu::panels::Panels;
+use crate::engine::cpu::prepare::Prepared;
 use crate::engine::cpu::simd::{vectors, vectors_mut};
 use crate::model::Gate;
 use pulp::Simd;

@@ -9,7 +9,8 @@ use crate::engine::cpu::functions::{
     SIGMOID, TANH, gated_sum, gated_tanh, sigmoid_tanh, sigmoids_tanh, tanh,
 };
 use crate::engine::cpu::kernels::{Dots, Outer, ROWS, Rows};
-use crate::engine::cpu::prepare::{Panels, Prepared};
+use crate::engine::cpu::panels::Panels;
+use crate::engine::cpu::prepare::Prepared;
 use crate::engine::cpu::simd::{vectors, vectors_mut};
 use crate::model::Gate;
 use pulp::Simd;

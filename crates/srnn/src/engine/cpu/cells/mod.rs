@@ -11,7 +11,8 @@ pub use lstm::{Lstm, scales};
 
 use super::functions::{SIGMOID, TANH, between, sigmoid_tanh, sigmoids, tanh};
 use super::kernels::{ROWS, accumulate, rows};
-use super::prepare::{Panels, Prepared};
+use super::panels::Panels;
+use super::prepare::Prepared;
 use super::simd::{vectors, vectors_mut};
 use crate::model::Gate;
 use pulp::Simd;
