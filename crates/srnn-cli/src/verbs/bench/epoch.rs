@@ -8,7 +8,7 @@ use super::{Bench, OPTIMISER};
 use crate::failure::Failure;
 use crate::words::{aligned, grouped};
 use serde_json::{Value, json};
-use srnn::engine::Hardware;
+use srnn::engine::{Engine, Hardware};
 use srnn::key::Key;
 use srnn::task::Split;
 use srnn::task::images::{CLASSES, Images, Part, read};
@@ -76,6 +76,18 @@ pub fn measure(
     // A run wants something to select by, which this one never looks at.
     let split = Split { train: images.clone(), valid: images.first(1), test: None };
     let job = Job { split: &split, config: &config, key: Key::new(arguments.seed) };
+    let mut seconds = clocked(&mut *engine, &job, batches, epochs)?;
+    let first = seconds.remove(0);
+    Ok(Line { setting, near, batches, times: Times::of(seconds), first })
+}
+
+/// The seconds of so many epochs, by a clock that watches the run.
+fn clocked(
+    engine: &mut dyn Engine<f32>,
+    job: &Job<'_, Images>,
+    batches: u64,
+    epochs: usize,
+) -> Result<Vec<f64>, Failure> {
     let (mut begin, mut seconds) = (Instant::now(), vec![]);
     let mut watch = |event: &Event<'_>| {
         match event {
@@ -88,7 +100,7 @@ pub fn measure(
         }
         if seconds.len() < epochs { Control::Continue } else { Control::Interrupt }
     };
-    let run = train(&mut *engine, &job, &mut Nowhere, &mut watch)?;
+    let run = train(engine, job, &mut Nowhere, &mut watch)?;
     if run.stop != Stop::Interrupted {
         let message = format!("training ended early, and its time means nothing: {}", run.stop);
         return Err(Failure::new(
@@ -96,8 +108,7 @@ pub fn measure(
             "this is a bug of the engine: please report the command",
         ));
     }
-    let first = seconds.remove(0);
-    Ok(Line { setting, near, batches, times: Times::of(seconds), first })
+    Ok(seconds)
 }
 
 /// The setting with the classes of the images; refused where it is made for others.
