@@ -12,6 +12,9 @@ and the gradients of all parameters, embedding and classifier included; no updat
               low rank  eager with our algebra, α(S·R) instead of (αS)R; shown, not compared with:
                         it is not what a user of PyTorch would have
 
+With `--processor-time` every side has one thread, and what counts is the processor time of its
+process: for machines that others use, too. It says nothing of how sides share work among threads.
+
 Weights and data are those of `srnn bench --export`. Before anything is timed, loss and every
 gradient of ours and of each loop are compared with our reference in float64.
 """
@@ -30,7 +33,9 @@ import torch
 from exported import Exported
 from loops import Loop, Plain, Scan
 
-THREADS = 2
+PROCESSOR_TIME = "--processor-time" in sys.argv
+THREADS = 1 if PROCESSOR_TIME else 2
+clock = time.process_time if PROCESSOR_TIME else time.perf_counter
 WARM_UPS = 3
 RUNS = 21
 # A side whose run takes longer than this many seconds is run only this often.
@@ -89,9 +94,15 @@ class Ours:
             sys.exit("our side stopped: see its message above")
         return json.loads(answer)
 
+    def processor_seconds(self):
+        # The clock that Linux gives to every process, by its number.
+        return time.clock_gettime((~self.process.pid << 3) | 2)
+
     def seconds(self):
+        begin = self.processor_seconds()
         print("gradients", file=self.process.stdin, flush=True)
-        return self.answer()["seconds"]
+        seconds = self.answer()["seconds"]
+        return self.processor_seconds() - begin if PROCESSOR_TIME else seconds
 
     def close(self):
         self.process.stdin.close()
@@ -110,9 +121,9 @@ def check(e, loops):
 
 
 def timed(work):
-    begin = time.perf_counter()
+    begin = clock()
     work()
-    return time.perf_counter() - begin
+    return clock() - begin
 
 
 def measure(sides):
@@ -134,7 +145,7 @@ def measure(sides):
 
 
 def report(e, times):
-    tokens, floor = e["B"] * e["T"], e["floor_us_a_token_two_cores"]
+    tokens, floor = e["B"] * e["T"], e["floor_us_a_token_two_cores"] * 2 / THREADS
     median = {side: statistics.median(t) for side, t in times.items()}
     for side, t in times.items():
         low, _, high = statistics.quantiles(t, n=4, method="inclusive")
@@ -145,7 +156,7 @@ def report(e, times):
         )
     best = min(("eager", "script"), key=median.get)
     ours, low_rank = median["ours"], median["low rank"]
-    print(f"  the better loop is {best}; the floor is {floor} µs/token on 2 cores")
+    print(f"  the better loop is {best}; the floor is {floor} µs/token on {THREADS} core{'s' * (THREADS > 1)}")
     print(f"  our algebra in PyTorch (low rank) takes {low_rank / ours:.1f} times as long as ours")
     return median[best] / median["ours"], median["nn.LSTM"] / median["ours"]
 
@@ -154,7 +165,7 @@ def setting(name, program):
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([program, *OURS, "--setting", name, "--export", folder], check=True, stdout=subprocess.DEVNULL)
         e = Exported(f"{folder}/{name}")
-    print(f"{name}: SR-LSTM-P, B,T,IN,D,K = {e.shape()}, {THREADS} threads, torch {torch.__version__}")
+    print(f"{name}: SR-LSTM-P, B,T,IN,D,K = {e.shape()}, {THREADS} thread{'s' * (THREADS > 1)}, torch {torch.__version__}")
     script = torch.jit.CompilationUnit(SCRIPT).scan
     scans = {"eager": Scan(), "script": script, "low rank": Scan(low_rank=True)}
     loops = {side: Loop(scan, e.weights) for side, scan in scans.items()}
@@ -170,9 +181,9 @@ def setting(name, program):
 
 
 if __name__ == "__main__":
-    program, *names = sys.argv[1:]
+    program, *names = [word for word in sys.argv[1:] if word != "--processor-time"]
     torch.set_num_threads(THREADS)
-    if os.getloadavg()[0] > 1.0:
+    if os.getloadavg()[0] > 1.0 and not PROCESSOR_TIME:
         print(f"warning: the machine is busy (load {os.getloadavg()[0]:.1f}): run this on an idle one")
     unknown = [name for name in names if name not in SETTINGS]
     if unknown:
