@@ -2,7 +2,7 @@
 
 use super::folder::OutcomeFolder;
 use super::progress::Progress;
-use super::unfinished::Unfinished;
+use super::unfinished::{self, Unfinished};
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::words::grouped;
@@ -83,6 +83,7 @@ pub fn perform(order: Order, output: &Output) -> Result<Tally, Failure> {
         );
         return Err(Failure::interrupted(message, format!("to go on: {command}")));
     }
+    unfinished::tidy(folder.path());
     let run = todo.len();
     Ok(Tally { folder, run, skipped, experiment, outcomes })
 }

@@ -1,6 +1,7 @@
 //! Cells that were not trained to their end: what goes on from where it was interrupted.
 
 use crate::failure::Failure;
+use crate::files;
 use srnn::experiment::{Cell, Material};
 use srnn::train::{Checkpoint, CheckpointError, Folder, Identity, Keeper, Latest};
 use std::path::{Path, PathBuf};
@@ -54,14 +55,17 @@ impl<'a> Unfinished<'a> {
         if path.exists() {
             std::fs::remove_dir_all(path)?;
         }
-        // Others may have theirs in there.
-        let _ = path.parent().map(std::fs::remove_dir);
         Ok(())
     }
 
     fn seconds_file(&self) -> PathBuf {
         self.folder.path().join(SECONDS)
     }
+}
+
+/// Takes the folder of unfinished cells away where there are none.
+pub fn tidy(outcomes: &Path) {
+    let _ = std::fs::remove_dir(outcomes.join(UNFINISHED));
 }
 
 impl Keeper<f32> for Unfinished<'_> {
@@ -76,11 +80,16 @@ impl Keeper<f32> for Unfinished<'_> {
         self.folder.save(identity, checkpoint)?;
         self.saved = Instant::now();
         // Without it the seconds of an outcome would be those of its last part.
-        let _ = std::fs::write(self.seconds_file(), format!("{:.3}\n", self.seconds()));
+        let _ = files::write(&self.seconds_file(), &format!("{:.3}\n", self.seconds()));
         Ok(())
     }
 
+    /// Checkpoints that cannot be used, as those of another version, are no reason not to begin.
     fn latest(&mut self, identity: &Identity) -> Result<Latest<f32>, CheckpointError> {
-        self.folder.latest(identity)
+        self.folder.latest(identity).or_else(|error| {
+            let _ = std::fs::remove_dir_all(self.folder.path());
+            self.before = 0.0;
+            Ok(Latest { checkpoint: None, skipped: vec![error] })
+        })
     }
 }

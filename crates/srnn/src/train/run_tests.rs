@@ -224,6 +224,8 @@ fn checkpoints_of_another_seed_are_refused() {
 /// The reference engine, with a step or a network that breaks at an update.
 struct Breaking {
     inner: Reference,
+    /// Steps asked for.
+    steps: u64,
     at: u64,
     /// The first update after `at` that does not break.
     until: u64,
@@ -255,11 +257,16 @@ impl Engine<f64> for Breaking {
         self.inner.gradients(batch, regime)
     }
     fn step(&mut self, batch: &Batch, regime: &Regime) -> Step {
+        let before = self.inner.snapshot();
         let mut step = self.inner.step(batch, regime);
-        if (self.at..self.until).contains(&(self.inner.snapshot().updates - 1)) {
+        self.steps += 1;
+        if (self.at..self.until).contains(&(self.steps - 1)) {
             match self.how {
                 Found::Loss => step.loss.total = f64::NAN,
-                Found::Gradient => step.gradient_norm = f64::INFINITY,
+                Found::Gradient => {
+                    step.gradient_norm = f64::INFINITY;
+                    self.inner.restore(&before);
+                }
                 Found::Parameters | Found::Evaluation => {}
             }
         }
@@ -284,7 +291,8 @@ fn a_number_that_is_none_stops_the_run_names_the_batch_and_keeps_the_last_good_c
     ] {
         let root = tempfile::tempdir().unwrap();
         let mut keeper = Folder::new(root.path());
-        let mut engine = Breaking { inner: engine(UNITS, K, 6), at, until: u64::MAX, how };
+        let mut engine =
+            Breaking { inner: engine(UNITS, K, 6), steps: 0, at, until: u64::MAX, how };
         let run = train(&mut engine, &job, &mut keeper, &mut Silent).unwrap();
         let batch = Sampler::new(&split.train, &config, job.key).indices(shown_at);
         assert_eq!(run.stop, Stop::Diverged { update: shown_at, found: how, sequences: batch });
@@ -302,7 +310,7 @@ fn updates_whose_gradient_is_no_number_are_lost_and_the_run_goes_on() {
     let (split, config) = (small_split(), config(Sampling::Draw));
     let job = Job { split: &split, config: &config, key: Key::new(6) };
     let inner = engine(UNITS, K, 6);
-    let mut engine = Breaking { inner, at: 14, until: 17, how: Found::Gradient };
+    let mut engine = Breaking { inner, steps: 0, at: 14, until: 17, how: Found::Gradient };
     let mut told = vec![];
     let mut observer = |event: &Event<'_>| {
         if let Event::Lost { update } = event {
@@ -313,6 +321,28 @@ fn updates_whose_gradient_is_no_number_are_lost_and_the_run_goes_on() {
     let run = train(&mut engine, &job, &mut Nowhere, &mut observer).unwrap();
     assert_eq!((run.stop, run.updates, run.lost), (Stop::Updates, 37, 3));
     assert_eq!(told, [15, 16, 17]);
+}
+
+#[test]
+fn a_run_that_lost_updates_goes_on_to_the_same_bits() {
+    let (split, config) = (small_split(), config(Sampling::Draw));
+    let job = Job { split: &split, config: &config, key: Key::new(6) };
+    let losing = |at| Breaking {
+        inner: engine(UNITS, K, 6),
+        steps: 0,
+        at,
+        until: at + 2,
+        how: Found::Gradient,
+    };
+    let mut whole = losing(14);
+    let expected = train(&mut whole, &job, &mut Nowhere, &mut Silent).unwrap();
+    let root = tempfile::tempdir().unwrap();
+    let mut keeper = Folder::new(root.path());
+    train(&mut losing(14), &job, &mut keeper, &mut interrupt_at(20)).unwrap();
+    let mut resumed = losing(u64::MAX - 2);
+    let run = train_or_resume(&mut resumed, &job, &mut keeper, &mut Silent).unwrap();
+    assert_eq!((run.lost, run), (2, expected));
+    assert_eq!(resumed.model(), whole.model());
 }
 
 #[test]

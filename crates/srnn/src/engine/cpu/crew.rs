@@ -110,8 +110,12 @@ impl Crew {
 
 impl Drop for Crew {
     fn drop(&mut self) {
-        self.shared.orders().leave = true;
-        self.shared.count.fetch_add(1, Ordering::Release);
+        {
+            // Under the lock: a hand that found nothing to do must not fall asleep after this.
+            let mut orders = self.shared.orders();
+            orders.leave = true;
+            self.shared.count.fetch_add(1, Ordering::Release);
+        }
         self.shared.given.notify_all();
         for thread in self.threads.drain(..) {
             thread.join().expect("a hand passes its panics on");

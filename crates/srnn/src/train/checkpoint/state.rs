@@ -50,7 +50,9 @@ pub fn decode<F: Real>(
     if tensors.len() != expected {
         return Err(format!("{} tensors instead of {expected}", tensors.len()));
     }
-    let snapshot = Snapshot { params, moments, updates: progress.update };
+    let made = progress.update.checked_sub(progress.lost);
+    let updates = made.ok_or("more updates lost than there were")?;
+    let snapshot = Snapshot { params, moments, updates };
     Ok(Checkpoint { progress, snapshot, best })
 }
 

@@ -9,6 +9,9 @@ use srnn::model::{Input, Layer, ReadFrom, Score, When};
 /// More than two for each multiprocessor of any GPU there is, and no multiple of a power of two.
 const ROWS: usize = 401;
 
+/// More than clusters of six blocks carry at a time, eight rows each.
+const LARGE_ROWS: usize = 190;
+
 /// All of them, always the same.
 pub fn crowds() -> Vec<Case> {
     specs().into_iter().map(Spec::build).collect()
@@ -22,6 +25,7 @@ fn specs() -> Vec<Spec> {
         lengths: lengths(ROWS),
         ..Spec::default()
     };
+    let large = |name, layer| Spec { lengths: lengths(LARGE_ROWS), ..named(name, layer) };
     let classes = |classes: usize, spec: Spec| Spec { classes, weighted: true, ..spec };
     let steps = |from, spec: Spec| Spec { readout: read(from, When::EveryStep), ..spec };
     let real = |width, spec: Spec| Spec { input: Input::Real { width }, ..spec };
@@ -36,6 +40,9 @@ fn specs() -> Vec<Spec> {
         named("direct form", layer(LSTM, 5, dot(8))),
         named("plain, few units", layer(GRU, 6, None)),
         named("plain, many units", layer(LSTM_P, 120, None)),
+        large("plain, more units than two blocks hold", layer(LSTM_P, 200, None)),
+        large("plain, more units than six blocks hold", layer(GRU, 360, None)),
+        large("more centroids than two blocks hold", layer(LSTM, 256, dot(200))),
         steps(ReadFrom::H, named("read-outs at every step", layer(GRU, 30, dot(25)))),
         Spec {
             lengths: vec![12; ROWS],

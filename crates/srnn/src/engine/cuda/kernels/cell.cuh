@@ -13,8 +13,8 @@ __device__ __forceinline__ float larger(float x, float y) {
     return z;
 }
 
-// Gradients that grow with every step back are held where sums of them are still numbers: their
-// direction is left, and clipping makes them short.
+// Gradients that grow with every step back are held, number by number, where sums of them are still
+// numbers. Clipping makes them short; without it such an update moves far.
 __device__ __forceinline__ float bounded(float x) { return larger(smaller(x, 1e25f), -1e25f); }
 
 // Kernels that are bound by them take both nonlinearities from the exponential of the special

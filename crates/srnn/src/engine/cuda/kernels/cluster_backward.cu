@@ -140,7 +140,8 @@ extern "C" __global__ void __cluster_dims__(C, 1, 1) __launch_bounds__(THREADS, 
         };
         // The rows before have left sums of their own.
         __syncthreads();
-        for (int e = id; e < (int)(sizeof(room.da) + sizeof(room.pull)) / 4; e += THREADS) room.da[e] = 0.0f;
+        for (int e = id; e < (int)sizeof(room.da) / 4; e += THREADS) room.da[e] = 0.0f;
+        for (int e = id; e < (int)sizeof(room.pull) / 4; e += THREADS) room.pull[e] = 0.0f;
         __syncthreads();
         fetch(g.longest - 1);
         fetch_alpha(g.longest - 1);
@@ -174,6 +175,9 @@ extern "C" __global__ void __cluster_dims__(C, 1, 1) __launch_bounds__(THREADS, 
 #else
             exchange.wait();
             exchange.step++;
+            // The barrier counts what is sent to this block: its own warps may still be making sums
+            // for others.
+            __syncthreads();
 #endif
             if (g.makes && t < g.length) {
                 long long n = g.first + t;

@@ -164,6 +164,8 @@ extern "C" __global__ void __cluster_dims__(C, 1, 1) __launch_bounds__(THREADS, 
                 send(at_block(here, to), room.units + at, at_block(exchange.barrier(), to));
             }
             exchange.wait();
+            // The barrier counts what is sent to this block: its own warps may still be sending.
+            __syncthreads();
 #endif
         }
     }
