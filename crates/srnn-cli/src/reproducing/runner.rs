@@ -58,6 +58,8 @@ pub fn perform(order: Order, output: &Output) -> Result<Tally, Failure> {
     let Order { experiment, only, data, folder, outcomes, hardware, command } = order;
     let chosen = chosen(&experiment, &only)?;
     let materials = materials(&experiment, &chosen, &data, output)?;
+    // Not before: a command that cannot be run leaves a folder as it was.
+    folder.put_experiment(&experiment)?;
     let (skipped, todo) = divide(&chosen, &materials, &outcomes);
     let (before, workers) = (outcomes.len(), hardware.threads.clamp(1, todo.len().max(1)));
     output.note(plan(&experiment, todo.len(), skipped, workers));

@@ -56,7 +56,6 @@ pub fn run(arguments: &Reproduce, output: &Output) -> Result<Answer, Failure> {
     let path = arguments.out.clone();
     let path = path.unwrap_or_else(|| arguments.choice.folder(&experiment));
     let (folder, outcomes) = OutcomeFolder::open(&path, &experiment)?;
-    folder.put_experiment(&experiment)?;
     output.note(format!("folder {}", path.display()));
     output.note(format!("device {hardware}"));
     let (only, command) = (arguments.only.clone(), command(arguments));
