@@ -191,6 +191,19 @@ fn the_folder_of_another_experiment_is_refused_and_left_as_it_is() {
 }
 
 #[test]
+fn networks_of_other_settings_are_replaced_only_with_a_warning() {
+    let place = Place::new();
+    let args = ["--out", "out", "--only", "seed-1"];
+    let first = reproduce(&place, &args);
+    assert!(!first.stderr.contains("will be replaced"), "{}", first.stderr);
+    let again = reproduce(&place, &args);
+    assert!(!again.stderr.contains("will be replaced"), "{}", again.stderr);
+    place.write("own.toml", &OWN.replace("updates = 10", "updates = 11"));
+    let changed = place.run(&[&["reproduce", "--file", "own.toml"], &args[..]].concat());
+    assert!(changed.stderr.contains("will be replaced"), "{}", changed.stderr);
+}
+
+#[test]
 fn a_part_can_be_run_and_the_table_says_how_far_it_is() {
     let place = Place::new();
     let ended = reproduce(&place, &["--only", "T4/sr-lstm-p/fast", "--seeds", "3"]);

@@ -76,7 +76,11 @@ impl SeedProgress {
             Event::Skipped(error) => {
                 self.say(&format!("seed {}: passed over a checkpoint: {error}", self.seed));
             }
-            Event::Lost { .. } | Event::Reseeded { .. } | Event::Saved { .. } => {}
+            Event::Lost { update } => {
+                let seed = &self.seed;
+                self.say(&format!("seed {seed}: update {update} left out: no finite gradient"));
+            }
+            Event::Reseeded { .. } | Event::Saved { .. } => {}
         }
     }
 

@@ -61,6 +61,7 @@ pub fn perform(order: Order, output: &Output) -> Result<Tally, Failure> {
     // Not before: a command that cannot be run leaves a folder as it was.
     folder.put_experiment(&experiment)?;
     let (skipped, todo) = divide(&chosen, &materials, &outcomes);
+    warn_of_replaced(&todo, &outcomes, output);
     let (before, workers) = (outcomes.len(), hardware.threads.clamp(1, todo.len().max(1)));
     output.note(plan(&experiment, todo.len(), skipped, workers));
     let desk = Desk {
@@ -150,6 +151,20 @@ fn divide<'a>(
     };
     let todo: Vec<Cell<'a>> = cells.iter().filter(|cell| !is_done(cell)).copied().collect();
     (cells.len() - todo.len(), todo)
+}
+
+/// Networks lie by the names of their cells: those of settings or data that were changed go.
+fn warn_of_replaced(todo: &[Cell<'_>], outcomes: &[Outcome], output: &Output) {
+    let has_network = |cell: &&Cell<'_>| {
+        outcomes.iter().any(|outcome| outcome.cell == cell.id() && outcome.scores.is_some())
+    };
+    let replaced = todo.iter().filter(has_network).count();
+    if replaced > 0 {
+        output.note(format!(
+            "warning: networks of {replaced} cells with the same names but other settings or data \
+             will be replaced: choose another folder with --out to keep them"
+        ));
+    }
 }
 
 fn plan(experiment: &Experiment, todo: usize, skipped: usize, workers: usize) -> String {

@@ -22,7 +22,8 @@ const ON_A_GPU: usize = 3;
 ///
 /// Every outcome is kept in outcomes.jsonl of the folder as soon as it is there, and its network
 /// under models/; Ctrl-C keeps what is in flight under unfinished/, as it is kept every half minute.
-/// The same command goes on where it was interrupted, and trains nothing twice. At the end come the table and the curves of the validation set (curves.csv, curves-DATA.svg).
+/// The same command goes on where it was interrupted, and trains nothing twice. At the end come the
+/// table and the curves of the validation set (curves.csv, curves-DATA.svg).
 #[derive(Args)]
 #[command(before_help = EXAMPLES)]
 pub struct Reproduce {

@@ -131,7 +131,7 @@ impl Plan {
 /// `Cluster` of `kernels/cluster.cuh`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-struct Arguments {
+pub struct Arguments {
     scan: Scan,
     vectors: Address,
     w: Address,
@@ -144,23 +144,48 @@ struct Arguments {
 /// Kernels for a layer and a call.
 pub struct Compiled {
     pub input: Input,
-    /// Blocks of a cluster.
-    pub blocks: usize,
     plan: Plan,
     forward: CudaFunction,
     backward: CudaFunction,
 }
 
 impl Compiled {
+    /// Blocks of a cluster.
+    pub fn blocks(&self) -> usize {
+        self.plan.blocks
+    }
+
     /// Clusters: they go on with other rows when some are done.
     pub fn clusters(&self, device: &Device, placed: &Placed) -> usize {
-        let most = (device.gpu.processors / self.blocks).max(1);
+        let most = (device.gpu.processors / self.plan.blocks).max(1);
         placed.rows.div_ceil(self.plan.rows).min(most)
     }
 
     fn grid(&self, device: &Device, placed: &Placed, floats: usize) -> Grid {
-        let blocks = self.clusters(device, placed) * self.blocks;
+        let blocks = self.clusters(device, placed) * self.plan.blocks;
         Grid::of(blocks, self.plan.threads).shared(bytes(floats))
+    }
+
+    /// The scan forward.
+    pub fn forward(
+        &self,
+        device: &Device,
+        placed: &Placed,
+        arguments: Arguments,
+    ) -> Result<(), CudaError> {
+        let grid = self.grid(device, placed, self.plan.forward_room);
+        Ok(launch!(device, &self.forward, grid; arguments)?)
+    }
+
+    /// The scan backward.
+    pub fn backward(
+        &self,
+        device: &Device,
+        placed: &Placed,
+        arguments: Arguments,
+    ) -> Result<(), CudaError> {
+        let grid = self.grid(device, placed, self.plan.backward_room);
+        Ok(launch!(device, &self.backward, grid; arguments)?)
     }
 }
 
@@ -203,11 +228,12 @@ pub fn compiled(
     let names = ["cluster_forward", "cluster_backward"];
     let kernels = device.gpu.compiled(&sources, &definitions, &names)?;
     let [forward, backward] = kernels.try_into().expect("two kernels");
-    Ok(Some(Compiled { input, blocks: plan.blocks, plan, forward, backward }))
+    Ok(Some(Compiled { input, plan, forward, backward }))
 }
 
 impl OnDevice {
-    fn cluster(
+    /// What the kernels of a cluster are given.
+    pub fn cluster_arguments(
         &mut self,
         device: &Device,
         params: Address,
@@ -233,40 +259,6 @@ impl OnDevice {
             alpha_last: if last { self.rooms.alpha_last.clear(device, rows)? } else { 0 },
             keep_h: call.keep_h as i32,
         })
-    }
-
-    /// The scan forward.
-    #[allow(clippy::too_many_arguments)]
-    pub fn cluster_forward(
-        &mut self,
-        device: &Device,
-        params: Address,
-        placed: &Placed,
-        reads: Reads,
-        call: Call,
-        cluster: &Compiled,
-        scan: Scan,
-    ) -> Result<(), CudaError> {
-        let arguments = self.cluster(device, params, placed, reads, call, scan)?;
-        let grid = cluster.grid(device, placed, cluster.plan.forward_room);
-        Ok(launch!(device, &cluster.forward, grid; arguments)?)
-    }
-
-    /// The scan backward.
-    #[allow(clippy::too_many_arguments)]
-    pub fn cluster_backward(
-        &mut self,
-        device: &Device,
-        params: Address,
-        placed: &Placed,
-        reads: Reads,
-        call: Call,
-        cluster: &Compiled,
-        scan: Scan,
-    ) -> Result<(), CudaError> {
-        let arguments = self.cluster(device, params, placed, reads, call, scan)?;
-        let grid = cluster.grid(device, placed, cluster.plan.backward_room);
-        Ok(launch!(device, &cluster.backward, grid; arguments)?)
     }
 }
 

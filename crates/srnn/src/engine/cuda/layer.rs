@@ -259,7 +259,9 @@ impl OnDevice {
         match kernels {
             Kernels::Few(few) => self.few_forward(device, params, placed, reads, call, &few, scan),
             Kernels::Cluster(cluster) => {
-                self.cluster_forward(device, params, placed, reads, call, &cluster, scan)
+                let arguments =
+                    self.cluster_arguments(device, params, placed, reads, call, scan)?;
+                cluster.forward(device, placed, arguments)
             }
             Kernels::Plain(plain) => {
                 let grid = Grid::of(self.row_blocks(device, placed), plain.threads);
@@ -313,7 +315,7 @@ impl OnDevice {
             Kernels::Plain(_) => [self.row_blocks(device, placed); 2].into(),
             Kernels::Cluster(cluster) => {
                 let clusters = cluster.clusters(device, placed);
-                (clusters, clusters * cluster.blocks)
+                (clusters, clusters * cluster.blocks())
             }
             Kernels::Few(_) | Kernels::Any => [placed.rows.div_ceil(together); 2].into(),
         };
@@ -323,7 +325,9 @@ impl OnDevice {
                 launch!(device, &plain.backward, Grid::of(summed, plain.threads); scan)?;
             }
             Kernels::Cluster(cluster) => {
-                self.cluster_backward(device, params, placed, reads, call, &cluster, scan)?;
+                let arguments =
+                    self.cluster_arguments(device, params, placed, reads, call, scan)?;
+                cluster.backward(device, placed, arguments)?;
                 if pulled && last {
                     self.last_pull(device, products, grads, placed, &scan)?;
                 }
