@@ -47,6 +47,7 @@ impl Shape {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Call {
     pub transition: Transition,
+    /// 1, or anything below: λ itself is in what may change with every update.
     pub lambda: f64,
     /// Which terms of the loss there are.
     pub commits: bool,
@@ -60,6 +61,13 @@ pub struct Call {
     pub keep_h: Keep,
     pub keep_u: Keep,
     pub keep_c: Keep,
+}
+
+impl Call {
+    /// The same with h, u and c kept at these times.
+    pub fn keeping(self, [keep_h, keep_u, keep_c]: [Keep; 3]) -> Call {
+        Call { keep_h, keep_u, keep_c, ..self }
+    }
 }
 
 /// When something is kept for others.
@@ -113,7 +121,6 @@ pub struct Rooms {
     pub sums: Room<f32>,
     pub measured: Room<f64>,
     pub alpha_last: Room<f32>,
-    pub measured_parts: Room<f64>,
     pub d_m: Room<f32>,
     pub d_x: Room<f32>,
     pub d_m_parts: Room<f32>,

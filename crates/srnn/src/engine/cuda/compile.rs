@@ -11,6 +11,7 @@ pub const WARP: &str = include_str!("kernels/warp.cuh");
 pub const CELL: &str = include_str!("kernels/cell.cuh");
 pub const SCAN_ARGUMENTS: &str = include_str!("kernels/scan.cuh");
 pub const MATRIX: &str = include_str!("kernels/matrix.cu");
+pub const MANY: &str = include_str!("kernels/many.cu");
 pub const TENSOR: &str = include_str!("kernels/tensor.cu");
 pub const HEAD: &str = include_str!("kernels/head.cu");
 pub const UPDATE: &str = include_str!("kernels/update.cu");

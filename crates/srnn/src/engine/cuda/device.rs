@@ -1,14 +1,16 @@
 //! The GPU: its context, the kernels compiled for it, launches and memory.
 
 use super::{CudaError, compile};
-use cudarc::driver::sys::{CUdevice_attribute as Attribute, CUfunction_attribute_enum};
-use cudarc::driver::{
-    CudaContext, CudaFunction, CudaSlice, CudaStream, DevicePtr, DeviceRepr, DriverError,
-    PinnedHostSlice, result,
+use cudarc::driver::sys::{
+    CUdevice_attribute as Attribute, CUevent_flags, CUfunction_attribute_enum,
 };
-use std::cell::Cell;
+use cudarc::driver::{
+    CudaContext, CudaEvent, CudaFunction, CudaSlice, CudaStream, DevicePtr, DeviceRepr,
+    DriverError, PinnedHostSlice, result,
+};
 use std::collections::HashMap;
 use std::ffi::c_void;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// The compute capabilities from which on warps can be reduced in one instruction, as
@@ -18,9 +20,6 @@ const CLUSTERS: (i32, i32) = (9, 0);
 
 /// An address on the device; 0 is nothing.
 pub type Address = u64;
-
-/// Threads of a kernel that goes over many numbers, each on its own.
-const THREADS: u32 = 256;
 
 /// A GPU with the kernels that need no compiling for a shape. Engines share it.
 pub struct Gpu {
@@ -39,17 +38,23 @@ pub struct Gpu {
 }
 
 /// A GPU, and the stream in which an engine does its work, one thing after the other.
+#[derive(Clone)]
 pub struct Device {
     pub gpu: Arc<Gpu>,
     pub stream: Arc<CudaStream>,
+    /// The stream beside it.
+    beside: Arc<CudaStream>,
+    /// What one stream waits for in the other.
+    event: Arc<CudaEvent>,
     /// How often a room was moved: what was captured before that is of no use.
-    moves: Cell<u64>,
+    moves: Arc<AtomicU64>,
 }
 
 /// Kernels for every shape.
 pub struct Kernels {
-    /// By tile: small, large.
-    pub product: [CudaFunction; 2],
+    pub product: CudaFunction,
+    pub products: CudaFunction,
+    pub sums: CudaFunction,
     /// By the columns of B, at most: 1, 4, 16; then for rows at any address.
     pub product_thin: [CudaFunction; 4],
     /// By tile, large and small, and by the lines of both operands.
@@ -59,14 +64,11 @@ pub struct Kernels {
     pub sum_rows: CudaFunction,
     pub sum_columns: CudaFunction,
     pub transpose: CudaFunction,
-    pub copy_block: CudaFunction,
-    pub input_bias: CudaFunction,
     pub pull_centroids: CudaFunction,
     pub read_out: CudaFunction,
     pub cross_entropy: CudaFunction,
     pub classify: CudaFunction,
     pub classify_back: CudaFunction,
-    pub add_sums: CudaFunction,
     pub square_parts: CudaFunction,
     pub update: CudaFunction,
     /// By rows a block: one, four.
@@ -82,8 +84,8 @@ impl Gpu {
             return Err(CudaError::NoDriver);
         }
         let context = CudaContext::new(0).map_err(|error| CudaError::NoGpu { error })?;
-        // SAFETY: an engine does everything in one stream, so that nothing needs to wait for
-        // anything; events would be in the way of captured graphs.
+        // SAFETY: an engine does everything in one stream, or says what waits for what; events would
+        // be in the way of captured graphs.
         unsafe { context.disable_event_tracking() };
         let (major, minor) = context.compute_capability()?;
         if (major, minor) < OLDEST {
@@ -133,8 +135,25 @@ impl Gpu {
 impl Device {
     /// A stream of its own.
     pub fn new(gpu: &Arc<Gpu>) -> Result<Device, CudaError> {
-        let stream = gpu.context.new_stream()?;
-        Ok(Device { gpu: gpu.clone(), stream, moves: Cell::new(0) })
+        let (stream, beside) = (gpu.context.new_stream()?, gpu.context.new_stream()?);
+        let event = gpu.context.new_event(Some(CUevent_flags::CU_EVENT_DISABLE_TIMING))?;
+        let (event, moves) = (Arc::new(event), Arc::default());
+        Ok(Device { gpu: gpu.clone(), stream, beside, event, moves })
+    }
+
+    /// The same with a stream beside this one: what is asked of it begins when everything asked so
+    /// far is done, and nothing waits for it until it is [`join`](Device::join)ed.
+    pub fn fork(&self) -> Result<Device, CudaError> {
+        self.event.record(&self.stream)?;
+        self.beside.wait(&self.event)?;
+        let (stream, beside) = (self.beside.clone(), self.stream.clone());
+        Ok(Device { stream, beside, ..self.clone() })
+    }
+
+    /// From here on everything waits for what was asked of the stream beside this one.
+    pub fn join(&self) -> Result<(), CudaError> {
+        self.event.record(&self.beside)?;
+        Ok(self.stream.wait(&self.event)?)
     }
 
     /// Waits until everything asked for is done.
@@ -144,12 +163,7 @@ impl Device {
 
     /// How often a room was moved.
     pub fn moves(&self) -> u64 {
-        self.moves.get()
-    }
-
-    /// Threads for `count` numbers.
-    pub fn each(count: usize) -> Grid {
-        Grid::of(count.div_ceil(THREADS as usize).clamp(1, 4096), THREADS as usize)
+        self.moves.load(Ordering::Relaxed)
     }
 
     /// Copies numbers to the host, and waits for them.
@@ -242,6 +256,7 @@ impl Kernels {
             compile::CELL,
             compile::SCAN_ARGUMENTS,
             compile::MATRIX,
+            compile::MANY,
             compile::TENSOR,
             compile::HEAD,
             compile::UPDATE,
@@ -250,16 +265,18 @@ impl Kernels {
         .concat();
         #[rustfmt::skip]
         let names = [
-            "product_32", "product_128", "thin_1", "thin_4", "thin_16", "thin_any", "large_128_mn", "large_128_kn", "large_128_kk",
+            "product_128", "products", "sums", "thin_1", "thin_4", "thin_16", "thin_any", "large_128_mn", "large_128_kn", "large_128_kk",
             "large_64_mn", "large_64_kn", "large_64_kk", "sum_parts", "sum_by_token", "sum_rows", "sum_columns", "transpose",
-            "copy_block", "input_bias", "pull_centroids", "read_out", "cross_entropy",
-            "classify", "classify_back", "add_sums", "square_parts", "update", "forward_1", "forward_4", "backward_1", "backward_4",
+            "pull_centroids", "read_out", "cross_entropy",
+            "classify", "classify_back", "square_parts", "update", "forward_1", "forward_4", "backward_1", "backward_4",
         ];
         let all = load(context, target, shared, &source, &[], &names)?;
         let mut all = all.into_iter();
         let mut next = || all.next().expect("one for each name");
         Ok(Kernels {
-            product: [next(), next()],
+            product: next(),
+            products: next(),
+            sums: next(),
             product_thin: [next(), next(), next(), next()],
             product_large: [[next(), next(), next()], [next(), next(), next()]],
             sum_parts: next(),
@@ -267,14 +284,11 @@ impl Kernels {
             sum_rows: next(),
             sum_columns: next(),
             transpose: next(),
-            copy_block: next(),
-            input_bias: next(),
             pull_centroids: next(),
             read_out: next(),
             cross_entropy: next(),
             classify: next(),
             classify_back: next(),
-            add_sums: next(),
             square_parts: next(),
             update: next(),
             forward: [next(), next()],
@@ -321,7 +335,8 @@ impl<T: DeviceRepr> Room<T> {
         if count > have {
             // A graph or a kernel may still be at work in the old room.
             device.wait()?;
-            device.moves.set(device.moves.get() + 1);
+            device.beside.synchronize()?;
+            device.moves.fetch_add(1, Ordering::Relaxed);
             self.slice = None;
             let bytes = count * size_of::<T>();
             // SAFETY: every kernel writes what it or another reads, or the room is cleared.

@@ -5,7 +5,8 @@ use super::call::{Definition, flag};
 use super::compile::{CELL, FEW, SCAN_ARGUMENTS, WARP};
 use super::device::{Address, Device, Grid, launch};
 use super::layer::{Call, OnDevice, Reads, Shape};
-use super::matrix::{Into, Matrix, Products, copy_block, sum_columns, sum_parts};
+use super::many::{Sum, sums};
+use super::matrix::{Into, Matrix, Products};
 use super::scan::{MEASURED, SUMS, Scan};
 use super::upload::Placed;
 use crate::engine::Transition;
@@ -209,15 +210,15 @@ impl OnDevice {
         &mut self,
         device: &Device,
         products: &mut Products,
-        (params, grads): (Address, Address),
+        both: (Address, Address),
         placed: &Placed,
         reads: Reads,
         call: Call,
-        few: Compiled,
+        few: &Compiled,
         mut scan: Scan,
         report: Address,
     ) -> Result<(), CudaError> {
-        let blocks = self.row_blocks(device, placed);
+        let ((params, grads), blocks) = (both, self.row_blocks(device, placed));
         let (d, k) = (scan.d as usize, scan.k as usize);
         let (wide, width) = ((scan.ni * scan.d) as usize, self.shape.width);
         let rooms = &mut self.rooms;
@@ -238,32 +239,35 @@ impl OnDevice {
         (arguments.d_m, arguments.d_s, arguments.d_x) = (d_m_parts, d_s_parts, d_x_parts);
         let shared = if few.input == Input::FewTokens { token_bytes(rows, d) } else { 0 };
         launch!(device, &few.backward, Grid::of(blocks, few.backward_threads).shared(shared); arguments)?;
-        sum_columns(
-            device,
-            &mut self.rooms.measured_parts,
-            scan.measured,
-            (blocks, MEASURED),
-            report,
-        )?;
-        self.sums(device, grads, &scan, blocks)?;
-        let d_s = Matrix::rows(grads + 4 * self.shape.slots.centroids.start as u64, d);
-        sum_parts(device, d_s_parts, blocks, (k, d), d_s, Into::Sum)?;
+        let slots = &self.shape.slots;
+        let d_s = Matrix::rows(grads + 4 * slots.centroids.start as u64, d);
+        let d_w = grads + 4 * slots.w_ih.start as u64;
         let d_m = Matrix::rows(self.rooms.d_m.fit(device, k * 4 * d)?, 4 * d);
-        sum_parts(device, d_m_parts, blocks, (k, 4 * d), d_m, Into::Place)?;
-        self.low_rank_gradients(device, products, (params, grads), &scan, d_m)?;
-        if few.input.leaves_steps() {
-            return self.input_gradients(device, products, (params, grads), placed, &scan, reads);
+        let mut left = self.sums(grads, &scan, blocks);
+        left.extend([
+            Sum::of_doubles(scan.measured, blocks, MEASURED, report),
+            Sum::of(d_s_parts, blocks, (k, d), d_s, Into::Sum),
+            Sum::of(d_m_parts, blocks, (k, 4 * d), d_m, Into::Place),
+        ]);
+        let mut jobs = self.low_rank_gradients(both, &scan, d_m).to_vec();
+        let sum = |to: Matrix, into: Into| Sum::of(d_x_parts, blocks, (rows, wide), to, into);
+        match reads {
+            _ if few.input.leaves_steps() => {
+                sums(&device.fork()?, &left)?;
+                jobs.extend(self.input_gradients(device, products, both, placed, &scan, reads)?);
+                device.join()?;
+            }
+            Reads::Tokens { embedding } => {
+                let d_x = Matrix::rows(self.rooms.d_x.fit(device, rows * wide)?, wide);
+                left.push(sum(d_x, Into::Place));
+                sums(device, &left)?;
+                jobs.extend(self.table_gradients(both, placed, embedding, d_x));
+            }
+            Reads::Vectors { .. } => {
+                left.push(sum(Matrix::rows(d_w, width).transposed(), Into::Place));
+                sums(device, &left)?;
+            }
         }
-        let d_x = Matrix::rows(self.rooms.d_x.fit(device, rows * wide)?, wide);
-        sum_parts(device, d_x_parts, blocks, (rows, wide), d_x, Into::Place)?;
-        if let Reads::Tokens { embedding } = reads {
-            return self.table_gradients(device, products, (params, grads), placed, embedding, d_x);
-        }
-        let d_w = grads + 4 * self.shape.slots.w_ih.start as u64;
-        for e in 0..width {
-            let (from, to) = (d_x.at + 4 * (e * wide) as u64, d_w + 4 * e as u64);
-            copy_block(device, (wide, 1), (from, 1), (to, width), Into::Sum)?;
-        }
-        Ok(())
+        products.make(device, &jobs)
     }
 }

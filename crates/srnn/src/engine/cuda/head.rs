@@ -3,7 +3,7 @@
 use super::CudaError;
 use super::device::{Address, Device, Grid, Room, launch};
 use super::layer::Outside;
-use super::matrix::{Into, Matrix, Products, sum_columns};
+use super::matrix::{Addend, Into, Job, Matrix, Products, sum_columns};
 use super::upload::Placed;
 use crate::model::{Arch, Layout, When};
 
@@ -150,18 +150,19 @@ impl Head {
             top.h, top.u, top.c, placed.offsets, last, d, wide as i32, features)?;
         let logits = self.logits.fit(device, count * classes)?;
         let v = Matrix::rows(params + 4 * layout.head_weight.start as u64, wide).transposed();
-        let bias = params + 4 * layout.head_bias.start as u64;
-        let into = Matrix::rows(logits, classes);
-        let size = (count, wide, classes);
-        products.with_bias(device, size, Matrix::rows(features, wide), v, bias, into, Into::Place)
+        let bias = Addend::to_all(params + 4 * layout.head_bias.start as u64, classes);
+        let (features, into) = (Matrix::rows(features, wide), Matrix::rows(logits, classes));
+        let job = Job::new((count, wide, classes), features, v, into, Into::Place);
+        products.make(device, &[job.plus([bias, Addend::NONE])])
     }
 
     /// The cross-entropy and its gradients: adds to `grads`, leaves [`SAYS`] sums in `report`, and
-    /// returns what the top layer is sent. Logits are replaced by their gradients.
+    /// returns what the top layer is sent. Logits are replaced by their gradients. What no layer waits
+    /// for is asked of `beside`.
     #[allow(clippy::too_many_arguments)]
     pub fn learn(
         &mut self,
-        device: &Device,
+        (device, beside): (&Device, &Device),
         products: &mut Products,
         arch: &Arch,
         layout: &Layout,
@@ -179,9 +180,9 @@ impl Head {
         let (v, d_v) = (params + at(&layout.head_weight), grads + at(&layout.head_weight));
         let bias = grads + at(&layout.head_bias);
         if Head::is_small(arch) && count <= FEW_READOUTS {
-            sum_columns(device, &mut self.parts, says, (count, SAYS), report)?;
+            sum_columns(beside, &mut self.parts, says, (count, SAYS), report)?;
             let grid = Grid::over((wide + 1).div_ceil(32), classes, 1, 256);
-            launch!(device, &device.gpu.kernels.classify_back, grid;
+            launch!(beside, &device.gpu.kernels.classify_back, grid;
                 features, logits, count as i32, classes as i32, wide as i32, d_v, bias)?;
         } else {
             let d_logits = Matrix::rows(logits, classes);
@@ -193,6 +194,7 @@ impl Head {
                 let into = Matrix::rows(d_features, wide);
                 products.product(device, (count, classes, wide), d_logits, v, into, Into::Place)?;
             }
+            // After the cross-entropy.
             sum_columns(device, &mut self.parts, says, (count, SAYS), report)?;
             let features = Matrix::rows(features, wide);
             let size = (classes, count, wide);

@@ -5,13 +5,16 @@ use super::CudaError;
 pub use super::call::{Call, Keep, Outside, Reads, Rooms, Shape};
 use super::device::{Address, Device, Grid, launch};
 use super::few::Input;
-use super::matrix::{Into, Matrix, Products, copy_block, sum_columns, transpose};
+use super::many::{Sum, sums};
+use super::matrix::Products;
 use super::scan::{MEASURED, SUMS, Scan};
 use super::upload::Placed;
 use super::{cluster, few, plain};
 use crate::engine::Transition;
 use crate::engine::form::{Form, form, state_blocks};
 use crate::model::{Cell, Gate, Reset, Score};
+use std::cell::RefCell;
+use std::sync::Arc;
 
 /// Kernels for a layer and a call.
 pub enum Kernels {
@@ -27,7 +30,7 @@ pub enum Kernels {
 
 impl Kernels {
     /// Whether they multiply the input by W themselves.
-    fn multiply_inputs(&self) -> bool {
+    pub fn multiply_inputs(&self) -> bool {
         let input = match self {
             Kernels::Few(few) => few.input,
             Kernels::Cluster(cluster) => cluster.input,
@@ -47,15 +50,25 @@ fn backward_bytes(scan: &Scan, together: usize) -> usize {
     4 * (together * (n + (4 + ns) * d + 3 * k) + SUMS * d)
 }
 
+/// What the choice of kernels depends on.
+#[derive(PartialEq)]
+struct Chosen {
+    call: Call,
+    distinct: usize,
+    bottom: bool,
+}
+
 /// One layer on the device.
 pub struct OnDevice {
     pub shape: Shape,
     pub rooms: Rooms,
+    /// The last choice: the same is asked for several times a step.
+    chosen: RefCell<Option<(Chosen, Arc<Kernels>)>>,
 }
 
 impl OnDevice {
     pub fn new(shape: Shape) -> OnDevice {
-        OnDevice { shape, rooms: Rooms::default() }
+        OnDevice { shape, rooms: Rooms::default(), chosen: RefCell::default() }
     }
 
     pub fn cell(&self) -> i32 {
@@ -68,73 +81,6 @@ impl OnDevice {
 
     pub fn k(&self) -> usize {
         self.shape.layer.centroids.map_or(0, |centroids| centroids.k)
-    }
-
-    /// Parameters as the scan reads them: M `[n][ns·D]`, the candidate's matrix, biases.
-    fn prepare(
-        &mut self,
-        device: &Device,
-        products: &mut Products,
-        params: Address,
-        form: Form,
-    ) -> Result<(), CudaError> {
-        let Shape { layer, slots, .. } = &self.shape;
-        let (d, k, blocks) = (layer.units, self.k(), layer.cell.blocks());
-        let ns = state_blocks(layer.cell, form);
-        let at = |range: &std::ops::Range<usize>| params + 4 * range.start as u64;
-        let (r, s) = (at(&slots.w_hh), at(&slots.centroids));
-        match form {
-            Form::LowRank => {
-                let m = self.rooms.m.fit(device, k * ns * d)?;
-                let (s_rows, r_columns) = (Matrix::rows(s, d), Matrix::rows(r, d).transposed());
-                let into = Matrix::rows(m, ns * d);
-                let size = (k, d, blocks * d);
-                products.product(device, size, s_rows, r_columns, into, Into::Place)?;
-                if ns > blocks {
-                    let block = m + 4 * (blocks * d) as u64;
-                    copy_block(device, (k, d), (s, d), (block, ns * d), Into::Place)?;
-                }
-            }
-            Form::Direct => {
-                let m = self.rooms.m.fit(device, d * ns * d)?;
-                transpose(device, (ns * d, d), r, (m, ns * d))?;
-                if ns < blocks {
-                    let candidate = self.rooms.candidate.fit(device, d * d)?;
-                    transpose(device, (d, d), r + 4 * (ns * d * d) as u64, (candidate, d))?;
-                }
-            }
-        }
-        if layer.bias {
-            let bias = self.rooms.bias.fit(device, blocks * d)?;
-            let apart = (self.cell() == 1) as i32;
-            launch!(device, &device.gpu.kernels.input_bias, Device::each(blocks * d);
-                at(&slots.b_ih), at(&slots.b_hh), d as i32, blocks as i32, apart, bias)?;
-        }
-        Ok(())
-    }
-
-    /// What the input contributes: a row `[ni·D]` for every distinct token, or for every step.
-    fn read(
-        &mut self,
-        device: &Device,
-        products: &mut Products,
-        params: Address,
-        placed: &Placed,
-        reads: Reads,
-    ) -> Result<(), CudaError> {
-        let Shape { layer, slots, width, .. } = &self.shape;
-        let wide = layer.cell.blocks() * layer.units;
-        let bias = if layer.bias { self.rooms.bias.address(device) } else { 0 };
-        let (rows, from) = match reads {
-            Reads::Tokens { embedding } => {
-                (placed.distinct, Matrix::rows(embedding, *width).listed(placed.ids))
-            }
-            Reads::Vectors { at, .. } => (placed.steps, Matrix::rows(at, *width)),
-        };
-        let x = self.rooms.x.fit(device, rows * wide)?;
-        let w = Matrix::rows(params + 4 * slots.w_ih.start as u64, *width).transposed();
-        let size = (rows, *width, wide);
-        products.with_bias(device, size, from, w, bias, Matrix::rows(x, wide), Into::Place)
     }
 
     fn scan(
@@ -207,6 +153,28 @@ impl OnDevice {
         placed: &Placed,
         reads: Reads,
         call: Call,
+    ) -> Result<Arc<Kernels>, CudaError> {
+        let chosen = Chosen {
+            call: Call { press: 0, learns: true, ..call.keeping([Keep::Never; 3]) },
+            distinct: placed.distinct,
+            bottom: matches!(reads, Reads::Vectors { bottom: true, .. }),
+        };
+        if let Some((by, kernels)) = &*self.chosen.borrow()
+            && *by == chosen
+        {
+            return Ok(kernels.clone());
+        }
+        let kernels = Arc::new(self.choose(device, placed, reads, call)?);
+        self.chosen.replace(Some((chosen, kernels.clone())));
+        Ok(kernels)
+    }
+
+    fn choose(
+        &self,
+        device: &Device,
+        placed: &Placed,
+        reads: Reads,
+        call: Call,
     ) -> Result<Kernels, CudaError> {
         if !self.shape.special {
             return Ok(Kernels::Any);
@@ -250,14 +218,13 @@ impl OnDevice {
         call: Call,
         draws: Address,
     ) -> Result<(), CudaError> {
-        self.prepare(device, products, params, form(&self.shape.layer, call.lambda))?;
         let kernels = self.kernels(device, placed, reads, call)?;
-        if !kernels.multiply_inputs() {
-            self.read(device, products, params, placed, reads)?;
-        }
+        let mut jobs = self.prepare(device, params, form(&self.shape.layer, call.lambda))?;
+        jobs.push(self.read(device, params, placed, reads, &kernels)?);
+        products.make(device, &jobs)?;
         let scan = self.scan(device, params, placed, reads, call, draws)?;
-        match kernels {
-            Kernels::Few(few) => self.few_forward(device, params, placed, reads, call, &few, scan),
+        match &*kernels {
+            Kernels::Few(few) => self.few_forward(device, params, placed, reads, call, few, scan),
             Kernels::Cluster(cluster) => {
                 let arguments =
                     self.cluster_arguments(device, params, placed, reads, call, scan)?;
@@ -302,16 +269,16 @@ impl OnDevice {
         (scan.dh_out, scan.du_out, scan.dc_out) = (out.dh, out.du, out.dc);
         (scan.out_stride, scan.out_every) = (out.stride as i64, out.every_step as i32);
         let kernels = self.kernels(device, placed, reads, call)?;
-        if let Kernels::Few(few) = kernels {
+        if let Kernels::Few(few) = &*kernels {
             return self
                 .few_backward(device, products, both, placed, reads, call, few, scan, report);
         }
         let pulled = scan.k > 0 && (scan.low_rank == 0 || out.dh != 0 || scan.commits != 0);
         // A cluster pulls at last steps by itself.
-        let last = matches!(kernels, Kernels::Cluster(_)) && !out.every_step;
+        let last = matches!(*kernels, Kernels::Cluster(_)) && !out.every_step;
         let (together, threads) = self.together(device, &scan);
         // Blocks that leave sums of their own, and blocks that measure.
-        let (summed, measured) = match &kernels {
+        let (summed, measured) = match &*kernels {
             Kernels::Plain(_) => [self.row_blocks(device, placed); 2].into(),
             Kernels::Cluster(cluster) => {
                 let clusters = cluster.clusters(device, placed);
@@ -320,7 +287,7 @@ impl OnDevice {
             Kernels::Few(_) | Kernels::Any => [placed.rows.div_ceil(together); 2].into(),
         };
         self.fit_backward(device, &mut scan, placed.steps, pulled && !last, summed, measured)?;
-        match kernels {
+        match &*kernels {
             Kernels::Plain(plain) => {
                 launch!(device, &plain.backward, Grid::of(summed, plain.threads); scan)?;
             }
@@ -339,11 +306,12 @@ impl OnDevice {
                 launch!(device, kernel, grid; scan)?;
             }
         }
-        let parts = &mut self.rooms.measured_parts;
-        sum_columns(device, parts, scan.measured, (measured, MEASURED), report)?;
-        self.sums(device, grads, &scan, summed)?;
-        self.recurrent_gradients(device, products, both, &scan, placed.steps)?;
-        self.input_gradients(device, products, both, placed, &scan, reads)
+        let mut left = self.sums(grads, &scan, summed);
+        left.push(Sum::of_doubles(scan.measured, measured, MEASURED, report));
+        sums(device, &left)?;
+        let mut jobs = self.recurrent_gradients(device, products, both, &scan, placed.steps)?;
+        jobs.extend(self.input_gradients(device, products, both, placed, &scan, reads)?);
+        products.make(device, &jobs)
     }
 
     /// Room for what backward leaves of every step, and for the sums of its blocks.

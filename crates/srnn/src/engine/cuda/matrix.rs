@@ -1,14 +1,17 @@
 //! Products and sums on the device (`kernels/matrix.cu`).
 
 use super::CudaError;
-use super::device::{Address, Device, Grid, Kernels, Room, launch};
+use super::device::{Address, Device, Grid, Room, launch};
+use super::many::Small;
 use super::plan::{Limits, Lines, Plan, Way};
-use cudarc::driver::CudaFunction;
 
 /// Threads of the blocks of `sum_parts`.
 const THREADS: usize = 256;
 /// Sums that a block of `sum_parts` makes at a time.
 const LANES: usize = 32;
+
+/// In a list of rows: none. It is read as zeros, and nothing is written to it.
+pub const NO_ROW: u32 = u32::MAX;
 
 /// A matrix on the device: where it is and the distances between its rows and columns. Rows may
 /// be looked up in a list.
@@ -21,6 +24,9 @@ pub struct Matrix {
 }
 
 impl Matrix {
+    /// What a product of no terms reads.
+    pub const NONE: Matrix = Matrix { at: 0, row: 1, column: 1, list: 0 };
+
     /// Rows of `width` numbers, one after the other.
     pub fn rows(at: Address, width: usize) -> Matrix {
         Matrix { at, row: width, column: 1, list: 0 }
@@ -42,86 +48,69 @@ impl Matrix {
     }
 }
 
-/// `Product` of `kernels/matrix.cu`.
+/// `Addend` of `kernels/matrix.cu`: a matrix, or a row that is added to every row, 0 where there is
+/// none.
 #[repr(C)]
-#[derive(Clone, Copy)]
-struct Arguments {
-    a: Address,
-    b: Address,
-    c: Address,
-    bias: Address,
-    a_rows: Address,
-    b_rows: Address,
-    c_rows: Address,
-    a_m: i64,
-    a_k: i64,
-    b_k: i64,
-    b_n: i64,
-    c_m: i64,
-    m: i32,
-    n: i32,
-    k: i32,
-    splits: i32,
-    accumulate: i32,
-    a_wide: i32,
-    b_wide: i32,
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Addend {
+    at: Address,
+    row: i64,
+    columns: i64,
 }
 
-/// What becomes of a result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Into {
-    /// It replaces what was there.
-    Place,
-    /// It is added to what was there.
-    Sum,
-}
+impl Addend {
+    /// Nothing.
+    pub const NONE: Addend = Addend { at: 0, row: 0, columns: 0 };
 
-/// Products, and the room for their parts.
-#[derive(Default)]
-pub struct Products {
-    parts: Room<f32>,
-}
-
-impl Products {
-    /// `C = A·B` or `C += A·B`: A is m×k, B is k×n. A list of A or C names rows by m, one of B by k.
-    pub fn product(
-        &mut self,
-        device: &Device,
-        (m, k, n): (usize, usize, usize),
-        a: Matrix,
-        b: Matrix,
-        c: Matrix,
-        into: Into,
-    ) -> Result<(), CudaError> {
-        self.with_bias(device, (m, k, n), a, b, 0, c, into)
+    /// A row for all rows, to their first `columns` columns.
+    pub fn to_all(at: Address, columns: usize) -> Addend {
+        Addend { at, row: 0, columns: columns as i64 }
     }
 
-    /// The same with a bias `[n]` (or none, 0) added to every row.
-    #[allow(clippy::too_many_arguments)]
-    pub fn with_bias(
-        &mut self,
-        device: &Device,
-        (m, k, n): (usize, usize, usize),
-        a: Matrix,
-        b: Matrix,
-        bias: Address,
-        c: Matrix,
-        into: Into,
-    ) -> Result<(), CudaError> {
-        if m == 0 || n == 0 {
-            return Ok(());
-        }
-        let gpu = &device.gpu;
-        let limits = Limits { processors: gpu.processors, shared: gpu.shared };
-        let plan = Plan::of(limits, (m, k, n), a, b);
-        let splits = plan.splits;
-        let parts = if splits > 1 { self.parts.fit(device, splits * m * n)? } else { c.at };
+    /// Rows of `columns` numbers, so far apart.
+    pub fn rows(at: Address, apart: usize, columns: usize) -> Addend {
+        Addend { at, row: apart as i64, columns: columns as i64 }
+    }
+}
+
+/// A product: `C = A·B` or `C += A·B`, and addends; A is m×k, B is k×n. A list of A or C names rows by
+/// m, one of B by k.
+#[derive(Clone, Copy)]
+pub struct Job {
+    /// m, k, n.
+    pub size: (usize, usize, usize),
+    pub a: Matrix,
+    pub b: Matrix,
+    pub add: [Addend; 2],
+    pub c: Matrix,
+    pub into: Into,
+}
+
+impl Job {
+    /// Without addends.
+    pub fn new(size: (usize, usize, usize), a: Matrix, b: Matrix, c: Matrix, into: Into) -> Job {
+        Job { size, a, b, add: [Addend::NONE; 2], c, into }
+    }
+
+    /// With these addends.
+    pub fn plus(self, add: [Addend; 2]) -> Job {
+        Job { add, ..self }
+    }
+
+    /// m×n addends, and no product.
+    pub fn sum((m, n): (usize, usize), add: [Addend; 2], c: Matrix) -> Job {
+        Job::new((m, 0, n), Matrix::NONE, Matrix::NONE, c, Into::Place).plus(add)
+    }
+
+    /// As the kernels read it, its sum cut into so many parts.
+    fn arguments(&self, splits: usize) -> Arguments {
+        let Job { size: (m, k, n), a, b, add, c, into } = *self;
         let (a_k, b_k) = Lines::of(a, b).along_k();
-        let arguments = Arguments {
+        Arguments {
             a: a.at,
             b: b.at,
-            c: parts,
-            bias,
+            c: c.at,
+            add,
             a_rows: a.list,
             b_rows: b.list,
             c_rows: c.list,
@@ -137,12 +126,119 @@ impl Products {
             accumulate: (into == Into::Sum) as i32,
             a_wide: a.is_wide(if a_k { a.row } else { a.column }) as i32,
             b_wide: b.is_wide(if b_k { b.column } else { b.row }) as i32,
-        };
+        }
+    }
+}
+
+/// `Product` of `kernels/matrix.cu`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Arguments {
+    a: Address,
+    b: Address,
+    c: Address,
+    add: [Addend; 2],
+    a_rows: Address,
+    b_rows: Address,
+    c_rows: Address,
+    a_m: i64,
+    a_k: i64,
+    b_k: i64,
+    b_n: i64,
+    c_m: i64,
+    m: i32,
+    n: i32,
+    k: i32,
+    pub splits: i32,
+    accumulate: i32,
+    a_wide: i32,
+    b_wide: i32,
+}
+
+impl Arguments {
+    /// Square tiles of C.
+    pub fn tiles(&self, edge: usize) -> usize {
+        (self.m as usize).div_ceil(edge) * (self.n as usize).div_ceil(edge)
+    }
+}
+
+/// What becomes of a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Into {
+    /// It replaces what was there.
+    Place,
+    /// It is added to what was there.
+    Sum,
+}
+
+/// Products, and the room for their parts.
+#[derive(Default)]
+pub struct Products {
+    parts: [Room<f32>; 2],
+    small: Small,
+}
+
+impl Products {
+    /// One product.
+    pub fn product(
+        &mut self,
+        device: &Device,
+        size: (usize, usize, usize),
+        a: Matrix,
+        b: Matrix,
+        c: Matrix,
+        into: Into,
+    ) -> Result<(), CudaError> {
+        self.make(device, &[Job::new(size, a, b, c, into)])
+    }
+
+    /// Products that do not depend on each other: the small ones in one launch, large ones side by
+    /// side.
+    pub fn make(&mut self, device: &Device, jobs: &[Job]) -> Result<(), CudaError> {
+        let limits = Limits { processors: device.gpu.processors, shared: device.gpu.shared };
+        let plan = |job: &Job| (*job, Plan::of(limits, job.size, job.a, job.b));
+        let jobs = jobs.iter().filter(|job| job.size.0 > 0 && job.size.2 > 0).map(plan);
+        let (small, large): (Vec<_>, Vec<_>) = jobs.partition(|(_, plan)| plan.way == Way::Small);
+        let small: Vec<_> = small.iter().map(|(job, plan)| job.arguments(plan.splits)).collect();
+        if large.len() + small.len().min(1) < 2 {
+            self.small.products(device, &small)?;
+            return large.iter().try_for_each(|(job, plan)| self.large(device, 0, job, *plan));
+        }
+        let beside = device.fork()?;
+        self.small.products(&beside, &small)?;
+        // Side by side: the next one's blocks begin where the last ones of another leave room.
+        for (i, (job, plan)) in large.iter().enumerate() {
+            self.large([device, &beside][i % 2], i % 2, job, *plan)?;
+        }
+        device.join()
+    }
+
+    /// A product in a launch of its own; a second one adds its parts, in order. Each stream has room
+    /// for them.
+    fn large(
+        &mut self,
+        device: &Device,
+        stream: usize,
+        job: &Job,
+        plan: Plan,
+    ) -> Result<(), CudaError> {
+        let ((m, _, n), splits) = (job.size, plan.splits);
+        let mut arguments = job.arguments(splits);
+        if splits > 1 {
+            arguments.c = self.parts[stream].fit(device, splits * m * n)?;
+        }
         let (rows, columns) = plan.tile;
         let grid = Grid::over(n.div_ceil(columns), m.div_ceil(rows), splits, THREADS);
-        launch!(device, kernel(&gpu.kernels, plan.way), grid.shared(plan.shared); arguments)?;
+        let kernels = &device.gpu.kernels;
+        let kernel = match plan.way {
+            Way::Plain => &kernels.product,
+            Way::Small => unreachable!("small products are made together"),
+            Way::Thin { kernel } => &kernels.product_thin[kernel],
+            Way::Tensor { tile, lines } => &kernels.product_large[tile][lines as usize],
+        };
+        launch!(device, kernel, grid.shared(plan.shared); arguments)?;
         if splits > 1 {
-            sum_with_bias(device, parts, splits, (m, n), bias, c, into)?;
+            add_parts(device, arguments, job.c.at)?;
         }
         Ok(())
     }
@@ -156,7 +252,9 @@ impl Products {
         c: Matrix,
         into: Into,
     ) -> Result<(), CudaError> {
-        sum_parts(device, self.parts.address(device), splits, (m, n), c, into)
+        let job = Job::new((m, 0, n), Matrix::NONE, Matrix::NONE, c, into);
+        let parts = self.parts[0].address(device);
+        add_parts(device, Arguments { c: parts, ..job.arguments(splits) }, c.at)
     }
 
     /// `C[place] += Σ rows` over the steps that have the place: `steps` in the order of places,
@@ -170,13 +268,15 @@ impl Products {
         (steps, first, places): (Address, Address, usize),
         into: Address,
     ) -> Result<(), CudaError> {
-        let wanted = (8 * device.gpu.processors).div_ceil(places * width.div_ceil(256).max(1));
+        // Numbers are taken by fours.
+        let across = width.div_ceil(if width.is_multiple_of(4) { 1024 } else { 256 });
+        let wanted = (8 * device.gpu.processors).div_ceil(places * across.max(1));
         let splits = wanted.min(count / places.max(1) / 16).clamp(1, 128);
         let parts = match splits {
             1 => into,
-            _ => self.parts.fit(device, splits * places * width)?,
+            _ => self.parts[0].fit(device, splits * places * width)?,
         };
-        let grid = Grid::over(places, splits, width.div_ceil(256), 256);
+        let grid = Grid::over(places, splits, across, 256);
         launch!(device, &device.gpu.kernels.sum_by_token, grid;
             rows, steps, first, places as i32, width as i32, parts)?;
         if splits == 1 {
@@ -194,7 +294,7 @@ impl Products {
         into: Address,
     ) -> Result<(), CudaError> {
         let splits = (count / 64).clamp(1, 256);
-        let parts = self.parts.fit(device, splits * width)?;
+        let parts = self.parts[0].fit(device, splits * width)?;
         let grid = Grid::over(width.div_ceil(128), splits, 1, 128);
         launch!(device, &device.gpu.kernels.sum_rows, grid; rows, count as i32, width as i32, parts)?;
         self.sum(device, splits, (1, width), Matrix::rows(into, width), Into::Sum)
@@ -209,7 +309,7 @@ impl Products {
         into: Address,
     ) -> Result<(), CudaError> {
         let splits = (count / 64).clamp(1, 64);
-        let parts = self.parts.fit(device, splits * k * d)?;
+        let parts = self.parts[0].fit(device, splits * k * d)?;
         let grid = Grid::over(k, splits, 1, 128);
         launch!(device, &device.gpu.kernels.pull_centroids, grid;
             slopes, u, s, count as i32, k as i32, d as i32, parts)?;
@@ -217,53 +317,11 @@ impl Products {
     }
 }
 
-fn kernel(kernels: &Kernels, way: Way) -> &CudaFunction {
-    match way {
-        Way::Plain { large } => &kernels.product[large as usize],
-        Way::Thin { kernel } => &kernels.product_thin[kernel],
-        Way::Tensor { tile, lines } => &kernels.product_large[tile][lines as usize],
-    }
-}
-
-/// Adds parts `[splits][m][n]`, in order, into C.
-pub fn sum_parts(
-    device: &Device,
-    parts: Address,
-    splits: usize,
-    size: (usize, usize),
-    c: Matrix,
-    into: Into,
-) -> Result<(), CudaError> {
-    sum_with_bias(device, parts, splits, size, 0, c, into)
-}
-
-fn sum_with_bias(
-    device: &Device,
-    parts: Address,
-    splits: usize,
-    (m, n): (usize, usize),
-    bias: Address,
-    c: Matrix,
-    into: Into,
-) -> Result<(), CudaError> {
-    let blocks = (m * n).div_ceil(LANES).clamp(1, 8 * device.gpu.processors);
-    launch!(device, &device.gpu.kernels.sum_parts, Grid::of(blocks, THREADS);
-        parts, splits as i32, m as i32, n as i32, bias, c.at, c.list, c.row as i64,
-        (into == Into::Sum) as i32)?;
-    Ok(())
-}
-
-/// `to (+)= from`, `rows` rows of `columns` numbers, each matrix with its own distance of rows.
-pub fn copy_block(
-    device: &Device,
-    (rows, columns): (usize, usize),
-    (from, from_row): (Address, usize),
-    (to, to_row): (Address, usize),
-    into: Into,
-) -> Result<(), CudaError> {
-    launch!(device, &device.gpu.kernels.copy_block, Device::each(rows * columns);
-        from, from_row as i64, to, to_row as i64, rows as i32, columns as i32,
-        (into == Into::Sum) as i32)?;
+/// Adds the parts `[splits][m][n]` of a product into C, in order.
+fn add_parts(device: &Device, product: Arguments, c: Address) -> Result<(), CudaError> {
+    let size = product.m as usize * product.n as usize;
+    let blocks = size.div_ceil(LANES).clamp(1, 8 * device.gpu.processors);
+    launch!(device, &device.gpu.kernels.sum_parts, Grid::of(blocks, THREADS); product, c)?;
     Ok(())
 }
 
@@ -313,8 +371,6 @@ mod tests {
 
     /// Of the largest number: what sums of a few thousand floats lose.
     const TOLERANCE: f64 = 2e-6;
-    /// In a list of rows: none.
-    const NO_ROW: u32 = u32::MAX;
 
     /// An operand as it lies in memory: lines of numbers, some more apart than they are long, after
     /// `before` numbers that are of no use; a list of lines, or none.
@@ -389,7 +445,9 @@ mod tests {
         let a_at = if a_k { a_at } else { a_at.transposed() };
         let b_at = if b_k { b_at.transposed() } else { b_at };
         let mut products = Products::default();
-        products.with_bias(&device, case.size, a_at, b_at, bias_at, c_at, case.into).unwrap();
+        let job = Job::new(case.size, a_at, b_at, c_at, case.into);
+        let add = [Addend::to_all(bias_at, n), Addend::NONE];
+        products.make(&device, &[job.plus(add)]).unwrap();
         let c = device.read(&c_room, m * (n + 1)).unwrap();
         let mut expected: Vec<f64> = before.iter().map(|&x| x as f64).collect();
         for (i, &listed) in c_list.iter().enumerate() {

@@ -2,8 +2,11 @@
 
 use super::matrix::Matrix;
 
-/// Edges of a block's tile in `kernels/matrix.cu`: small ones where there are few.
-const TILES: [usize; 2] = [32, 128];
+/// The edge of a block's tile in `kernels/matrix.cu`.
+const TILE: usize = 128;
+/// Its edge in `kernels/many.cu`, and the terms that a block of it adds at a time.
+pub const EDGE: usize = 32;
+const PART: usize = 64;
 /// Threads of the blocks there, each a row where B has few columns.
 const THREADS: usize = 256;
 /// A long sum is cut into parts of at least so many terms.
@@ -39,8 +42,10 @@ pub enum Lines {
 /// The kernel of a product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// `product_32` or `product_128`.
-    Plain { large: bool },
+    /// `product_128`.
+    Plain,
+    /// One of several `products` in a launch.
+    Small,
     /// `thin_1`, `thin_4`, `thin_16`, `thin_any`.
     Thin { kernel: usize },
     /// On the tensor cores; by the index of the tile's rows, and by its lines.
@@ -109,14 +114,18 @@ impl Plan {
 
     fn plain(limits: Limits, (m, k, n): (usize, usize, usize)) -> Plan {
         let tiles = |edge: usize| m.div_ceil(edge) * n.div_ceil(edge);
-        let large = tiles(TILES[1]) * (k / 256).max(1) >= limits.processors;
-        let edge = TILES[large as usize];
         // Few tiles leave the device idle: the sum is cut, so that there are enough blocks. Of the
         // large ones a multiprocessor takes one at a time.
-        let blocks = if large { limits.processors } else { 2 * limits.processors };
-        let wanted = (blocks + tiles(edge) / 2) / tiles(edge);
-        let splits = wanted.min(k / SHORTEST_PART).max(1);
-        Plan { way: Way::Plain { large }, tile: (edge, edge), splits, shared: 0 }
+        if tiles(TILE) * (k / 256).max(1) >= limits.processors {
+            let wanted = (limits.processors + tiles(TILE) / 2) / tiles(TILE);
+            let splits = wanted.min(k / SHORTEST_PART).max(1);
+            return Plan { way: Way::Plain, tile: (TILE, TILE), splits, shared: 0 };
+        }
+        let wanted = (4 * limits.processors / tiles(EDGE)).clamp(1, k.div_ceil(PART).max(1));
+        // As many as have something to add.
+        let per = k.div_ceil(wanted).next_multiple_of(PART).max(PART);
+        let splits = k.div_ceil(per).max(1);
+        Plan { way: Way::Small, tile: (EDGE, EDGE), splits, shared: 0 }
     }
 
     /// The fastest by estimate, if one fits the GPU.
@@ -137,13 +146,15 @@ impl Plan {
     /// About how long a product takes on the tensor cores of a large GPU.
     fn microseconds(&self, limits: Limits, (m, k, n): (usize, usize, usize)) -> f64 {
         let blocks = m.div_ceil(self.tile.0) * n.div_ceil(self.tile.1) * self.splits;
-        let stages = k.div_ceil(self.splits).div_ceil(DEEP) + 1;
-        // Small tiles read more for each product; a block that is alone waits for its own copies.
-        let stage = if self.tile.0 == ROWS[0] { 2.0 } else { 1.1 };
+        // A block begins and ends while nothing is multiplied, as long as some stages take.
+        let stages = k.div_ceil(self.splits).div_ceil(DEEP) + 4;
+        // As measured on an H200. Small tiles read more for each product; a block that is alone waits
+        // for its own copies.
+        let stage = if self.tile.0 == ROWS[0] { 2.6 } else { 1.65 };
         let each = blocks.div_ceil(limits.processors);
         let alone = if each == 1 { 1.3 } else { 1.0 };
         let numbers = if self.splits > 1 { (self.splits + 1) * m * n } else { 0 };
-        let sum = if self.splits > 1 { 3.0 + numbers as f64 / 750e3 } else { 0.0 };
+        let sum = if self.splits > 1 { 3.0 + numbers as f64 / 500e3 } else { 0.0 };
         alone * (each * stages) as f64 * stage + sum
     }
 }
@@ -181,7 +192,7 @@ mod tests {
     fn small_products_and_few_columns_have_kernels_of_their_own() {
         let rows = |width| Matrix::rows(256, width);
         let small = plan((5, 100, 400), rows(100), rows(100).transposed());
-        assert_eq!(small.way, Way::Plain { large: false });
+        assert_eq!((small.way, small.splits), (Way::Small, 2));
         let thin = plan((1024, 100_352, 1), rows(1024).transposed(), rows(1));
         assert_eq!(thin.way, Way::Thin { kernel: 0 });
         let odd = plan((1023, 100_352, 10), rows(1023).transposed(), rows(10));
@@ -196,7 +207,7 @@ mod tests {
         };
         assert_eq!(with(227 << 10), Way::Tensor { tile: 0, lines: Lines::Kk });
         assert_eq!(with(99 << 10), Way::Tensor { tile: 1, lines: Lines::Kk });
-        assert_eq!(with(48 << 10), Way::Plain { large: true });
+        assert_eq!(with(48 << 10), Way::Plain);
     }
 
     #[test]

@@ -17,18 +17,20 @@ pub struct Work {
     pub moves: u64,
 }
 
-/// The last work, and its graph if it was captured.
+/// Work that is remembered, at most.
+const MOST: usize = 8;
+
+/// The last works, and their graphs where they were captured; the last one at the end.
 #[derive(Default)]
 pub struct Replay {
-    last: Option<Work>,
-    graph: Option<CudaGraph>,
+    known: Vec<(Work, Option<CudaGraph>)>,
 }
 
 // SAFETY: CUDA forbids that two threads use a graph at the same time, not that another thread uses it
 // afterwards. This is the only one who has it, and it is not `Sync`.
 unsafe impl Send for Replay {}
 
-/// Whether the last work was this.
+/// Whether work was done before.
 pub enum Seen<'a> {
     Never,
     /// It was, and will come again.
@@ -37,20 +39,28 @@ pub enum Seen<'a> {
 }
 
 impl Replay {
-    pub fn of(&self, work: &Work) -> Seen<'_> {
-        match (&self.last, &self.graph) {
-            (Some(last), Some(graph)) if last == work => Seen::Captured(graph),
-            (Some(last), None) if last == work => Seen::Once,
-            _ => Seen::Never,
+    pub fn of(&mut self, work: &Work) -> Seen<'_> {
+        let Some(at) = self.known.iter().position(|(known, _)| known == work) else {
+            return Seen::Never;
+        };
+        self.known[at..].rotate_left(1);
+        match self.known.last() {
+            Some((_, Some(graph))) => Seen::Captured(graph),
+            _ => Seen::Once,
         }
     }
 
+    /// Remembers work; what was done before rooms moved will not come again.
     pub fn saw(&mut self, work: Work) {
-        (self.last, self.graph) = (Some(work), None);
+        self.known.retain(|(known, _)| known.moves == work.moves && *known != work);
+        let most = self.known.len().min(MOST - 1);
+        self.known.drain(..self.known.len() - most);
+        self.known.push((work, None));
     }
 
-    pub fn keep(&mut self, work: Work, graph: CudaGraph) {
-        (self.last, self.graph) = (Some(work), Some(graph));
+    /// Keeps the graph of the work that was asked for last.
+    pub fn keep(&mut self, graph: CudaGraph) {
+        self.known.last_mut().expect("work that was seen").1 = Some(graph);
     }
 }
 

@@ -29,14 +29,6 @@ impl Press {
     }
 }
 
-/// Where a block's sums belong: one place or two for each row of them, 0 where there is none.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct Places {
-    pub first: [Address; SUMS],
-    pub second: [Address; SUMS],
-}
-
 /// One layer, the rows of a batch, and what is kept of each step.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]

@@ -2,11 +2,13 @@
 
 use super::CudaError;
 use super::device::{Address, Device, Grid, Room, launch};
-use super::matrix::sum_columns;
 use crate::train::{Optimiser, Rule};
 
-/// Blocks that share the gradient's norm.
-const BLOCKS: usize = 128;
+/// Blocks a multiprocessor, and their threads.
+const BLOCKS: usize = 4;
+const THREADS: usize = 256;
+/// Numbers a thread takes at a time.
+const EACH: usize = 4;
 
 /// `Update` of `kernels/update.cu`.
 #[repr(C)]
@@ -16,8 +18,10 @@ struct Arguments {
     moments: Address,
     gradient: Address,
     report: Address,
+    squares: Address,
     rates: Address,
     reported: i32,
+    parts: i32,
     count: i32,
     rule: i32,
     keep1: f32,
@@ -49,23 +53,10 @@ pub fn press(optimiser: &Optimiser, rate: f64, t: u64) -> Vec<u32> {
 }
 
 impl Updates {
-    /// The square of the gradient's norm, into `report[0]`.
-    pub fn norm(
-        &mut self,
-        device: &Device,
-        gradient: Address,
-        count: usize,
-        report: Address,
-    ) -> Result<(), CudaError> {
-        let parts = self.squares.fit(device, BLOCKS)?;
-        let grid = Grid::of(BLOCKS, 256);
-        launch!(device, &device.gpu.kernels.square_parts, grid; gradient, count as i32, parts)?;
-        sum_columns(device, &mut Room::default(), parts, (BLOCKS, 1), report)
-    }
-
-    /// One update, unless something reported is not a number.
+    /// The square of the gradient's norm, into `report[0]`, and one update, unless something
+    /// reported is not a number.
     pub fn update(
-        &self,
+        &mut self,
         device: &Device,
         optimiser: &Optimiser,
         (params, moments, gradient): (Address, Address, Address),
@@ -73,6 +64,12 @@ impl Updates {
         (report, reported): (Address, usize),
         rates: Address,
     ) -> Result<(), CudaError> {
+        let parts = count.div_ceil(EACH * THREADS).clamp(1, BLOCKS * device.gpu.processors);
+        let squares = self.squares.fit(device, parts)?;
+        let (fours, left) = (count / EACH, count % EACH);
+        let rest = gradient + 4 * (fours * EACH) as u64;
+        launch!(device, &device.gpu.kernels.square_parts, Grid::of(parts, THREADS);
+            gradient, rest, fours as i32, left as i32, squares)?;
         // keep and take of the first and the second memory.
         let (rule, keep1, keep2, epsilon, centred) = match optimiser.rule {
             Rule::RmsProp { decay, momentum, epsilon, centred } => {
@@ -86,8 +83,10 @@ impl Updates {
             moments,
             gradient,
             report,
+            squares,
             rates,
             reported: reported as i32,
+            parts: parts as i32,
             count: count as i32,
             rule,
             keep1: keep1 as f32,
@@ -97,7 +96,7 @@ impl Updates {
             epsilon: epsilon as f32,
             centred: centred as i32,
         };
-        launch!(device, &device.gpu.kernels.update, Device::each(count); arguments)?;
+        launch!(device, &device.gpu.kernels.update, Grid::of(parts, THREADS); arguments)?;
         Ok(())
     }
 }

@@ -2,9 +2,9 @@
 
 use super::CudaError;
 use super::device::{Address, Device, Pinned, Room};
+use super::matrix::NO_ROW;
 use crate::engine::tokens::Tokens;
 use crate::engine::{Batch, Inputs, Transition};
-use crate::model::Arch;
 
 /// A batch on the device, and what may change with every update.
 #[derive(Default)]
@@ -22,7 +22,7 @@ pub struct Placed {
     pub rows: usize,
     /// N.
     pub steps: usize,
-    /// Distinct tokens; 0 for real inputs.
+    /// Distinct tokens, and some that are none (see [`padded`]); 0 for real inputs.
     pub distinct: usize,
     /// What may change with every update: one for each layer, then one for the head, one for the
     /// update.
@@ -46,20 +46,38 @@ pub struct Placed {
     pub real: Address,
 }
 
+/// Whether someone will sum steps by their tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sorting {
+    ByToken,
+    Not,
+}
+
+/// So many places are there for `distinct` tokens: batches with about as many are the same work.
+pub fn padded(distinct: usize) -> usize {
+    distinct.next_multiple_of((distinct.next_power_of_two() / 16).max(1))
+}
+
 impl Upload {
-    /// Copies a batch and `presses` to the device.
+    /// Copies a batch, its tokens and `presses` to the device.
     pub fn write(
         &mut self,
         device: &Device,
-        arch: &Arch,
         batch: &Batch,
+        tokens: &Tokens,
+        sorting: Sorting,
         presses: &[Vec<u32>],
     ) -> Result<Placed, CudaError> {
         self.words.clear();
         let mut order: Vec<u32> = (0..batch.rows() as u32).collect();
         order.sort_by_key(|&b| (std::cmp::Reverse(batch.row(b as usize).len()), b));
-        let tokens = Tokens::of(batch, arch.input.vocabulary());
-        let (by_place, first) = sorted(&tokens);
+        let distinct = padded(tokens.distinct.len());
+        let (by_place, first) = match sorting {
+            Sorting::ByToken => sorted(tokens, distinct),
+            Sorting::Not => Default::default(),
+        };
+        let mut ids = tokens.distinct.clone();
+        ids.resize(distinct, NO_ROW);
         let real: &[f32] = match &batch.input {
             Inputs::Real(x) => x,
             Inputs::Tokens(_) => &[],
@@ -70,14 +88,14 @@ impl Upload {
         let order = self.push(&order);
         let targets = self.push(batch.target_ids());
         let class_weights = self.push_numbers(&batch.class_weights);
-        let (ids, places) = (self.push(&tokens.distinct), self.push(&tokens.places));
+        let (ids, places) = (self.push(&ids), self.push(&tokens.places));
         let (by_place, first) = (self.push(&by_place), self.push(&first));
         let (at, first_real) = (self.send(device, real)?, self.words.len());
         let place = |word: usize| at + 4 * word as u64;
         Ok(Placed {
             rows: batch.rows(),
             steps: batch.steps(),
-            distinct: tokens.distinct.len(),
+            distinct,
             presses: presses.into_iter().map(place).collect(),
             offsets: place(offsets),
             order: place(order),
@@ -144,9 +162,9 @@ impl Upload {
     }
 }
 
-/// Steps in the order of their tokens' places, and where each place begins.
-fn sorted(tokens: &Tokens) -> (Vec<u32>, Vec<u32>) {
-    let mut first = vec![0u32; tokens.distinct.len() + 1];
+/// Steps in the order of their tokens' places, and where each of so many places begins.
+fn sorted(tokens: &Tokens, places: usize) -> (Vec<u32>, Vec<u32>) {
+    let mut first = vec![0u32; places + 1];
     tokens.places.iter().for_each(|&place| first[place as usize + 1] += 1);
     for i in 1..first.len() {
         first[i] += first[i - 1];
@@ -158,4 +176,22 @@ fn sorted(tokens: &Tokens) -> (Vec<u32>, Vec<u32>) {
         next[place as usize] += 1;
     }
     (by_place, first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_that_are_none_have_no_steps() {
+        let tokens = Tokens { distinct: vec![3, 5], places: vec![1, 0, 1] };
+        let (by_place, first) = sorted(&tokens, 4);
+        assert_eq!((by_place, first), (vec![1, 0, 2], vec![0, 1, 3, 3, 3]));
+    }
+
+    #[test]
+    fn batches_with_about_as_many_tokens_have_as_many_places() {
+        assert_eq!([0, 1, 15, 30].map(padded), [0, 1, 15, 30]);
+        assert_eq!([6100, 6144, 6145].map(padded), [6144, 6144, 6656]);
+    }
 }

@@ -2,13 +2,15 @@
 //! where it comes again.
 
 use super::device::{Address, Room};
+use super::few::Input as FewInput;
 use super::head::{self, Top};
 use super::layer::{Call, Keep, Kernels, OnDevice, Outside, Reads};
 use super::replay::{self, Seen, Work};
 use super::scan::{MEASURED, Press};
-use super::upload::Placed;
+use super::upload::{self, Placed, Sorting};
 use super::{Cuda, CudaError, LAYERS, SAID, update};
 use crate::engine::share::Share;
+use crate::engine::tokens::Tokens;
 use crate::engine::{Batch, Fields, Regime, Transition};
 use crate::model::{Layer, When};
 
@@ -42,7 +44,7 @@ impl Cuda {
         };
         let (keep_h, keep_u) = (keep(fields.h || !top, from.h()), keep(fields.u, from.u()));
         let keep_c = keep(fields.c, from.c());
-        Call { press: placed.presses[l], keep_h, keep_u, keep_c, ..call }
+        Call { press: placed.presses[l], ..call.keeping([keep_h, keep_u, keep_c]) }
     }
 
     pub(super) fn layer_forward(
@@ -88,10 +90,9 @@ impl Cuda {
         let mut presses: Vec<Vec<u32>> = self.layers.iter().map(press).collect();
         presses.push(head::press(regime.margin, batch.total_weight()));
         presses.push(update::press(&self.optimiser, regime.learning_rate, self.updates + 1));
-        let mut placed = self.upload.write(&self.device, &self.arch, batch, &presses)?;
         let call = Call {
             transition: Transition::Mixture,
-            lambda: regime.lambda,
+            lambda: if regime.lambda == 1.0 { 1.0 } else { 0.0 },
             commits: regime.commitment != 0.0,
             weighs_entropy: regime.entropy != 0.0,
             presses: regime.saturation != 0.0 || regime.writing != 0.0,
@@ -101,37 +102,54 @@ impl Cuda {
             keep_u: Keep::Never,
             keep_c: Keep::Never,
         };
-        if self.counts_no_steps(&placed, call)? {
+        let tokens = Tokens::of(batch, self.arch.input.vocabulary());
+        let input = self.input_of_few(upload::padded(tokens.distinct.len()), call)?;
+        let sorting = match input {
+            Some(FewInput::FewTokens) => Sorting::Not,
+            _ => Sorting::ByToken,
+        };
+        let mut placed = self.upload.write(&self.device, batch, &tokens, sorting, &presses)?;
+        // Whether no kernel is told how many steps there are: then batches of about the same size are
+        // the same work.
+        let counts = input.is_none_or(|input| input == FewInput::Rows) || self.layers.len() > 1;
+        if !counts && self.arch.readout.when == When::Last && placed.steps > 0 {
             placed.steps = placed.steps.next_power_of_two();
         }
         Ok((placed, call))
     }
 
-    /// Whether no kernel is told how many steps there are: then batches of about the same size are
-    /// the same work.
-    fn counts_no_steps(&self, placed: &Placed, call: Call) -> Result<bool, CudaError> {
-        let ([layer], true) = (&self.layers[..], placed.steps > 0) else { return Ok(false) };
-        let kernels = layer.kernels(&self.device, placed, self.reads(0, placed), call)?;
-        let counts = !matches!(kernels, Kernels::Few(few) if !few.input.leaves_steps());
-        Ok(!counts && self.arch.readout.when == When::Last)
+    /// How the bottom layer reads, where it has the kernels for few centroids.
+    fn input_of_few(&self, distinct: usize, call: Call) -> Result<Option<FewInput>, CudaError> {
+        let placed = Placed { distinct, ..Placed::default() };
+        let kernels =
+            self.layers[0].kernels(&self.device, &placed, self.reads(0, &placed), call)?;
+        Ok(match &*kernels {
+            Kernels::Few(few) => Some(few.input),
+            Kernels::Plain(_) | Kernels::Cluster(_) | Kernels::Any => None,
+        })
     }
 
     /// The gradients of a batch, into `grads`; the parts of the loss into the report; and, where
     /// it is asked for, an update.
     fn learn(&mut self, placed: &Placed, call: Call, updates: bool) -> Result<(), CudaError> {
         let params = self.params.address(&self.device);
-        let grads = self.grads.clear(&self.device, self.layout.len)?;
         let reported = self.reported();
-        let report = self.report.clear(&self.device, reported)?;
+        let beside = self.device.fork()?;
+        let grads = self.grads.clear(&beside, self.layout.len)?;
+        let report = self.report.clear(&beside, reported)?;
         for l in 0..self.layers.len() {
             self.layer_forward(l, placed, call, Fields::default(), 0)?;
         }
         let press = placed.presses[self.layers.len()];
         self.say(placed, press)?;
+        self.device.join()?;
+        let beside = self.device.fork()?;
         let (arch, layout, both) = (&self.arch, &self.layout, (params, grads));
         let (device, products) = (&self.device, &mut self.products);
         let said = report + 8 * SAID as u64;
-        let mut out = self.head.learn(device, products, arch, layout, both, placed, press, said)?;
+        let devices = (device, &beside);
+        let mut out =
+            self.head.learn(devices, products, arch, layout, both, placed, press, said)?;
         for l in (0..self.layers.len()).rev().filter(|_| placed.steps > 0) {
             let (reads, call) =
                 (self.reads(l, placed), self.call_of(l, placed, call, Fields::default()));
@@ -145,9 +163,9 @@ impl Cuda {
                 out = Outside { dh, stride, every_step: true, ..Outside::default() };
             }
         }
-        let count = self.layout.len;
-        self.update.norm(&self.device, grads, count, report)?;
+        self.device.join()?;
         if updates {
+            let count = self.layout.len;
             let rooms = (params, self.moments.address(&self.device), grads);
             let rates = placed.presses[self.layers.len() + 1];
             let report = (report, reported);
@@ -173,7 +191,7 @@ impl Cuda {
                 learned?;
                 let graph = graph?;
                 graph.launch()?;
-                self.replay.keep(work, graph);
+                self.replay.keep(graph);
                 Ok(())
             }
             Seen::Never => {

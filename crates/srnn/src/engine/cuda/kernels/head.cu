@@ -21,6 +21,9 @@ __device__ __forceinline__ void learn_row(float *row, unsigned target, const flo
         if (lane < SAYS) says[lane] = 0.0;
         return;
     }
+    // Asked for first: the sums below need not wait for it.
+    float class_weight = class_weights ? class_weights[target] : 1.0f, behind = margin->margin;
+    double weight = (double)class_weight / margin->total;
     // The first of the largest, as the reference counts it.
     float best = -INFINITY;
     int at = classes;
@@ -29,19 +32,19 @@ __device__ __forceinline__ void learn_row(float *row, unsigned target, const flo
     float top = warp_max(best);
     int mine = best == top ? at : classes;
     for (int o = WARP / 2; o > 0; o /= 2) mine = min(mine, __shfl_xor_sync(ALL_LANES, mine, o));
-    if (lane == 0) row[target] -= margin->margin;
+    if (lane == 0) row[target] -= behind;
     __syncwarp();
     float shifted = -INFINITY;
     for (int c = lane; c < classes; c += WARP) shifted = fmaxf(shifted, row[c]);
     top = warp_max(shifted);
+    // Exponentials of floats, sums of doubles.
     double sum = 0.0;
-    for (int c = lane; c < classes; c += WARP) sum += exp((double)(row[c] - top));
+    for (int c = lane; c < classes; c += WARP) sum += (double)expf(row[c] - top);
     sum = warp_sum(sum);
-    double weight = (class_weights ? (double)class_weights[target] : 1.0) / margin->total;
     double loss = log(sum) + top - row[target];
     __syncwarp();
     for (int c = lane; c < classes; c += WARP) {
-        double p = exp((double)(row[c] - top)) / sum;
+        double p = (double)expf(row[c] - top) / sum;
         row[c] = (float)(weight * p) - (c == target ? (float)weight : 0.0f);
     }
     if (lane == 0) says[0] = weight * loss, says[1] = mine == target, says[2] = 1.0;
@@ -94,11 +97,20 @@ extern "C" __global__ void __launch_bounds__(READERS * WARP) classify(Classify p
     int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, size = p.classes * p.features;
     float *v = classify_room, *x = v + size + warp * (p.features + p.classes);
     float *logits = x + p.features;
+    // Where a read-out is, and its target: on their way while the weights are.
+    int q = blockIdx.x * READERS + warp;
+    unsigned begin = 0, end = 0, target = IGNORE;
+    auto look = [&]() {
+        if (q >= p.readouts) return;
+        if (p.last) begin = p.offsets[q], end = p.offsets[q + 1];
+        if (p.says) target = p.targets[q];
+    };
+    look();
     for (int e = threadIdx.x; e < size; e += blockDim.x) v[e] = p.v[e];
     __syncthreads();
-    for (int q = blockIdx.x * READERS + warp; q < p.readouts; q += gridDim.x * READERS) {
-        long long n = p.last ? (long long)p.offsets[q + 1] - 1 : q;
-        bool empty = p.last && p.offsets[q + 1] == p.offsets[q];
+    for (; q < p.readouts; q += gridDim.x * READERS, look()) {
+        long long n = p.last ? (long long)end - 1 : q;
+        bool empty = p.last && end == begin;
         const float *parts[3] = {p.h, p.u, p.c};
         int first = 0;
 #pragma unroll
@@ -119,7 +131,7 @@ extern "C" __global__ void __launch_bounds__(READERS * WARP) classify(Classify p
         }
         __syncwarp();
         if (p.says)
-            learn_row(logits, p.targets[q], p.class_weights, p.margin, p.classes, p.says + q * SAYS);
+            learn_row(logits, target, p.class_weights, p.margin, p.classes, p.says + q * SAYS);
         __syncwarp();
         for (int c = lane; c < p.classes; c += WARP) p.logits[(long long)q * p.classes + c] = logits[c];
         for (int j = lane; p.says && j < p.features; j += WARP) {

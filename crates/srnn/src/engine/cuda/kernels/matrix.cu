@@ -3,63 +3,83 @@
 // In a list of rows: none. It is read as zeros, and nothing is written to it.
 #define NO_ROW 0xffffffffu
 
-// C[m,n] += sum over k of A(m,k) B(k,n). A, B and C have strides of their own; rows of A (by m),
-// of B (by k) and of C (by m) may be looked up in a list.
+// What is added to the columns of C before `columns`: a matrix, or a row to all rows where `row` is 0.
+struct Addend {
+    const float *at;
+    long long row, columns;
+};
+
+// C[m,n] (+)= addends + sum over k of A(m,k) B(k,n). A, B and C have strides of their own; rows of A
+// (by m), of B (by k) and of C (by m) may be looked up in a list.
 struct Product {
     const float *a, *b;
     float *c;
-    const float *bias;
+    Addend add[2];
     const unsigned *a_rows, *b_rows, *c_rows;
     long long a_m, a_k, b_k, b_n, c_m;
     int m, n, k;
-    // The sum over k is cut into so many parts; where it is more than one, C is [splits][m][n].
+    // The sum over k is cut into so many parts; where it is more than one, they are added up later.
     int splits;
     int accumulate;
     // Whether the lines that are contiguous begin at multiples of 16 bytes.
     int a_wide, b_wide;
 };
 
-// Where C(m,n) is, or nothing.
-__device__ __forceinline__ float *place_of(const Product &p, int m, int n) {
+// Where C(m,n) is in a matrix at `c`, or nothing.
+__device__ __forceinline__ float *place_of(const Product &p, float *c, int m, int n) {
     if (m >= p.m || n >= p.n) return nullptr;
-    if (p.splits > 1) return p.c + ((long long)blockIdx.z * p.m + m) * p.n + n;
     unsigned row = p.c_rows ? p.c_rows[m] : m;
-    return row == NO_ROW ? nullptr : p.c + row * p.c_m + n;
+    return row == NO_ROW ? nullptr : c + row * p.c_m + n;
 }
 
-// What is put there: parts are added up later.
-__device__ __forceinline__ float placed(const Product &p, int n, float before, float value) {
-    if (p.splits > 1) return value;
-    if (p.bias) value += p.bias[n];
+__device__ __forceinline__ float placed(const Product &p, int m, int n, float before, float value) {
+#pragma unroll
+    for (int i = 0; i < 2; i++)
+        if (p.add[i].at && n < p.add[i].columns) value += p.add[i].at[m * p.add[i].row + n];
     return p.accumulate ? before + value : value;
 }
 
-__device__ __forceinline__ bool adds(const Product &p) { return p.accumulate && p.splits == 1; }
-
-__device__ __forceinline__ void place(const Product &p, int m, int n, float value) {
-    float *at = place_of(p, m, n);
-    if (at) *at = placed(p, n, adds(p) ? *at : 0.0f, value);
+__device__ __forceinline__ void place(const Product &p, float *c, int m, int n, float value) {
+    float *at = place_of(p, c, m, n);
+    if (at) *at = placed(p, m, n, p.accumulate ? *at : 0.0f, value);
 }
 
 // Two neighbours, at once where they may be.
-__device__ __forceinline__ void place_two(const Product &p, int m, int n, float one, float two) {
-    float *at = place_of(p, m, n);
+__device__ __forceinline__ void place_two(const Product &p, float *c, int m, int n, float2 two) {
+    float *at = place_of(p, c, m, n);
     if (!at) return;
     if (n + 1 < p.n && ((unsigned long long)at & 7) == 0) {
-        float2 before = adds(p) ? *(float2 *)at : make_float2(0.0f, 0.0f);
-        *(float2 *)at = make_float2(placed(p, n, before.x, one), placed(p, n + 1, before.y, two));
+        float2 before = p.accumulate ? *(float2 *)at : make_float2(0.0f, 0.0f);
+        *(float2 *)at = make_float2(placed(p, m, n, before.x, two.x), placed(p, m, n + 1, before.y, two.y));
         return;
     }
-    place(p, m, n, one);
-    place(p, m, n + 1, two);
+    place(p, c, m, n, two.x);
+    place(p, c, m, n + 1, two.y);
+}
+
+// A block's part of C(m,n), in [splits][m][n]; C itself where there is one part.
+__device__ __forceinline__ void leave(const Product &p, int m, int n, float value) {
+    if (p.splits == 1) return place(p, p.c, m, n, value);
+    if (m < p.m && n < p.n) p.c[((long long)blockIdx.z * p.m + m) * p.n + n] = value;
+}
+
+__device__ __forceinline__ void leave_two(const Product &p, int m, int n, float2 two) {
+    if (p.splits == 1) return place_two(p, p.c, m, n, two);
+    if (m >= p.m || n >= p.n) return;
+    float *at = p.c + ((long long)blockIdx.z * p.m + m) * p.n + n;
+    if (p.n % 2 == 0) {
+        *(float2 *)at = two;
+        return;
+    }
+    at[0] = two.x;
+    if (n + 1 < p.n) at[1] = two.y;
 }
 
 #define THREADS 256
-#define DEPTH 16
 
 // Numbers of a DEPTH x TILE tile that a thread carries from memory to shared memory. Consecutive
 // threads go along the axis that is contiguous in memory.
-template <int TILE> struct Carried {
+template <int TILE, int DEPTH> struct Carried {
     static const int EACH = TILE * DEPTH / THREADS;
     float values[EACH];
 
@@ -86,7 +106,7 @@ template <int TILE> struct Carried {
         }
     }
 
-    __device__ __forceinline__ void store(float tile[DEPTH][TILE + 4], bool along_k) const {
+    template <int PITCH> __device__ __forceinline__ void store(float (*tile)[PITCH], bool along_k) const {
 #pragma unroll
         for (int i = 0; i < EACH; i++) {
             int x, k;
@@ -96,21 +116,21 @@ template <int TILE> struct Carried {
     }
 };
 
-// A block makes a TILE x TILE piece of C, a thread EACH x EACH numbers of it, in steps of DEPTH;
-// the next step's numbers are on their way while this one's are multiplied.
-template <int TILE> __device__ __forceinline__ void product_of(const Product &p) {
-    const int EACH = TILE / 16;
+// A block makes a 128 x 128 piece of C, a thread EACH x EACH numbers of it, in steps of DEPTH; the
+// next step's numbers are on their way while this one's are multiplied.
+extern "C" __global__ void __launch_bounds__(THREADS) product_128(Product p) {
+    const int TILE = 128, DEPTH = 16, EACH = TILE / 16;
     __shared__ __align__(16) float a[DEPTH][TILE + 4], b[DEPTH][TILE + 4];
     int m0 = blockIdx.y * TILE, n0 = blockIdx.x * TILE;
     int per = (p.k + p.splits - 1) / p.splits;
     int k_first = blockIdx.z * per, k_end = min(p.k, k_first + per);
     // A thread's rows and columns: fours of neighbours, 64 apart, so that the threads of a quarter of
     // a warp read different banks.
-    const int RUN = EACH < 4 ? EACH : 4;
+    const int RUN = 4;
     int tm = threadIdx.x / 16 * RUN, tn = threadIdx.x % 16 * RUN;
     auto apart = [&](int i) { return i / RUN * 16 * RUN + i % RUN; };
     float sum[EACH][EACH] = {};
-    Carried<TILE> next_a, next_b;
+    Carried<TILE, DEPTH> next_a, next_b;
     next_a.load(p.a, p.a_rows, true, p.a_m, p.a_k, m0, p.m, k_first, k_end);
     next_b.load(p.b, p.b_rows, false, p.b_n, p.b_k, n0, p.n, k_first, k_end);
     for (int k0 = k_first; k0 < k_end; k0 += DEPTH) {
@@ -134,11 +154,8 @@ template <int TILE> __device__ __forceinline__ void product_of(const Product &p)
 #pragma unroll
     for (int i = 0; i < EACH; i++)
 #pragma unroll
-        for (int j = 0; j < EACH; j++) place(p, m0 + tm + apart(i), n0 + tn + apart(j), sum[i][j]);
+        for (int j = 0; j < EACH; j++) leave(p, m0 + tm + apart(i), n0 + tn + apart(j), sum[i][j]);
 }
-
-extern "C" __global__ void __launch_bounds__(THREADS) product_32(Product p) { product_of<32>(p); }
-extern "C" __global__ void __launch_bounds__(THREADS) product_128(Product p) { product_of<128>(p); }
 
 // Few columns of B, N at most: A is read once, along its contiguous m, EACH rows of C a thread, so
 // many lines at a time that memory is kept busy.
@@ -174,7 +191,7 @@ template <int EACH, int N> __device__ __forceinline__ void thin_product(const Pr
 #pragma unroll
     for (int e = 0; e < EACH; e++)
 #pragma unroll
-        for (int n = 0; n < N; n++) place(p, m + e, n, sum[e][n]);
+        for (int n = 0; n < N; n++) leave(p, m + e, n, sum[e][n]);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS) thin_1(Product p) { thin_product<4, 1>(p); }
@@ -183,23 +200,33 @@ extern "C" __global__ void __launch_bounds__(THREADS) thin_16(Product p) { thin_
 // For rows that do not begin at multiples of 16 bytes.
 extern "C" __global__ void __launch_bounds__(THREADS) thin_any(Product p) { thin_product<1, 16>(p); }
 
-// Adds parts [splits][m][n] to rows of C: a warp's lanes take a column each, the warps of a block
-// every eighth part, in order; then the warps' sums are added in order. Few parts are added by a
-// thread each.
-extern "C" __global__ void __launch_bounds__(THREADS)
-    sum_parts(const float *parts, int splits, int m, int n, const float *bias, float *c,
-              const unsigned *c_rows, long long c_m, int accumulate) {
+__device__ __forceinline__ void add(float &x, float y) { x += y; }
+__device__ __forceinline__ void add(float4 &x, float4 y) {
+    x.x += y.x, x.y += y.y, x.z += y.z, x.w += y.w;
+}
+
+// Adds the parts of a product into C. Of few numbers a warp's lanes take a column each, the warps of a
+// block every eighth part, in order; then the warps' sums are added in order. Of many a thread takes
+// some, four at a time where it can.
+#define MANY_NUMBERS 65536
+extern "C" __global__ void __launch_bounds__(THREADS) sum_parts(Product p, float *c) {
     __shared__ float room[THREADS / WARP][WARP];
-    long long size = (long long)m * n;
+    const float *parts = p.c;
+    int splits = p.splits;
+    long long size = (long long)p.m * p.n;
     int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
-    auto finish = [&](long long at, float sum) {
-        unsigned row = at / n;
-        if (c_rows) row = c_rows[row];
-        if (row == NO_ROW) return;
-        if (bias) sum += bias[at % n];
-        float *into = c + row * c_m + at % n;
-        *into = accumulate ? *into + sum : sum;
-    };
+    auto finish = [&](long long at, float sum) { place(p, c, at / p.n, at % p.n, sum); };
+    if (size >= MANY_NUMBERS && p.n % 4 == 0) {
+        for (int at = blockIdx.x * THREADS + threadIdx.x; at < size / 4; at += gridDim.x * THREADS) {
+            float4 sum = {};
+#pragma unroll 8
+            for (int s = 0; s < splits; s++) add(sum, ((const float4 *)(parts + s * size))[at]);
+            int m = at / (p.n / 4), n = at % (p.n / 4) * 4;
+            place_two(p, c, m, n, make_float2(sum.x, sum.y));
+            place_two(p, c, m, n + 2, make_float2(sum.z, sum.w));
+        }
+        return;
+    }
     if (splits < THREADS / WARP) {
         for (long long at = blockIdx.x * (long long)THREADS + threadIdx.x; at < size;
              at += (long long)gridDim.x * THREADS) {
@@ -228,6 +255,17 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 
 // Sums of rows that share a token: parts[split][token][:] = sum over the split's part of the
 // token's steps, `steps[first[token]..first[token+1]]`, of rows[step][:].
+template <typename T>
+__device__ __forceinline__ void sum_of_steps(const T *rows, const unsigned *steps, int from, int to,
+                                             int width, T *into) {
+    for (int j = blockIdx.z * blockDim.x + threadIdx.x; j < width; j += gridDim.z * blockDim.x) {
+        T sum = {};
+#pragma unroll 4
+        for (int at = from; at < to; at++) add(sum, rows[(long long)steps[at] * width + j]);
+        into[j] = sum;
+    }
+}
+
 extern "C" __global__ void sum_by_token(const float *rows, const unsigned *steps,
                                         const unsigned *first, int tokens, int width,
                                         float *parts) {
@@ -236,11 +274,11 @@ extern "C" __global__ void sum_by_token(const float *rows, const unsigned *steps
     int per = (count + splits - 1) / splits;
     int from = begin + min(count, split * per), to = begin + min(count, split * per + per);
     float *into = parts + ((long long)split * tokens + token) * width;
-    for (int j = blockIdx.z * blockDim.x + threadIdx.x; j < width; j += gridDim.z * blockDim.x) {
-        float sum = 0.0f;
-        for (int at = from; at < to; at++) sum += rows[(long long)steps[at] * width + j];
-        into[j] = sum;
-    }
+    // Four at a time where rows begin at multiples of 16 bytes.
+    if (width % 4 == 0)
+        sum_of_steps((const float4 *)rows, steps, from, to, width / 4, (float4 *)into);
+    else
+        sum_of_steps(rows, steps, from, to, width, into);
 }
 
 // parts[split][j] = sum over the split's part of the rows of rows[:][j].
@@ -266,30 +304,6 @@ extern "C" __global__ void sum_columns(const double *rows, int count, int width,
     if (threadIdx.x == 0) into[s * width + j] = sum;
 }
 
-// Adds the sums [blocks][SUMS][d] that the blocks of a scan left, each row of them to where it
-// belongs (one place or two); a block a row and 32 units.
-struct Places {
-    float *first[SUMS], *second[SUMS];
-};
-
-extern "C" __global__ void __launch_bounds__(THREADS)
-    add_sums(const float *parts, int blocks, int d, Places places) {
-    __shared__ float room[THREADS / WARP][WARP];
-    int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, row = blockIdx.y;
-    int j = blockIdx.x * WARP + lane;
-    float sum = 0.0f;
-    if (j < d)
-#pragma unroll 4
-        for (int b = warp; b < blocks; b += THREADS / WARP)
-            sum += parts[((long long)b * SUMS + row) * d + j];
-    room[warp][lane] = sum;
-    __syncthreads();
-    if (warp > 0 || j >= d) return;
-    for (int w = 1; w < THREADS / WARP; w++) sum += room[w][lane];
-    if (places.first[row]) places.first[row][j] += sum;
-    if (places.second[row]) places.second[row][j] += sum;
-}
-
 // to[col][row] = from[row][col].
 extern "C" __global__ void transpose(const float *from, int rows, int cols, float *to,
                                      long long to_stride) {
@@ -301,29 +315,6 @@ extern "C" __global__ void transpose(const float *from, int rows, int cols, floa
     int row = y0 + threadIdx.x, col0 = blockIdx.x * 32;
     for (int y = threadIdx.y; y < 32; y += blockDim.y)
         if (row < rows && col0 + y < cols) to[(col0 + y) * to_stride + row] = tile[threadIdx.x][y];
-}
-
-// to[row][0..cols] (+)= from[row][0..cols], each with its stride.
-extern "C" __global__ void copy_block(const float *from, long long from_stride, float *to,
-                                      long long to_stride, int rows, int cols, int accumulate) {
-    long long size = (long long)rows * cols;
-    for (long long at = blockIdx.x * (long long)blockDim.x + threadIdx.x; at < size;
-         at += (long long)gridDim.x * blockDim.x) {
-        long long row = at / cols, col = at % cols;
-        float *into = to + row * to_stride + col;
-        float value = from[row * from_stride + col];
-        *into = accumulate ? *into + value : value;
-    }
-}
-
-// The biases that act on the input's blocks: b_ih + b_hh, but for the candidate of a GRU whose
-// recurrent bias stays inside r∘(·).
-extern "C" __global__ void input_bias(const float *b_ih, const float *b_hh, int d, int blocks,
-                                      int candidate_apart, float *bias) {
-    int j = blockIdx.x * blockDim.x + threadIdx.x;
-    if (j >= blocks * d) return;
-    bool apart = candidate_apart && j >= 2 * d;
-    bias[j] = b_ih[j] + (apart ? 0.0f : b_hh[j]);
 }
 
 // Euclidean scores: parts[split][i][:] = sum over steps of slope[n][i] (u[n][:] - s[i][:]).

@@ -159,8 +159,8 @@ template <int TM, int TN, bool A_K, bool B_K> struct Large {
             for (int h = 0; h < 2; h++)
 #pragma unroll
                 for (int j = 0; j < NI; j++)
-                    place_two(p, m0 + m + 16 * i + g + 8 * h, n0 + n + 8 * j + 2 * t, sum[i][j][2 * h],
-                              sum[i][j][2 * h + 1]);
+                    leave_two(p, m0 + m + 16 * i + g + 8 * h, n0 + n + 8 * j + 2 * t,
+                              make_float2(sum[i][j][2 * h], sum[i][j][2 * h + 1]));
     }
 };
 

@@ -1,11 +1,17 @@
 // Update rules: train/optimiser.rs, on the device.
 
 // parts[block] = sum of the squares of the block's share of x.
-extern "C" __global__ void square_parts(const float *x, int count, double *parts) {
+extern "C" __global__ void __launch_bounds__(THREADS)
+    square_parts(const float4 *x, const float *rest, int fours, int left, double *parts) {
     __shared__ double room[WARP];
     double sum = 0.0;
-    for (int j = blockIdx.x * blockDim.x + threadIdx.x; j < count; j += gridDim.x * blockDim.x)
-        sum += (double)x[j] * (double)x[j];
+    auto square = [](float x) { return (double)x * (double)x; };
+#pragma unroll 4
+    for (int j = blockIdx.x * THREADS + threadIdx.x; j < fours; j += gridDim.x * THREADS) {
+        float4 four = x[j];
+        sum += (square(four.x) + square(four.y)) + (square(four.z) + square(four.w));
+    }
+    if (blockIdx.x == 0 && threadIdx.x < left) sum += square(rest[threadIdx.x]);
     sum = block_sum(sum, room);
     if (threadIdx.x == 0) parts[blockIdx.x] = sum;
 }
@@ -19,10 +25,12 @@ struct Rates {
 struct Update {
     float *params, *moments;
     const float *gradient;
-    // All that must be finite; the first is the square of the gradient's norm.
-    const double *report;
+    // All that must be finite; the first is the square of the gradient's norm, left by block 0.
+    double *report;
+    // Parts of it.
+    const double *squares;
     const Rates *rates;
-    int reported, count, rule;
+    int reported, parts, count, rule;
     float keep1, take1, keep2, take2, epsilon;
     int centred;
 };
@@ -31,35 +39,73 @@ struct Update {
 #define ADAM 1
 #define ADADELTA 2
 
-extern "C" __global__ void update(Update u) {
-    for (int i = 0; i < u.reported; i++)
-        if (!isfinite(u.report[i])) return;
-    Rates r = *u.rates;
-    double norm = sqrt(u.report[0]);
-    float scale = (float)(norm > r.clip ? r.clip / norm : 1.0);
-    for (int j = blockIdx.x * blockDim.x + threadIdx.x; j < u.count; j += gridDim.x * blockDim.x) {
-        float p = u.params[j], g = u.gradient[j] * scale + r.l2 * p;
-        float *first = u.moments + j, *second = first + u.count;
-        if (u.rule == RMSPROP) {
-            *first = u.keep1 * *first + u.take1 * g * g;
-            float variance = *first;
-            if (u.centred) {
-                float *mean = second + u.count;
-                *mean = u.keep1 * *mean + u.take1 * g;
-                variance = fmaxf(variance - *mean * *mean, 0.0f);
-            }
-            *second = u.keep2 * *second + g / sqrtf(variance + u.epsilon);
-            p -= r.rate * *second;
-        } else if (u.rule == ADAM) {
-            *first = u.keep1 * *first + u.take1 * g;
-            *second = u.keep2 * *second + u.take2 * g * g;
-            p -= r.rate * (*first * r.fix1) / (sqrtf(*second * r.fix2) + u.epsilon);
-        } else {
-            *first = u.keep1 * *first + u.take1 * g * g;
-            float step = sqrtf((*second + u.epsilon) / (*first + u.epsilon)) * g;
-            *second = u.keep1 * *second + u.take1 * step * step;
-            p -= r.rate * step;
+// One parameter and what is remembered of its gradients.
+__device__ __forceinline__ void update_one(const Update &u, const Rates &r, float scale, float gradient,
+                                           float &p, float &first, float &second, float &mean) {
+    float g = gradient * scale + r.l2 * p;
+    if (u.rule == RMSPROP) {
+        first = u.keep1 * first + u.take1 * g * g;
+        float variance = first;
+        if (u.centred) {
+            mean = u.keep1 * mean + u.take1 * g;
+            variance = fmaxf(variance - mean * mean, 0.0f);
         }
-        u.params[j] = p;
+        second = u.keep2 * second + g / sqrtf(variance + u.epsilon);
+        p -= r.rate * second;
+    } else if (u.rule == ADAM) {
+        first = u.keep1 * first + u.take1 * g;
+        second = u.keep2 * second + u.take2 * g * g;
+        p -= r.rate * (first * r.fix1) / (sqrtf(second * r.fix2) + u.epsilon);
+    } else {
+        first = u.keep1 * first + u.take1 * g * g;
+        float step = sqrtf((second + u.epsilon) / (first + u.epsilon)) * g;
+        second = u.keep1 * second + u.take1 * step * step;
+        p -= r.rate * step;
+    }
+}
+
+// The square of the gradient's norm: every block adds the same parts in the same order.
+__device__ __forceinline__ double squared_norm(const Update &u) {
+    __shared__ double room[WARP], norm;
+    double sum = 0.0;
+    for (int i = threadIdx.x; i < u.parts; i += THREADS) sum += u.squares[i];
+    sum = block_sum(sum, room);
+    if (threadIdx.x == 0) {
+        norm = sum;
+        if (blockIdx.x == 0) u.report[0] = sum;
+    }
+    __syncthreads();
+    return norm;
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS) update(Update u) {
+    double squared = squared_norm(u);
+    bool finite = isfinite(squared);
+    for (int i = 1; i < u.reported; i++) finite = finite && isfinite(u.report[i]);
+    if (!finite) return;
+    Rates r = *u.rates;
+    double norm = sqrt(squared);
+    float scale = (float)(norm > r.clip ? r.clip / norm : 1.0);
+    bool centred = u.rule == RMSPROP && u.centred;
+    float *firsts = u.moments, *seconds = firsts + u.count, *means = seconds + u.count;
+    // Several at a time, so that memory is kept busy.
+    const int EACH = 4;
+    for (int j0 = blockIdx.x * THREADS * EACH + threadIdx.x; j0 < u.count;
+         j0 += gridDim.x * THREADS * EACH) {
+        float g[EACH], p[EACH], first[EACH], second[EACH], mean[EACH] = {};
+#pragma unroll
+        for (int i = 0; i < EACH; i++) {
+            int j = min(j0 + i * THREADS, u.count - 1);
+            g[i] = u.gradient[j], p[i] = u.params[j], first[i] = firsts[j], second[i] = seconds[j];
+            if (centred) mean[i] = means[j];
+        }
+#pragma unroll
+        for (int i = 0; i < EACH; i++) {
+            int j = j0 + i * THREADS;
+            if (j >= u.count) break;
+            update_one(u, r, scale, g[i], p[i], first[i], second[i], mean[i]);
+            u.params[j] = p[i], firsts[j] = first[i], seconds[j] = second[i];
+            if (centred) means[j] = mean[i];
+        }
     }
 }

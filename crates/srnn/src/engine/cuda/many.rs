@@ -1,0 +1,141 @@
+//! Several products or sums in one launch (`kernels/many.cu`).
+
+use super::CudaError;
+use super::device::{Address, Device, Grid, Room, launch};
+use super::matrix::{Arguments, Into, Matrix};
+use super::plan::EDGE;
+
+/// Products or sums of a launch, at most.
+pub const JOBS: usize = 8;
+/// Threads of the blocks, and sums that a block of them makes.
+const THREADS: usize = 256;
+const LANES: usize = 32;
+/// The first block of what is not there.
+const NEVER: i32 = i32::MAX;
+
+/// `Jobs` of `kernels/many.cu`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Jobs {
+    of: [Arguments; JOBS],
+    first: [i32; JOBS],
+    parts: Address,
+    arrived: Address,
+}
+
+/// The memory of small products: their parts, and how many of each are there.
+#[derive(Default)]
+pub struct Small {
+    parts: Room<f32>,
+    arrived: Room<u32>,
+    /// Counts that have been cleared.
+    cleared: usize,
+}
+
+impl Small {
+    /// Products that do not depend on each other, in one launch for every [`JOBS`] of them.
+    pub fn products(&mut self, device: &Device, all: &[Arguments]) -> Result<(), CudaError> {
+        for all in all.chunks(JOBS) {
+            let mut jobs = Jobs {
+                of: [Arguments::default(); JOBS],
+                first: [NEVER; JOBS],
+                parts: 0,
+                arrived: 0,
+            };
+            let mut blocks = 0;
+            for (i, product) in all.iter().enumerate() {
+                (jobs.of[i], jobs.first[i]) = (*product, blocks as i32);
+                blocks += product.tiles(EDGE) * product.splits as usize;
+            }
+            jobs.parts = self.parts.fit(device, blocks * EDGE * EDGE)?;
+            jobs.arrived = self.counts(device, blocks)?;
+            launch!(device, &device.gpu.kernels.products, Grid::of(blocks, THREADS); jobs)?;
+        }
+        Ok(())
+    }
+
+    /// So many zeros, which every launch leaves as they were.
+    fn counts(&mut self, device: &Device, count: usize) -> Result<Address, CudaError> {
+        if count > self.cleared {
+            self.cleared = count.next_power_of_two();
+            return self.arrived.clear(device, self.cleared);
+        }
+        Ok(self.arrived.address(device))
+    }
+}
+
+/// `Sum` of `kernels/many.cu`: what blocks have left, and where its sum belongs.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+pub struct Sum {
+    parts: Address,
+    apart: i64,
+    from_row: i64,
+    to: Address,
+    also: Address,
+    to_row: i64,
+    to_column: i64,
+    count: i32,
+    columns: i32,
+    size: i32,
+    doubles: i32,
+    accumulate: i32,
+    first: i32,
+}
+
+impl Sum {
+    /// Of `count` blocks that left `rows` rows of `columns` numbers each.
+    pub fn of(
+        parts: Address,
+        count: usize,
+        (rows, columns): (usize, usize),
+        to: Matrix,
+        into: Into,
+    ) -> Sum {
+        Sum {
+            parts,
+            apart: (rows * columns) as i64,
+            from_row: columns as i64,
+            to: to.at,
+            also: 0,
+            to_row: to.row as i64,
+            to_column: to.column as i64,
+            count: count as i32,
+            columns: columns as i32,
+            size: (rows * columns) as i32,
+            doubles: 0,
+            accumulate: (into == Into::Sum) as i32,
+            first: NEVER,
+        }
+    }
+
+    /// Of `count` blocks that left `size` doubles each.
+    pub fn of_doubles(parts: Address, count: usize, size: usize, to: Address) -> Sum {
+        let to = Matrix::rows(to, size);
+        Sum { doubles: 1, ..Sum::of(parts, count, (1, size), to, Into::Place) }
+    }
+
+    /// The same of blocks whose numbers begin so far from each other.
+    pub fn apart(self, apart: usize) -> Sum {
+        Sum { apart: apart as i64, ..self }
+    }
+
+    /// Into a second place too.
+    pub fn also(self, also: Address) -> Sum {
+        Sum { also, ..self }
+    }
+}
+
+/// Sums into places of their own, in one launch for every [`JOBS`] of them.
+pub fn sums(device: &Device, all: &[Sum]) -> Result<(), CudaError> {
+    for all in all.chunks(JOBS) {
+        let mut jobs = [Sum { first: NEVER, ..Sum::default() }; JOBS];
+        let mut blocks = 0;
+        for (i, sum) in all.iter().enumerate() {
+            jobs[i] = Sum { first: blocks as i32, ..*sum };
+            blocks += (sum.size as usize).div_ceil(LANES);
+        }
+        launch!(device, &device.gpu.kernels.sums, Grid::of(blocks, THREADS); jobs)?;
+    }
+    Ok(())
+}
