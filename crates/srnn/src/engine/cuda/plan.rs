@@ -146,8 +146,8 @@ impl Plan {
     /// About how long a product takes on the tensor cores of a large GPU.
     fn microseconds(&self, limits: Limits, (m, k, n): (usize, usize, usize)) -> f64 {
         let blocks = m.div_ceil(self.tile.0) * n.div_ceil(self.tile.1) * self.splits;
-        // A block begins and ends while nothing is multiplied, as long as some stages take.
-        let stages = k.div_ceil(self.splits).div_ceil(DEEP) + 4;
+        // A block begins and ends while nothing is multiplied, as long as two stages take.
+        let stages = k.div_ceil(self.splits).div_ceil(DEEP) + 2;
         // As measured on an H200. Small tiles read more for each product; a block that is alone waits
         // for its own copies.
         let stage = if self.tile.0 == ROWS[0] { 2.6 } else { 1.65 };

@@ -1,6 +1,6 @@
-// Large products on the tensor cores, which multiply numbers of eleven bits. A float is cut into two
-// of them, high and low; of the four products of their parts the smallest, low times low, is left out:
-// what is lost is about what a float loses by rounding.
+// Large products on the tensor cores, which see the first eleven bits of a number. What they do not
+// see is a number of its own, and of the four products of both parts the smallest, low times low, is
+// left out: what is lost is about what a float loses by rounding.
 
 #define DEEP 32
 #define STAGES 3
@@ -35,51 +35,61 @@ template <int TILE, bool ALONG_K> struct Piece {
         return ALONG_K ? x * PITCH + k : k * PITCH + x;
     }
 
-    // Asks for the piece from (x0, k0) on; what lies beyond the ends, and rows that are none, is
-    // zero. `wide`: every line begins at a multiple of 16 bytes.
+    // Asks for the four numbers of a piece that begins at (x0, k0); what lies beyond the ends, and
+    // rows that are none, is zero. WIDE: every line begins at a multiple of 16 bytes.
+    template <bool WIDE>
+    __device__ __forceinline__ static void fetch_four(unsigned to, const float *from,
+                                                      const unsigned *rows, long long stride, int x0,
+                                                      int x_end, int k0, int k_end, int four) {
+        int line_end = ALONG_K ? x_end : k_end, end = ALONG_K ? k_end : x_end;
+        int line = four / (LINE / 4), first = four % (LINE / 4) * 4;
+        int at_line = (ALONG_K ? x0 : k0) + line, at = (ALONG_K ? k0 : x0) + first;
+        int inside = at_line < line_end ? min(max(end - at, 0), 4) : 0;
+        unsigned row = at_line;
+        if (rows && inside > 0) {
+            row = rows[at_line];
+            if (row == NO_ROW) inside = 0;
+        }
+        const float *source = inside > 0 ? from + row * stride + at : from;
+        unsigned into = to + 4 * (line * PITCH + first);
+        if (WIDE) return copy_four(into, source, 4 * inside);
+        for (int e = 0; e < 4; e++)
+            copy_one(into + 4 * e, e < inside ? source + e : from, e < inside ? 4 : 0);
+    }
+
+    // The whole piece.
     __device__ __forceinline__ static void fetch(unsigned to, const float *from, const unsigned *rows,
                                                  long long stride, bool wide, int x0, int x_end,
                                                  int k0, int k_end) {
-        int line_end = ALONG_K ? x_end : k_end, end = ALONG_K ? k_end : x_end;
+        const int EACH = LINES * LINE / 4 / TENSOR_THREADS;
+        if (wide) {
 #pragma unroll
-        for (int i = 0; i < LINES * LINE / 4 / TENSOR_THREADS; i++) {
-            int four = threadIdx.x + i * TENSOR_THREADS;
-            int line = four / (LINE / 4), first = four % (LINE / 4) * 4;
-            int at_line = (ALONG_K ? x0 : k0) + line, at = (ALONG_K ? k0 : x0) + first;
-            int inside = at_line < line_end ? min(max(end - at, 0), 4) : 0;
-            unsigned row = at_line;
-            if (rows && inside > 0) {
-                row = rows[at_line];
-                if (row == NO_ROW) inside = 0;
-            }
-            const float *source = inside > 0 ? from + row * stride + at : from;
-            unsigned into = to + 4 * (line * PITCH + first);
-            if (wide) {
-                copy_four(into, source, 4 * inside);
-                continue;
-            }
-#pragma unroll
-            for (int e = 0; e < 4; e++)
-                copy_one(into + 4 * e, e < inside ? source + e : from, e < inside ? 4 : 0);
+            for (int i = 0; i < EACH; i++)
+                fetch_four<true>(to, from, rows, stride, x0, x_end, k0, k_end,
+                                 threadIdx.x + i * TENSOR_THREADS);
+            return;
         }
+        // Few operands are so: what the others need stays small.
+#pragma unroll 1
+        for (int i = 0; i < EACH; i++)
+            fetch_four<false>(to, from, rows, stride, x0, x_end, k0, k_end,
+                              threadIdx.x + i * TENSOR_THREADS);
     }
 };
 
-// Both parts of a number: the tensor cores ignore the last thirteen bits of the low one.
-__device__ __forceinline__ void cut(float x, unsigned &high, unsigned &low) {
-    high = (__float_as_uint(x) + 0x1000u) & 0xffffe000u;
-    low = __float_as_uint(x - __uint_as_float(high));
+// What is left of a number beside its first eleven bits, which are all that the tensor cores see.
+__device__ __forceinline__ unsigned rest(float x) {
+    return __float_as_uint(x - __uint_as_float(__float_as_uint(x) & 0xffffe000u));
 }
 
-// d = a b + c: 16 x 8 sums of 8 products. Lane 4 g + t has of a (g, t), (g + 8, t), (g, t + 4) and
-// (g + 8, t + 4); of b (t, g) and (t + 4, g); of c and d (g, 2 t), (g, 2 t + 1) and the same of g + 8.
-__device__ __forceinline__ void multiply(float d[4], const unsigned a[4], const unsigned b[2],
-                                         float c0, float c1, float c2, float c3) {
+// d += a b: 16 x 8 sums of 8 products. Lane 4 g + t has of a (g, t), (g + 8, t), (g, t + 4) and
+// (g + 8, t + 4); of b (t, g) and (t + 4, g); of d (g, 2 t), (g, 2 t + 1) and the same of g + 8.
+__device__ __forceinline__ void multiply(float d[4], const unsigned a[4], const unsigned b[2]) {
     asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
         "{%8, %9}, {%10, %11, %12, %13};"
         : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(c0), "f"(c1), "f"(c2),
-          "f"(c3));
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(d[0]), "f"(d[1]),
+          "f"(d[2]), "f"(d[3]));
 }
 
 // A block makes a TM x TN piece of C, a warp MI x NI tiles of 16 x 8 of it, in stages of DEEP; the
@@ -89,34 +99,45 @@ template <int TM, int TN, bool A_K, bool B_K> struct Large {
     typedef Piece<TN, B_K> B;
     static const int MI = TM / WARPS_DOWN / 16, NI = TN / WARPS_ACROSS / 8;
     static const int STAGE = A::SIZE + B::SIZE;
+    // More at a time where a warp has few tiles, and registers for it.
+    static const int EIGHTS = MI > 2 ? 1 : 2;
 
-    // Adds eight products to every sum. They are added to each other in the tensor cores, which cut
-    // off what they cannot hold: so few of them that it does not add up.
-    __device__ __forceinline__ static void eight(float sum[MI][NI][4], const float *a, const float *b,
-                                                 int m, int rows, int n, int k) {
+    // Adds EIGHTS times eight products to every sum. They are added to each other in the tensor cores,
+    // which cut off what they cannot hold: so few of them that it does not add up.
+    __device__ __forceinline__ static void some(float sum[MI][NI][4], const float *a, const float *b,
+                                                int m, int rows, int n, int k) {
         int lane = threadIdx.x % WARP, g = lane / 4, t = lane % 4;
-        unsigned b_high[NI][2], b_low[NI][2];
+        unsigned b_high[EIGHTS][NI][2], b_low[EIGHTS][NI][2];
 #pragma unroll
-        for (int j = 0; j < NI; j++)
+        for (int s = 0; s < EIGHTS; s++)
 #pragma unroll
-            for (int h = 0; h < 2; h++)
-                cut(b[B::at(n + 8 * j + g, k + t + 4 * h)], b_high[j][h], b_low[j][h]);
+            for (int j = 0; j < NI; j++)
+#pragma unroll
+                for (int h = 0; h < 2; h++) {
+                    float x = b[B::at(n + 8 * j + g, k + 8 * s + t + 4 * h)];
+                    b_high[s][j][h] = __float_as_uint(x), b_low[s][j][h] = rest(x);
+                }
 #pragma unroll
         for (int i = 0; i < MI; i++) {
             if (m + 16 * i >= rows) break;
-            unsigned high[4], low[4];
+            unsigned high[EIGHTS][4], low[EIGHTS][4];
 #pragma unroll
-            for (int h = 0; h < 4; h++)
-                cut(a[A::at(m + 16 * i + g + h % 2 * 8, k + t + h / 2 * 4)], high[h], low[h]);
-            float part[NI][4];
+            for (int s = 0; s < EIGHTS; s++)
 #pragma unroll
-            for (int j = 0; j < NI; j++) multiply(part[j], low, b_high[j], 0.0f, 0.0f, 0.0f, 0.0f);
+                for (int h = 0; h < 4; h++) {
+                    float x = a[A::at(m + 16 * i + g + h % 2 * 8, k + 8 * s + t + h / 2 * 4)];
+                    high[s][h] = __float_as_uint(x), low[s][h] = rest(x);
+                }
+            float part[NI][4] = {};
 #pragma unroll
-            for (int j = 0; j < NI; j++)
-                multiply(part[j], high, b_low[j], part[j][0], part[j][1], part[j][2], part[j][3]);
+            for (int s = 0; s < EIGHTS; s++) {
 #pragma unroll
-            for (int j = 0; j < NI; j++)
-                multiply(part[j], high, b_high[j], part[j][0], part[j][1], part[j][2], part[j][3]);
+                for (int j = 0; j < NI; j++) multiply(part[j], low[s], b_high[s][j]);
+#pragma unroll
+                for (int j = 0; j < NI; j++) multiply(part[j], high[s], b_low[s][j]);
+#pragma unroll
+                for (int j = 0; j < NI; j++) multiply(part[j], high[s], b_high[s][j]);
+            }
 #pragma unroll
             for (int j = 0; j < NI; j++)
 #pragma unroll
@@ -149,18 +170,38 @@ template <int TM, int TN, bool A_K, bool B_K> struct Large {
             __syncthreads();
             fetch(s + STAGES - 1);
             const float *a = room + s % STAGES * STAGE, *b = a + A::SIZE;
-#pragma unroll
-            for (int k = 0; k < DEEP; k += 8) eight(sum, a, b, m, p.m - m0, n, k);
+            // A short loop stays where instructions are fetched fast.
+#pragma unroll 1
+            for (int k = 0; k < DEEP; k += 8 * EIGHTS) some(sum, a, b, m, p.m - m0, n, k);
         }
+        leave(p, room, sum, m, n);
+    }
+
+    // The sums go through shared memory: a warp then leaves whole rows, by a short loop.
+    __device__ __forceinline__ static void leave(const Product &p, float *room, float sum[MI][NI][4],
+                                                 int m, int n) {
+        const int PITCH = TN + 8;
+        static_assert(TM * PITCH <= STAGES * STAGE, "a tile of C fits where the stages were");
         int lane = threadIdx.x % WARP, g = lane / 4, t = lane % 4;
+        wait_groups<0>();
+        __syncthreads();
 #pragma unroll
         for (int i = 0; i < MI; i++)
 #pragma unroll
             for (int h = 0; h < 2; h++)
 #pragma unroll
                 for (int j = 0; j < NI; j++)
-                    leave_two(p, m0 + m + 16 * i + g + 8 * h, n0 + n + 8 * j + 2 * t,
-                              make_float2(sum[i][j][2 * h], sum[i][j][2 * h + 1]));
+                    *(float2 *)(room + (m + 16 * i + g + 8 * h) * PITCH + n + 8 * j + 2 * t) =
+                        make_float2(sum[i][j][2 * h], sum[i][j][2 * h + 1]);
+        __syncthreads();
+#pragma unroll 1
+        for (int e = threadIdx.x; e < TM * TN / 4; e += TENSOR_THREADS) {
+            int row = e / (TN / 4), column = e % (TN / 4) * 4;
+            float4 four = *(const float4 *)(room + row * PITCH + column);
+            int at_m = blockIdx.y * TM + row, at_n = blockIdx.x * TN + column;
+            leave_two(p, at_m, at_n, make_float2(four.x, four.y));
+            leave_two(p, at_m, at_n + 2, make_float2(four.z, four.w));
+        }
     }
 };
 
