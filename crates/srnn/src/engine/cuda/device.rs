@@ -1,12 +1,13 @@
 //! The GPU: its context, the kernels compiled for it, launches and memory.
 
+pub use super::room::{Pinned, Room};
 use super::{CudaError, compile};
 use cudarc::driver::sys::{
     CUdevice_attribute as Attribute, CUevent_flags, CUfunction_attribute_enum,
 };
 use cudarc::driver::{
-    CudaContext, CudaEvent, CudaFunction, CudaSlice, CudaStream, DevicePtr, DeviceRepr,
-    DriverError, PinnedHostSlice, result,
+    CudaContext, CudaEvent, CudaFunction, CudaStream, DeviceRepr, DriverError, PinnedHostSlice,
+    result,
 };
 use std::collections::HashMap;
 use std::ffi::c_void;
@@ -161,6 +162,21 @@ impl Device {
         Ok(self.stream.synchronize()?)
     }
 
+    /// A room moves: waits for everything that may still be at work in it.
+    pub fn moving(&self) -> Result<(), CudaError> {
+        self.wait()?;
+        self.beside.synchronize()?;
+        self.moves.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Memory of the host that the device reaches by itself.
+    pub fn pin<T: DeviceRepr>(&self, count: usize) -> Result<PinnedHostSlice<T>, CudaError> {
+        // No flag: memory that bypasses caches is slower to write.
+        // SAFETY: it is filled before anything reads it.
+        Ok(unsafe { self.gpu.context.alloc_pinned_with_flags(count, 0) }?)
+    }
+
     /// How often a room was moved.
     pub fn moves(&self) -> u64 {
         self.moves.load(Ordering::Relaxed)
@@ -174,8 +190,7 @@ impl Device {
     ) -> Result<Vec<T>, CudaError> {
         let mut values = vec![T::default(); count];
         if count > 0 {
-            let slice = from.slice.as_ref().expect("a room that was fitted");
-            self.stream.memcpy_dtoh(&slice.slice(0..count), &mut values)?;
+            from.copy(self, &mut values)?;
             self.wait()?;
         }
         Ok(values)
@@ -315,86 +330,6 @@ fn load(
         Ok(function)
     };
     names.iter().map(function).collect()
-}
-
-/// Memory on the device that grows to what is needed and is used again.
-pub struct Room<T> {
-    slice: Option<CudaSlice<T>>,
-}
-
-impl<T> Default for Room<T> {
-    fn default() -> Self {
-        Room { slice: None }
-    }
-}
-
-impl<T: DeviceRepr> Room<T> {
-    /// Makes room for `count` numbers; what was in it may be lost. Returns where it is.
-    pub fn fit(&mut self, device: &Device, count: usize) -> Result<Address, CudaError> {
-        let have = self.slice.as_ref().map_or(0, |slice| slice.len());
-        if count > have {
-            // A graph or a kernel may still be at work in the old room.
-            device.wait()?;
-            device.beside.synchronize()?;
-            device.moves.fetch_add(1, Ordering::Relaxed);
-            self.slice = None;
-            let bytes = count * size_of::<T>();
-            // SAFETY: every kernel writes what it or another reads, or the room is cleared.
-            let slice = unsafe { device.stream.alloc(count.next_power_of_two().max(256)) };
-            self.slice = Some(slice.map_err(|error| CudaError::Memory { bytes, error })?);
-        }
-        Ok(self.address(device))
-    }
-
-    /// Where it is; nothing where it was never fitted.
-    pub fn address(&self, device: &Device) -> Address {
-        self.slice.as_ref().map_or(0, |slice| slice.device_ptr(&device.stream).0)
-    }
-
-    /// Copies numbers to its beginning.
-    pub fn write(&mut self, device: &Device, values: &[T]) -> Result<Address, CudaError> {
-        let address = self.fit(device, values.len())?;
-        if !values.is_empty() {
-            let slice = self.slice.as_mut().expect("fitted just now");
-            device.stream.memcpy_htod(values, &mut slice.slice_mut(0..values.len()))?;
-        }
-        Ok(address)
-    }
-}
-
-impl<T: DeviceRepr + cudarc::driver::ValidAsZeroBits> Room<T> {
-    /// Makes room for `count` zeros.
-    pub fn clear(&mut self, device: &Device, count: usize) -> Result<Address, CudaError> {
-        let address = self.fit(device, count)?;
-        if count > 0 {
-            let slice = self.slice.as_mut().expect("fitted just now");
-            device.stream.memset_zeros(&mut slice.slice_mut(0..count))?;
-        }
-        Ok(address)
-    }
-}
-
-/// Memory of the host that the device reads by itself; it grows to what is needed and is used again.
-#[derive(Default)]
-pub struct Pinned {
-    slice: Option<PinnedHostSlice<u32>>,
-}
-
-impl Pinned {
-    /// Room for `count` words, once the device has read what was in it.
-    pub fn fit(&mut self, device: &Device, count: usize) -> Result<&mut [u32], CudaError> {
-        device.wait()?;
-        if self.slice.as_ref().is_none_or(|slice| slice.len() < count) {
-            // No flag: memory that bypasses caches is slower to write.
-            let size = count.next_power_of_two().max(256);
-            // SAFETY: it is filled before anything reads it.
-            let mut slice = unsafe { device.gpu.context.alloc_pinned_with_flags(size, 0)? };
-            slice.as_mut_slice()?.fill(0);
-            self.slice = Some(slice);
-        }
-        let slice = self.slice.as_mut().expect("allocated just now");
-        Ok(&mut slice.as_mut_slice()?[..count])
-    }
 }
 
 /// The GPU for tests, if there is one; `SRNN_REQUIRE_CUDA=1` demands it.

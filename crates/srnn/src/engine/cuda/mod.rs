@@ -23,6 +23,7 @@ mod plain;
 mod plan;
 mod prepare;
 mod replay;
+mod room;
 mod scan;
 mod update;
 mod upload;
@@ -38,7 +39,7 @@ use super::{
 };
 use crate::model::{Arch, Layout, Model};
 use crate::train::Optimiser;
-use device::{Device, Room};
+use device::{Device, Pinned, Room};
 use head::{Head, SAYS, readouts};
 use layer::{Call, OnDevice, Shape};
 use matrix::Products;
@@ -78,6 +79,8 @@ pub struct Cuda {
     update: Updates,
     /// The square of the gradient's norm, what the read-outs say, what each layer measures.
     report: Room<f64>,
+    /// A copy of it for the host.
+    told: Pinned<f64>,
     replay: Replay,
 }
 
@@ -127,8 +130,11 @@ impl Cuda {
             upload: Upload::default(),
             update: Updates::default(),
             report: Room::default(),
+            told: Pinned::default(),
             replay: Replay::default(),
         };
+        let reported = cuda.reported();
+        cuda.told.fit(&cuda.device, reported)?;
         cuda.try_restore(&optimiser.begin(model.params.clone()))?;
         Ok(cuda)
     }
@@ -151,7 +157,7 @@ impl Cuda {
 
     /// The loss and the gradient's norm, from the report.
     fn told(&self, batch: &Batch, regime: &Regime) -> Result<(Loss, f64), CudaError> {
-        let report = self.device.read(&self.report, self.reported())?;
+        let report = self.told.told(&self.device, self.reported())?;
         let share = Share::of(batch, &self.arch);
         let mut loss = Loss {
             task: report[SAID],

@@ -11,7 +11,7 @@ use crate::engine::{Batch, Inputs, Transition};
 pub struct Upload {
     room: Room<u32>,
     words: Vec<u32>,
-    pinned: Pinned,
+    pinned: Pinned<u32>,
     draws: Room<f32>,
 }
 

@@ -171,7 +171,7 @@ impl Cuda {
             let report = (report, reported);
             self.update.update(&self.device, &self.optimiser, rooms, count, report, rates)?;
         }
-        Ok(())
+        self.told.ask(&self.device, report, reported)
     }
 
     /// [`learn`](Cuda::learn), replayed where it was captured.

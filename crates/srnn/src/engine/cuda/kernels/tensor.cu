@@ -52,9 +52,12 @@ template <int TILE, bool ALONG_K> struct Piece {
         }
         const float *source = inside > 0 ? from + row * stride + at : from;
         unsigned into = to + 4 * (line * PITCH + first);
-        if (WIDE) return copy_four(into, source, 4 * inside);
-        for (int e = 0; e < 4; e++)
-            copy_one(into + 4 * e, e < inside ? source + e : from, e < inside ? 4 : 0);
+        if constexpr (WIDE) {
+            copy_four(into, source, 4 * inside);
+        } else {
+            for (int e = 0; e < 4; e++)
+                copy_one(into + 4 * e, e < inside ? source + e : from, e < inside ? 4 : 0);
+        }
     }
 
     // The whole piece.
