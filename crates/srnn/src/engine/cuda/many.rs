@@ -139,3 +139,59 @@ pub fn sums(device: &Device, all: &[Sum]) -> Result<(), CudaError> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::device::gpu_for_tests;
+    use super::super::matrix::{Addend, Job, Products};
+    use super::*;
+    use crate::key::Key;
+
+    /// Of numbers below ten.
+    const TOLERANCE: f64 = 1e-5;
+
+    #[test]
+    fn products_and_sums_of_one_launch_do_not_meet() {
+        let Some(gpu) = gpu_for_tests() else { return };
+        let device = Device::new(&gpu).unwrap();
+        let mut stream = Key::new(3).stream();
+        let values: Vec<f32> = (0..400 * 400).map(|_| stream.unit() as f32 - 0.5).collect();
+        let (mut from, mut to) = (Room::<f32>::default(), Room::<f32>::default());
+        let at = from.write(&device, &values).unwrap();
+        let rows = Matrix::rows(at, 400);
+        let x = |i: usize, j: usize| values[i * 400 + j] as f64;
+        // Two small products, a copy, and a large one; then sums of 20 parts of 10 rows of 37.
+        let sizes = [(37, 300, 45), (70, 50, 33), (5, 0, 40), (400, 400, 400)];
+        let places: Vec<usize> = (0..4).map(|i| i * 160_000).collect();
+        let into = to.clear(&device, 640_000).unwrap();
+        let c = |i: usize| Matrix::rows(into + 4 * places[i] as u64, 400);
+        let jobs = sizes.iter().enumerate().map(|(i, &size)| {
+            let job = Job::new(size, rows, rows, c(i), Into::Sum);
+            job.plus([Addend::to_all(at, 20), Addend::rows(at + 4, 400, 399)])
+        });
+        let mut products = Products::default();
+        products.make(&device, &jobs.collect::<Vec<_>>()).unwrap();
+        let made = device.read(&to, 640_000).unwrap();
+        for (&(m, k, n), &place) in sizes.iter().zip(&places) {
+            for (i, j) in (0..m).flat_map(|i| (0..n).map(move |j| (i, j))) {
+                let product: f64 = (0..k).map(|q| x(i, q) * x(q, j)).sum();
+                let row = if j < 20 { x(0, j) } else { 0.0 };
+                let own = if j < 399 { x(i, j + 1) } else { 0.0 };
+                let error = (made[place + i * 400 + j] as f64 - product - row - own).abs();
+                assert!(error <= TOLERANCE, "{m}×{k}×{n} at {i}, {j}: {error:e}");
+            }
+        }
+        // Into columns, twice.
+        let to_columns = Matrix::rows(into, 10).transposed();
+        let sum = Sum::of(at, 20, (10, 37), to_columns, Into::Place).also(into + 4 * 1000);
+        sums(&device, &[sum]).unwrap();
+        let made = device.read(&to, 2000).unwrap();
+        for (i, j) in (0..10).flat_map(|i| (0..37).map(move |j| (i, j))) {
+            let sum: f64 = (0..20).map(|b| values[b * 370 + i * 37 + j] as f64).sum();
+            for first in [0, 1000] {
+                let error = (made[first + j * 10 + i] as f64 - sum).abs();
+                assert!(error <= TOLERANCE, "sum at {i}, {j}: {error:e}");
+            }
+        }
+    }
+}
