@@ -155,6 +155,11 @@ impl Compiled {
         self.plan.blocks
     }
 
+    /// Whether backward makes the gradient of W besides; as in `kernels/cluster.cuh`.
+    pub fn weighs_input(&self, width: usize) -> bool {
+        self.input == Input::Vectors && width == 1
+    }
+
     /// Clusters: they go on with other rows when some are done.
     pub fn clusters(&self, device: &Device, placed: &Placed) -> usize {
         let most = (device.gpu.processors / self.plan.blocks).max(1);

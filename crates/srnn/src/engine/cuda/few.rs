@@ -4,6 +4,7 @@ use super::CudaError;
 use super::call::{Definition, flag};
 use super::compile::{CELL, FEW, SCAN_ARGUMENTS, WARP};
 use super::device::{Address, Device, Grid, launch};
+use super::gradients::Weighed;
 use super::layer::{Call, OnDevice, Reads, Shape};
 use super::many::{Sum, sums};
 use super::matrix::{Into, Matrix, Products};
@@ -243,7 +244,7 @@ impl OnDevice {
         let d_s = Matrix::rows(grads + 4 * slots.centroids.start as u64, d);
         let d_w = grads + 4 * slots.w_ih.start as u64;
         let d_m = Matrix::rows(self.rooms.d_m.fit(device, k * 4 * d)?, 4 * d);
-        let mut left = self.sums(grads, &scan, blocks);
+        let mut left = self.sums(grads, &scan, blocks, Weighed::ByProduct);
         left.extend([
             Sum::of_doubles(scan.measured, blocks, MEASURED, report),
             Sum::of(d_s_parts, blocks, (k, d), d_s, Into::Sum),

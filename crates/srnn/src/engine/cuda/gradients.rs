@@ -6,12 +6,21 @@ use super::device::{Address, Device};
 use super::layer::{OnDevice, Reads, Shape};
 use super::many::Sum;
 use super::matrix::{Addend, Into, Job, Matrix, Products};
-use super::scan::{SUM_BIAS, SUM_CANDIDATE, SUM_PEEPHOLE, SUMS, Scan};
+use super::scan::{SUM_BIAS, SUM_CANDIDATE, SUM_INPUT, SUM_PEEPHOLE, SUMS, Scan};
 use super::upload::Placed;
 
+/// What makes the gradient of W.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Weighed {
+    /// The scan, among its sums.
+    ByScan,
+    /// A product with what was read.
+    ByProduct,
+}
+
 impl OnDevice {
-    /// Biases and peepholes, from the sums of the blocks.
-    pub fn sums(&self, grads: Address, scan: &Scan, blocks: usize) -> Vec<Sum> {
+    /// Biases and peepholes, and W where the scan has weighed the input, from the sums of the blocks.
+    pub fn sums(&self, grads: Address, scan: &Scan, blocks: usize, weighed: Weighed) -> Vec<Sum> {
         let Shape { layer, slots, .. } = &self.shape;
         let d = scan.d as usize;
         let at = |start: usize, block: usize| grads + 4 * (start + block * d) as u64;
@@ -31,6 +40,9 @@ impl OnDevice {
         }
         if layer.cell.has_peephole() {
             sums.push(sum(SUM_PEEPHOLE, 3, at(slots.peephole.start, 0)));
+        }
+        if weighed == Weighed::ByScan {
+            sums.push(sum(SUM_INPUT, layer.cell.blocks(), at(slots.w_ih.start, 0)));
         }
         sums
     }

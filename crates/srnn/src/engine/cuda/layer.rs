@@ -5,6 +5,7 @@ use super::CudaError;
 pub use super::call::{Call, Keep, Outside, Reads, Rooms, Shape};
 use super::device::{Address, Device, Grid, launch};
 use super::few::Input;
+use super::gradients::Weighed;
 use super::many::{Sum, sums};
 use super::matrix::Products;
 use super::scan::{MEASURED, SUMS, Scan};
@@ -306,11 +307,17 @@ impl OnDevice {
                 launch!(device, kernel, grid; scan)?;
             }
         }
-        let mut left = self.sums(grads, &scan, summed);
+        let weighed = match &*kernels {
+            Kernels::Cluster(cluster) if cluster.weighs_input(self.shape.width) => Weighed::ByScan,
+            _ => Weighed::ByProduct,
+        };
+        let mut left = self.sums(grads, &scan, summed, weighed);
         left.push(Sum::of_doubles(scan.measured, measured, MEASURED, report));
         sums(device, &left)?;
         let mut jobs = self.recurrent_gradients(device, products, both, &scan, placed.steps)?;
-        jobs.extend(self.input_gradients(device, products, both, placed, &scan, reads)?);
+        if weighed == Weighed::ByProduct {
+            jobs.extend(self.input_gradients(device, products, both, placed, &scan, reads)?);
+        }
         products.make(device, &jobs)
     }
 

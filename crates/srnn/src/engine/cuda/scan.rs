@@ -2,11 +2,13 @@
 
 use super::device::Address;
 
-/// Rows of sums a block leaves: biases of four blocks, the candidate's recurrent bias, peepholes.
+/// Rows of sums a block leaves: biases of four blocks, the candidate's recurrent bias, peepholes, and
+/// what weighs an input of one number.
 pub const SUM_BIAS: usize = 0;
 pub const SUM_CANDIDATE: usize = 4;
 pub const SUM_PEEPHOLE: usize = 5;
-pub const SUMS: usize = 8;
+pub const SUM_INPUT: usize = 8;
+pub const SUMS: usize = 12;
 /// Commitment, entropy, saturation, writing.
 pub const MEASURED: usize = 4;
 

@@ -38,6 +38,9 @@
 #define VECTORS 2
 #define LISTED_ROWS 3
 
+// Whether backward makes the gradient of W besides: where the input is one number.
+#define WEIGHS_INPUT (INPUT == VECTORS && WIDTH == 1)
+
 #define AT_LAST 1
 #define ALWAYS 2
 

@@ -64,7 +64,7 @@ extern "C" __global__ void __cluster_dims__(C, 1, 1) __launch_bounds__(THREADS, 
 #endif
     Press press = *p.scan.press;
     float saturation = PRESSES ? press.saturation : 0.0f, writing = PRESSES ? press.writing : 0.0f;
-    float d_bias[4] = {}, d_candidate = 0.0f, d_peephole[3] = {};
+    float d_bias[4] = {}, d_candidate = 0.0f, d_peephole[3] = {}, d_w[4] = {}, read = 0.0f;
     double disordered = 0.0, unsaturation = 0.0, written = 0.0;
     Group g(p.scan, 0, rank);
     float peephole[3] = {};
@@ -81,8 +81,9 @@ extern "C" __global__ void __cluster_dims__(C, 1, 1) __launch_bounds__(THREADS, 
             if (!g.makes || t < 0 || t >= g.length) return;
             long long at = (g.first + t) * D + g.unit;
             kept = p.gates[at];
+            if (WEIGHS_INPUT) read = p.vectors[g.first + t];
             if (CELL == LSTM) {
-                c = p.scan.c[at];
+                c = t + 1 < g.length ? c_prev : p.scan.c[at];
                 c_prev = t > 0 ? p.scan.c[at - D] : 0.0f;
             } else {
                 before = p.scan.extra[at];
@@ -182,10 +183,15 @@ extern "C" __global__ void __cluster_dims__(C, 1, 1) __launch_bounds__(THREADS, 
             if (g.makes && t < g.length) {
                 long long n = g.first + t;
                 bool moves = !(END && t + 1 == g.length);
-                const float *dh_out = outside(p.scan, p.scan.dh_out, g.first, t, g.length, g.row);
-                const float *du_out = outside(p.scan, p.scan.du_out, g.first, t, g.length, g.row);
-                float du = du_out ? du_out[g.unit] : 0.0f;
-                if (dh_out && (K == 0 || !moves)) du += dh_out[g.unit];
+                float du = 0.0f;
+                if (p.scan.out_every || t + 1 == g.length) {
+                    const float *dh_out = outside(p.scan, p.scan.dh_out, g.first, t, g.length, g.row);
+                    const float *du_out = outside(p.scan, p.scan.du_out, g.first, t, g.length, g.row);
+                    const float *dc_out = outside(p.scan, p.scan.dc_out, g.first, t, g.length, g.row);
+                    if (du_out) du = du_out[g.unit];
+                    if (dh_out && (K == 0 || !moves)) du += dh_out[g.unit];
+                    if (dc_out) dc += dc_out[g.unit];
+                }
                 if (K > 0) {
                     du += from_states[0];
                 } else {
@@ -196,8 +202,6 @@ extern "C" __global__ void __cluster_dims__(C, 1, 1) __launch_bounds__(THREADS, 
                 }
                 float a[4], dx[3];
                 if (CELL == LSTM) {
-                    const float *dc_out = outside(p.scan, p.scan.dc_out, g.first, t, g.length, g.row);
-                    if (dc_out) dc += dc_out[g.unit];
                     Lstm s = {kept.x, kept.y, kept.z, kept.w, c, 0.0f};
                     dc = lstm_back(HARD, s, peephole, c_prev, saturation, writing, du, dc, a);
                     d_peephole[0] = fmaf(a[0], c_prev, d_peephole[0]);
@@ -218,6 +222,7 @@ extern "C" __global__ void __cluster_dims__(C, 1, 1) __launch_bounds__(THREADS, 
                 for (int b = 0; b < NI; b++) {
                     float in = CELL == LSTM ? a[b] : dx[b % 3];
                     d_bias[b] += in;
+                    if (WEIGHS_INPUT) d_w[b] = fmaf(in, read, d_w[b]);
                     p.scan.da_in[(n * NI + b) * D + g.unit] = in;
                 }
                 if (PRESSES) {
@@ -227,7 +232,9 @@ extern "C" __global__ void __cluster_dims__(C, 1, 1) __launch_bounds__(THREADS, 
                 }
                 if (p.scan.d_mixture) p.scan.d_mixture[n * D + g.unit] = pull_of(t);
             }
-            if (K > 0 && p.scan.dh_out && g.makes) room.pull[place(g.j, g.r)] = pull_of(t - 1);
+            // What pulled at a last step is taken away at the step before it.
+            bool changes = p.scan.out_every || t == g.length || t + 1 == g.length;
+            if (K > 0 && p.scan.dh_out && g.makes && changes) room.pull[place(g.j, g.r)] = pull_of(t - 1);
             fetch(t - 1);
             __syncthreads();
             if (t > 0) send_back(t - 1);
@@ -237,7 +244,8 @@ extern "C" __global__ void __cluster_dims__(C, 1, 1) __launch_bounds__(THREADS, 
     // Sums of the rows of each unit, in order.
     float *sums_of = (float *)dynamic_room;
     float mine[SUMS] = {d_bias[0], d_bias[1], d_bias[2], d_bias[3],
-                        d_candidate, d_peephole[0], d_peephole[1], d_peephole[2]};
+                        d_candidate, d_peephole[0], d_peephole[1], d_peephole[2],
+                        d_w[0], d_w[1], d_w[2], d_w[3]};
     if (g.j < U && id % GATHER < R)
 #pragma unroll
         for (int b = 0; b < SUMS; b++) sums_of[(b * U + g.j) * R + g.r] = mine[b];

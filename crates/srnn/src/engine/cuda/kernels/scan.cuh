@@ -15,11 +15,12 @@ struct Press {
 };
 
 // Sums over steps, a row of d numbers each: biases of the input's blocks, the candidate's recurrent
-// bias, peepholes.
+// bias, peepholes; and W, where the input is one number and the kernel says that it weighs it.
 #define SUM_BIAS 0
 #define SUM_CANDIDATE 4
 #define SUM_PEEPHOLE 5
-#define SUMS 8
+#define SUM_INPUT 8
+#define SUMS 12
 
 // Sums over steps and units.
 #define MEASURED 4
