@@ -22,8 +22,10 @@ const ROWS: [usize; 2] = [128, 64];
 const COLUMNS: usize = 128;
 const DEEP: usize = 32;
 const STAGES: usize = 3;
-/// Below these, most of a tile is empty, or there is little to do.
-const LEAST_EDGE: usize = 40;
+/// Below these, most of a tile's columns are empty, most of its rows, or there is little to do. Empty
+/// rows cost little: a warp leaves them out by sixteens.
+const LEAST_COLUMNS: usize = 24;
+const LEAST_ROWS: usize = 8;
 const LEAST_WORK: usize = 1 << 25;
 
 /// Which way the contiguous lines of A and B go.
@@ -99,7 +101,8 @@ impl Plan {
         if n <= THIN[2] && k >= LONG && a.row == 1 && a.list == 0 && b.list == 0 {
             return Plan::thin(limits, size, a);
         }
-        let large = m.min(n) >= LEAST_EDGE && m * n * k >= LEAST_WORK && lines != Lines::Other;
+        let fills = m >= LEAST_ROWS && n >= LEAST_COLUMNS;
+        let large = fills && m * n * k >= LEAST_WORK && lines != Lines::Other;
         let tensor = if large { Plan::tensor(limits, size, lines) } else { None };
         tensor.unwrap_or_else(|| Plan::plain(limits, size))
     }
@@ -130,7 +133,7 @@ impl Plan {
 
     /// The fastest by estimate, if one fits the GPU.
     fn tensor(limits: Limits, size: (usize, usize, usize), lines: Lines) -> Option<Plan> {
-        let most = (size.1 / (4 * DEEP)).clamp(1, 64);
+        let most = (size.1 / (4 * DEEP)).clamp(1, 128);
         let plans = (0..ROWS.len()).flat_map(|tile| (1..=most).map(move |splits| (tile, splits)));
         let plans = plans.map(|(tile, splits)| Plan {
             way: Way::Tensor { tile, lines },
@@ -183,6 +186,9 @@ mod tests {
     #[test]
     fn long_sums_of_many_centroids_keep_every_multiprocessor_busy() {
         let (alpha, da) = (Matrix::rows(256, 100).transposed(), Matrix::rows(256, 1024));
+        let few =
+            plan((10, 100_352, 256), Matrix::rows(256, 10).transposed(), Matrix::rows(256, 256));
+        assert_eq!(few.way, Way::Tensor { tile: 1, lines: Lines::Mn });
         let plan = plan((100, 100_352, 1024), alpha, da);
         assert_eq!(plan.way, Way::Tensor { tile: 0, lines: Lines::Mn });
         assert!(8 * plan.splits > 132, "{plan:?}");
