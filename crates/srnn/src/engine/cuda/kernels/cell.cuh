@@ -26,14 +26,22 @@ __device__ __forceinline__ float exp2f_quick(float x) {
     asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
     return y;
 }
+// Of numbers whose quotient is no denormal, as those of products of denominators.
+__device__ __forceinline__ float quotient_of_one(float x) {
+    float y;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+// One over σ(x), and one over σ(2x), of which tanh is made.
 __device__ __forceinline__ float denominator(float x) {
     return 1.0f + exp2f_quick(smaller(x * -1.44269504f, 40.0f));
 }
-__device__ __forceinline__ float sigmoid_of(float x) {
-    return __fdividef(1.0f, denominator(x));
+__device__ __forceinline__ float denominator_of_twice(float x) {
+    return 1.0f + exp2f_quick(smaller(x * -2.88539008f, 40.0f));
 }
+__device__ __forceinline__ float sigmoid_of(float x) { return quotient_of_one(denominator(x)); }
 __device__ __forceinline__ float tanh_of(float x) {
-    return fmaf(2.0f, sigmoid_of(2.0f * x), -1.0f);
+    return fmaf(2.0f, quotient_of_one(denominator_of_twice(x)), -1.0f);
 }
 #else
 __device__ __forceinline__ float sigmoid_of(float x) { return 1.0f / (1.0f + expf(-x)); }
@@ -68,12 +76,12 @@ __device__ __forceinline__ Lstm lstm(int hard, const float a[4], const float p[3
 #ifdef QUICK
     if (!hard) {
         // One division for all that can be divided together.
-        float i = denominator(a_i), f = denominator(a_f), g = denominator(2.0f * a[2]);
-        float both = i * f, all = __fdividef(1.0f, both * g), rest = all * g;
+        float i = denominator(a_i), f = denominator(a_f), g = denominator_of_twice(a[2]);
+        float both = i * f, all = quotient_of_one(both * g), rest = all * g;
         s.i = rest * f, s.f = rest * i, s.g = fmaf(2.0f, all * both, -1.0f);
         s.c = fmaf(s.f, c_prev, s.i * s.g);
-        float o = denominator(fmaf(p[2], s.c, a[3])), t = denominator(2.0f * s.c);
-        all = __fdividef(1.0f, o * t);
+        float o = denominator(fmaf(p[2], s.c, a[3])), t = denominator_of_twice(s.c);
+        all = quotient_of_one(o * t);
         s.o = all * t;
         s.u = s.o * fmaf(2.0f, all * o, -1.0f);
         return s;

@@ -77,12 +77,6 @@ __device__ __forceinline__ float lanes_max(float x) {
     return __int_as_float(bits ^ (bits >> 31 & 0x7fffffff));
 }
 
-__device__ __forceinline__ float quotient_of_one(float x) {
-    float y;
-    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-    return y;
-}
-
 // Shared memory by its own addresses: a pointer is turned into one anew at every use.
 __device__ __forceinline__ float from_shared(unsigned at) {
     float x;
