@@ -64,6 +64,11 @@ pub struct Call {
 }
 
 impl Call {
+    /// Whether h, u or c of every step are read by others.
+    pub fn keeps_every_step(&self) -> bool {
+        [self.keep_h, self.keep_u, self.keep_c].contains(&Keep::Always)
+    }
+
     /// The same with h, u and c kept at these times.
     pub fn keeping(self, [keep_h, keep_u, keep_c]: [Keep; 3]) -> Call {
         Call { keep_h, keep_u, keep_c, ..self }

@@ -139,6 +139,7 @@ pub fn compiled(
         ("COMMITS", flag(call.commits)),
         ("ENTROPY", flag(call.weighs_entropy)),
         ("PRESSES", flag(call.presses)),
+        ("EVERY", flag(call.keeps_every_step())),
     ]);
     definitions.extend(input.definitions(shape.width));
     let sources = [WARP, CELL, SCAN_ARGUMENTS, FEW];

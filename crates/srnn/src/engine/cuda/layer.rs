@@ -155,8 +155,9 @@ impl OnDevice {
         reads: Reads,
         call: Call,
     ) -> Result<Arc<Kernels>, CudaError> {
+        let keep = if call.keeps_every_step() { Keep::Always } else { Keep::Never };
         let chosen = Chosen {
-            call: Call { press: 0, learns: true, ..call.keeping([Keep::Never; 3]) },
+            call: Call { press: 0, learns: true, ..call.keeping([keep; 3]) },
             distinct: placed.distinct,
             bottom: matches!(reads, Reads::Vectors { bottom: true, .. }),
         };

@@ -53,15 +53,24 @@ __device__ __forceinline__ float gate(int hard, float x) {
     return hard ? smaller(larger(fmaf(0.2f, x, 0.5f), 0.0f), 1.0f) : sigmoid_of(x);
 }
 
+// dy + wx, where kernels are not made for layers that nothing presses.
+__device__ __forceinline__ float pressed(float w, float x, float dy) {
+#if defined(PRESSES) && !PRESSES
+    return dy;
+#else
+    return fmaf(w, x, dy);
+#endif
+}
+
 // From the gradient of a gate y to that of its pre-activation; `w` draws y to 0 and 1.
 __device__ __forceinline__ float gate_back(int hard, float w, float y, float dy) {
     float slope = hard ? (y > 0.0f && y < 1.0f ? 0.2f : 0.0f) : y * (1.0f - y);
-    return fmaf(w, fmaf(-2.0f, y, 1.0f), dy) * slope;
+    return pressed(w, fmaf(-2.0f, y, 1.0f), dy) * slope;
 }
 
 // From the gradient of a candidate y = tanh to that of its pre-activation; `w` draws y to ±1.
 __device__ __forceinline__ float candidate_back(float w, float y, float dy) {
-    return fmaf(-0.5f * w, y, dy) * fmaf(-y, y, 1.0f);
+    return pressed(-0.5f * w, y, dy) * fmaf(-y, y, 1.0f);
 }
 
 // What is left of a step of an LSTM unit.
@@ -121,10 +130,9 @@ __device__ __forceinline__ void gru_back(int hard, const Gru &s, float h, float 
 }
 
 // The adjoint of `lstm`: from du and dc to da (i, f, g, o); returns ∂/∂c_prev.
-__device__ __forceinline__ float lstm_back(int hard, const Lstm &s, const float p[3], float c_prev,
-                                           float saturation, float writing, float du, float dc,
-                                           float da[4]) {
-    float tanh_c = tanh_of(s.c);
+__device__ __forceinline__ float lstm_back_from(int hard, const Lstm &s, float tanh_c, const float p[3],
+                                                float c_prev, float saturation, float writing,
+                                                float du, float dc, float da[4]) {
     du = bounded(du);
     da[3] = gate_back(hard, saturation, s.o, du * tanh_c);
     dc += du * s.o * fmaf(-tanh_c, tanh_c, 1.0f);
@@ -133,6 +141,12 @@ __device__ __forceinline__ float lstm_back(int hard, const Lstm &s, const float 
     da[1] = gate_back(hard, saturation, s.f, dc * c_prev);
     da[2] = candidate_back(saturation, s.g, dc * s.i);
     return bounded(fmaf(da[0], p[0], fmaf(da[1], p[1], dc * s.f)));
+}
+// The same where tanh(c) is not at hand.
+__device__ __forceinline__ float lstm_back(int hard, const Lstm &s, const float p[3], float c_prev,
+                                           float saturation, float writing, float du, float dc,
+                                           float da[4]) {
+    return lstm_back_from(hard, s, tanh_of(s.c), p, c_prev, saturation, writing, du, dc, da);
 }
 
 // How far a unit's gates are from 0 and 1, and its candidate from ±1.

@@ -1,7 +1,7 @@
 // Layers in the low-rank form with few centroids: a block carries one row after another through
 // the whole sequence, a thread a unit, its weights in registers, one barrier a step. Compiled for
 // each layer: D, K, CELL, HARD, PEEPHOLE, END; INPUT (how the input is read), WIDTH; COMMITS,
-// ENTROPY, PRESSES (the terms there are).
+// ENTROPY, PRESSES (the terms there are); EVERY (whether others read every step, or the last alone).
 
 // Units of a thread: forward has the registers for two, and fewer warps wait for each other then.
 #define UNITS (D > 128 ? 2 : 1)
@@ -46,6 +46,9 @@ struct Few {
     int tokens, keep_h, keep_u, keep_c;
 };
 
+// Whether something from outside may reach steps before the last.
+#define OUTSIDE (EVERY || COMMITS)
+
 // Lanes whose number differs in one bit exchange halves of their numbers, and add. Halves beyond the
 // last centroid are empty: there a plain sum does.
 template <int HALF> __device__ __forceinline__ void fold(float v[KP], int lane) {
@@ -59,15 +62,6 @@ template <int HALF> __device__ __forceinline__ void fold(float v[KP], int lane) 
         v[i] = keep + __shfl_xor_sync(ALL_LANES, send, bit);
     }
     if constexpr (HALF > 1) fold<HALF / 2>(v, lane);
-}
-
-// From a number a lane for each of KP sums to the sum over the warp that belongs to this lane:
-// sum number lane / LANES_EACH.
-__device__ __forceinline__ float transposed_sums(float v[KP], int lane) {
-    fold<KP / 2>(v, lane);
-#pragma unroll
-    for (int o = LANES_EACH / 2; o >= 1; o /= 2) v[0] += __shfl_xor_sync(ALL_LANES, v[0], o);
-    return v[0];
 }
 
 // The largest of a warp's numbers, by the order of their bits.
@@ -99,36 +93,44 @@ __device__ __forceinline__ void four_to_shared(unsigned at, float4 x) {
 
 // How the threads of a block of so many warps exchange numbers.
 template <int WARPS> struct Exchange {
+    // Lanes of every warp that hold a part of the same sum, padded to whole fours; and a row of
+    // them, an odd number of fours, so that lanes that read different rows do not wait for each other.
+    static const int PARTS = WARPS * LANES_EACH, FOURS = (PARTS + 3) / 4, ROW = 4 * (FOURS | 1);
     struct Room {
-        // Sums of each warp, for this step and the one before.
-        float parts[2][WARPS][KP];
+        // Parts of the sums, for this step and the one before.
+        __align__(16) float parts[2][KP][ROW];
         // A copy for each warp, so that no warp waits for another.
         __align__(16) float lanes[2][WARPS][KP];
     };
+    static const unsigned FLIP = KP * ROW * sizeof(float);
     unsigned part, parts, lanes, flip;
     int lane;
-    bool writes;
 
     __device__ __forceinline__ Exchange(Room &room) {
         int warp = threadIdx.x / WARP;
         lane = threadIdx.x % WARP;
-        writes = lane % LANES_EACH == 0;
-        part = (unsigned)__cvta_generic_to_shared(&room.parts[0][warp][lane / LANES_EACH]);
-        parts = (unsigned)__cvta_generic_to_shared(&room.parts[0][0][lane % KP]);
+        for (int i = threadIdx.x; i < 2 * KP * ROW; i += WARPS * WARP) room.parts[0][0][i] = 0.0f;
+        __syncthreads();
+        part = (unsigned)__cvta_generic_to_shared(
+            &room.parts[0][lane / LANES_EACH][warp * LANES_EACH + lane % LANES_EACH]);
+        parts = (unsigned)__cvta_generic_to_shared(&room.parts[0][lane % KP][0]);
         lanes = (unsigned)__cvta_generic_to_shared(&room.lanes[0][warp][0]);
         flip = 0;
     }
 
     // The block's sums, one a lane (number lane % KP): one barrier.
     __device__ __forceinline__ float block_sums(float v[KP]) {
-        float mine = transposed_sums(v, lane), sums[2] = {};
-        if (writes) to_shared(part + flip, mine);
+        fold<KP / 2>(v, lane);
+        to_shared(part + flip, v[0]);
         __syncthreads();
+        float4 sum = four_from_shared(parts + flip);
 #pragma unroll
-        for (int w = 0; w < WARPS; w++)
-            sums[w % 2] += from_shared(parts + flip + w * KP * sizeof(float));
-        flip ^= WARPS * KP * sizeof(float);
-        return sums[0] + sums[1];
+        for (int i = 1; i < FOURS; i++) {
+            float4 more = four_from_shared(parts + flip + i * 16);
+            sum.x += more.x, sum.y += more.y, sum.z += more.z, sum.w += more.w;
+        }
+        flip ^= FLIP;
+        return (sum.x + sum.y) + (sum.z + sum.w);
     }
 
     // From a number a lane to all of them in every thread.
@@ -147,9 +149,9 @@ template <int WARPS> struct Exchange {
 
 // Their sum, as a tree.
 __device__ __forceinline__ float all_of(const float v[KP]) {
-    float sums[4] = {};
+    float sums[4] = {v[0], K > 1 ? v[1] : 0.0f, K > 2 ? v[2] : 0.0f, K > 3 ? v[3] : 0.0f};
 #pragma unroll
-    for (int i = 0; i < K; i++) sums[i % 4] += v[i];
+    for (int i = 4; i < K; i++) sums[i % 4] += v[i];
     return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
@@ -189,20 +191,22 @@ __device__ __forceinline__ float mixture(const Weights &weights, const float alp
     return h[0] + h[1];
 }
 
-// What a step reads, on its way two steps ahead; where it is, three steps ahead.
+// What a step reads of its input: asked for two steps ahead, a step takes less time than memory
+// does; where that is, four steps ahead.
 struct Read {
 #if INPUT == VECTORS
     float x[WIDTH];
 #else
     float x[NI];
 #endif
-    __device__ __forceinline__ void fetch(const Few &p, long long place, int j) {
+    __device__ __forceinline__ void fetch(const Few &p, unsigned place, int j) {
 #if INPUT == VECTORS
+        const float *row = p.vectors + (unsigned long long)place * WIDTH;
 #pragma unroll
-        for (int e = 0; e < WIDTH; e++) x[e] = p.vectors[place * WIDTH + e];
+        for (int e = 0; e < WIDTH; e++) x[e] = row[e];
 #else
         // A thread without a unit reads another's: its weights are zero.
-        const float *row = p.scan.x + place * NI * D + min(j, D - 1);
+        const float *row = p.scan.x + (unsigned long long)place * (NI * D) + min(j, D - 1);
 #pragma unroll
         for (int b = 0; b < NI; b++) x[b] = row[b * D];
 #endif
@@ -220,6 +224,110 @@ struct Read {
     }
 };
 
+// One row's way forward. Exponentials are taken against a reference that is kept from step to step,
+// and found anew only where their sum would leave what numbers can hold: the largest score is not on
+// the way from step to step.
+struct Forward {
+    static const int THREADS_HERE = THREADS_OF(UNITS);
+    const Few &p;
+    const Weights (&weights)[UNITS];
+    Exchange<THREADS_HERE / WARP> &exchange;
+    // log2(e) / τ.
+    float scale;
+    unsigned first;
+    int length, j;
+    // α times its sum, and one over that: the division is off the way from step to step.
+    float e[KP], inv, reference, c[UNITS], u[UNITS];
+    float4 *gates;
+    float *cells, *alpha;
+
+    __device__ __forceinline__ unsigned place_of(int t) const {
+        unsigned n = first + min(t, length - 1);
+        return LISTED ? p.scan.places[n] : n;
+    }
+
+    __device__ __forceinline__ void cell(int w, const float in[NI]) {
+        float a[4];
+#pragma unroll
+        for (int b = 0; b < 4; b++) a[b] = e[0] * weights[w].m[b][0];
+#pragma unroll
+        for (int i = 1; i < K; i++)
+#pragma unroll
+            for (int b = 0; b < 4; b++) a[b] = fmaf(e[i], weights[w].m[b][i], a[b]);
+#pragma unroll
+        for (int b = 0; b < 4; b++) a[b] = fmaf(a[b], inv, CELL == LSTM ? in[b % NI] : 0.0f);
+        float4 kept;
+        if (CELL == LSTM) {
+            Lstm s = lstm(HARD, a, weights[w].peephole, c[w]);
+            c[w] = s.c, u[w] = s.u;
+            kept = make_float4(s.i, s.f, s.g, s.o);
+        } else {
+            Gru s = gru(HARD, in, a, weights[w].q_bias);
+            u[w] = s.u;
+            kept = make_float4(s.r, s.z, s.n, s.q);
+        }
+        if (p.gates) {
+            gates[w * THREADS_HERE] = kept;
+            if (CELL == LSTM) cells[w * THREADS_HERE] = c[w];
+        }
+    }
+
+    __device__ __forceinline__ void choose() {
+        float z[KP];
+#pragma unroll
+        for (int i = 0; i < KP; i++) {
+            z[i] = i < K ? u[0] * weights[0].s[i % K] : 0.0f;
+#pragma unroll
+            for (int w = 1; w < UNITS; w++)
+                if (i < K) z[i] = fmaf(u[w], weights[w].s[i % K], z[i]);
+        }
+        float score = exchange.block_sums(z) * scale, mine = exp2f_quick(score - reference);
+        exchange.spread(0, mine, e);
+        float sum = all_of(e);
+        // Every thread of the row has the same sum: the vote tells the compiler so. What is no number
+        // stays none.
+        if (__builtin_expect(__any_sync(ALL_LANES, !(sum > 1e-18f && sum < 1e18f)), 0)) {
+            reference = lanes_max(j % KP < K ? score : -INFINITY);
+            mine = exp2f_quick(score - reference);
+            exchange.spread(0, mine, e);
+            sum = all_of(e);
+        }
+        inv = quotient_of_one(sum);
+        if (j < K) *alpha = mine * inv;
+    }
+
+    // What others read of a step; the end token's step is not followed by a transition.
+    __device__ __forceinline__ void keep(unsigned n, bool last) {
+        bool moves = !(END && last);
+        if (!moves && j < K) alpha[0] = 0.0f;
+#pragma unroll
+        for (int w = 0; w < UNITS; w++) {
+            int unit = j + w * THREADS_HERE;
+            unsigned long long at = (unsigned long long)n * D + unit;
+            if (unit >= D) continue;
+            float h = mixture(weights[w], e) * inv;
+            if (p.keep_h == ALWAYS || (p.keep_h && last)) p.scan.h[at] = moves ? h : u[w];
+            if (p.keep_u == ALWAYS || (p.keep_u && last)) p.scan.u[at] = u[w];
+            if (CELL == LSTM && (p.keep_c == ALWAYS || (p.keep_c && last))) p.scan.c[at] = c[w];
+        }
+    }
+
+    __device__ __forceinline__ void step(int t, Read (&read)[UNITS], unsigned &place) {
+#pragma unroll
+        for (int w = 0; w < UNITS; w++) {
+            float in[NI];
+#pragma unroll
+            for (int b = 0; b < NI; b++) in[b] = read[w].block(weights[w], b);
+            read[w].fetch(p, place, j + w * THREADS_HERE);
+            cell(w, in);
+        }
+        place = place_of(t + 4);
+        choose();
+        if (EVERY) keep(first + t, t + 1 == length);
+        gates += PAD, cells += PAD, alpha += K;
+    }
+};
+
 extern "C" __global__ void __launch_bounds__(THREADS_OF(UNITS), 1) few_forward(Few p) {
     const int threads = THREADS_OF(UNITS);
     __shared__ Exchange<threads / WARP>::Room room;
@@ -228,108 +336,55 @@ extern "C" __global__ void __launch_bounds__(THREADS_OF(UNITS), 1) few_forward(F
     Weights weights[UNITS];
 #pragma unroll
     for (int w = 0; w < UNITS; w++) weights[w].load(p, j + w * threads);
-    float inv_tau = p.scan.press->inv_tau;
-    bool centroid = j % KP < K, always = p.keep_h == ALWAYS || p.keep_u == ALWAYS || p.keep_c == ALWAYS;
+    float scale = p.scan.press->inv_tau * 1.44269504f;
     for (int at = blockIdx.x; at < p.scan.rows; at += gridDim.x) {
         long long first;
         int length, row;
         find_row(p.scan, at, first, length, row);
         if (length == 0) continue;
-        // α times its sum, and one over that: the division is off the way from step to step.
-        float e[KP] = {}, inv = 0.0f, c[UNITS] = {};
-        auto place_of = [&](int t) {
-            long long n = first + min(t, length - 1);
-            return LISTED ? (long long)p.scan.places[n] : n;
-        };
-        // A step takes less time than memory does: what a step reads is asked for two steps before it.
-        long long place = place_of(2);
+        Forward way = {p, weights, exchange, scale, (unsigned)first, length, j};
+        way.gates = p.gates + first * PAD + j, way.cells = p.cells + first * PAD + j;
+        way.alpha = p.scan.alpha + first * K + j;
+        // Registers of their own for even and odd steps: a copy would wait for what is on its way.
         Read even[UNITS], odd[UNITS];
 #pragma unroll
         for (int w = 0; w < UNITS; w++) {
-            even[w].fetch(p, place_of(0), j + w * threads);
-            odd[w].fetch(p, place_of(1), j + w * threads);
+            even[w].fetch(p, way.place_of(0), j + w * threads);
+            odd[w].fetch(p, way.place_of(1), j + w * threads);
         }
-        float4 *gates = p.gates + first * PAD + j;
-        float *cells = p.cells + first * PAD + j, *alpha = p.scan.alpha + first * K + j;
-        auto step = [&](int t, Read (&read)[UNITS]) {
-            float u[UNITS], z[KP];
-#pragma unroll
-            for (int w = 0; w < UNITS; w++) {
-                float a[4] = {}, in[NI];
-#pragma unroll
-                for (int b = 0; b < NI; b++) in[b] = read[w].block(weights[w], b);
-                read[w].fetch(p, place, j + w * threads);
-#pragma unroll
-                for (int i = 0; i < K; i++)
-#pragma unroll
-                    for (int b = 0; b < 4; b++) a[b] = fmaf(e[i], weights[w].m[b][i], a[b]);
-#pragma unroll
-                for (int b = 0; b < 4; b++) a[b] = fmaf(a[b], inv, CELL == LSTM ? in[b % NI] : 0.0f);
-                float4 kept;
-                if (CELL == LSTM) {
-                    Lstm s = lstm(HARD, a, weights[w].peephole, c[w]);
-                    c[w] = s.c, u[w] = s.u;
-                    kept = make_float4(s.i, s.f, s.g, s.o);
-                } else {
-                    Gru s = gru(HARD, in, a, weights[w].q_bias);
-                    u[w] = s.u;
-                    kept = make_float4(s.r, s.z, s.n, s.q);
-                }
-                if (p.gates) {
-                    gates[w * threads] = kept;
-                    if (CELL == LSTM) cells[w * threads] = c[w];
-                }
-            }
-            place = place_of(t + 3);
-#pragma unroll
-            for (int i = 0; i < KP; i++) {
-                z[i] = i < K ? u[0] * weights[0].s[i % K] : 0.0f;
-#pragma unroll
-                for (int w = 1; w < UNITS; w++)
-                    if (i < K) z[i] = fmaf(u[w], weights[w].s[i % K], z[i]);
-            }
-            float score = exchange.block_sums(z) * inv_tau;
-            if (!centroid) score = -INFINITY;
-            float mine = __expf(score - lanes_max(score));
-            exchange.spread(0, mine, e);
-            bool last = t + 1 == length, moves = !(END && last);
-            inv = moves ? quotient_of_one(all_of(e)) : 0.0f;
-            if (j < K) *alpha = mine * inv;
-            if (always || last) {
-                long long n = first + t;
-#pragma unroll
-                for (int w = 0; w < UNITS; w++) {
-                    int unit = j + w * threads;
-                    if (unit >= D) continue;
-                    float h = mixture(weights[w], e) * inv;
-                    if (p.keep_h == ALWAYS || (p.keep_h && last)) p.scan.h[n * D + unit] = moves ? h : u[w];
-                    if (p.keep_u == ALWAYS || (p.keep_u && last)) p.scan.u[n * D + unit] = u[w];
-                    if (CELL == LSTM && (p.keep_c == ALWAYS || (p.keep_c && last))) p.scan.c[n * D + unit] = c[w];
-                }
-            }
-            gates += PAD, cells += PAD, alpha += K;
-        };
-        for (int t = 0; t < length; t += 2) {
-            step(t, even);
-            if (t + 1 < length) step(t + 1, odd);
+        unsigned even_place = way.place_of(2), odd_place = way.place_of(3);
+        int t = 0;
+        for (; t + 1 < length; t += 2) {
+            way.step(t, even, even_place);
+            way.step(t + 1, odd, odd_place);
         }
+        if (t < length) way.step(t, even, even_place);
+        way.alpha -= K;
+        if (!EVERY) way.keep(way.first + length - 1, true);
     }
 }
 
-// A unit's kept step.
+// A unit's kept step, and what it read: asked for two steps ahead.
 struct Kept {
     float4 y;
     float c_prev;
-    __device__ __forceinline__ void fetch(const Few &p, long long first, int t) {
-        if (t < 0) return;
-        long long at = (first + t) * PAD + threadIdx.x;
-        y = p.gates[at];
-        if (CELL == LSTM) c_prev = t > 0 ? p.cells[at - PAD] : 0.0f;
-    }
-    // u: LSTM o tanh(c), GRU (1 − z) n + z h.
-    __device__ __forceinline__ float u(float c, float h) const {
-        if (CELL == LSTM) return y.w * tanh_of(c);
-        return fmaf(y.y, h, (1.0f - y.y) * y.z);
+#if INPUT == FEW_TOKENS
+    unsigned token;
+#elif INPUT == VECTORS
+    float x[WIDTH];
+#endif
+    // Steps before the first are the first one again, which nobody looks at.
+    __device__ __forceinline__ void fetch(const Few &p, unsigned first, int t) {
+        t = max(t, 0);
+        y = p.gates[(unsigned long long)(first + t) * PAD + threadIdx.x];
+        if (CELL == LSTM)
+            c_prev = p.cells[(unsigned long long)(first + max(t - 1, 0)) * PAD + threadIdx.x];
+#if INPUT == FEW_TOKENS
+        token = p.scan.places[first + t];
+#elif INPUT == VECTORS
+#pragma unroll
+        for (int e = 0; e < WIDTH; e++) x[e] = p.vectors[(unsigned long long)(first + t) * WIDTH + e];
+#endif
     }
 };
 
@@ -338,7 +393,7 @@ struct Outer {
     float pull, own;
 };
 
-__device__ __forceinline__ Outer outer(const Few &p, const Weights &weights, long long first, int t,
+__device__ __forceinline__ Outer outer(const Few &p, const Weights &weights, unsigned first, int t,
                                        int length, int row, const float alpha[KP], float u,
                                        float commitment, double &committed) {
     int j = threadIdx.x;
@@ -360,180 +415,233 @@ __device__ __forceinline__ Outer outer(const Few &p, const Weights &weights, lon
     return {dh, own};
 }
 
+// What reaches c of a step from outside.
+__device__ __forceinline__ float outer_c(const Few &p, unsigned first, int t, int length, int row) {
+    const float *dc_out = outside(p.scan, p.scan.dc_out, first, t, length, row);
+    return CELL == LSTM && dc_out && threadIdx.x < D ? dc_out[threadIdx.x] : 0.0f;
+}
+
 extern __shared__ float4 dynamic[];
+
+// Sums of a unit over steps.
+struct Sums {
+    float m[4][K], s[K], bias[NI], candidate, peephole[3];
+#if INPUT == VECTORS
+    float w[NI][WIDTH];
+#endif
+    double committed, disordered, unsaturation, written;
+};
+
+// One row's way back. Of two steps, α in every thread (`even` and `odd`) and what was kept of them
+// have registers of their own; a copy would wait for what is on its way.
+struct Backward {
+    const Few &p;
+    const Weights &weights;
+    const Press &press;
+    Exchange<THREADS / WARP> &exchange;
+    Sums &sums;
+    unsigned first;
+    int length, row, j;
+    // α of this step and the one before, one a lane.
+    float here, before;
+    Kept kept;
+    // Of this step: what was kept of c, tanh(c), h, u and h of the step before (GRU).
+    float c, tanh_c, h, u, h_prev;
+    // The gradients: of c, from outside, and a unit's part of those of α.
+    float dc;
+    Outer out;
+    float v[KP];
+
+    // α of a step, one a lane.
+    __device__ __forceinline__ float alpha_at(int t) const {
+        int i = j % KP;
+        if (t < 0 || i >= K) return 0.0f;
+        return p.scan.alpha[(unsigned long long)(first + t) * K + i];
+    }
+
+    // What follows from α, that of the step before and what was kept of a step.
+    __device__ __forceinline__ void look(const float (&alpha)[KP], const float (&alpha_prev)[KP]) {
+        h = mixture(weights, alpha);
+        if (CELL == LSTM) {
+            tanh_c = tanh_of(c);
+            u = kept.y.w * tanh_c;
+        } else {
+            h_prev = mixture(weights, alpha_prev);
+            u = fmaf(kept.y.y, h_prev, (1.0f - kept.y.y) * kept.y.z);
+        }
+    }
+
+    // The part of the gradients of α that comes through h.
+    __device__ __forceinline__ void pulled(const float (&alpha)[KP]) {
+#pragma unroll
+        for (int i = 0; i < K; i++) {
+            v[i] = fmaf(out.pull, weights.s[i], v[i]);
+            sums.s[i] = fmaf(alpha[i], out.pull, sums.s[i]);
+        }
+    }
+
+    __device__ __forceinline__ void begin(float (&alpha)[KP], float (&alpha_prev)[KP]) {
+        here = alpha_at(length - 1), before = alpha_at(length - 2);
+        exchange.spread(1, here, alpha);
+        exchange.spread(1, before, alpha_prev);
+        kept.fetch(p, first, length - 1);
+        if (length == 1) kept.c_prev = 0.0f;
+        c = CELL == LSTM ? p.cells[(unsigned long long)(first + length - 1) * PAD + j] : 0.0f;
+        look(alpha, alpha_prev);
+        out = outer(p, weights, first, length - 1, length, row, alpha, u, press.commitment, sums.committed);
+        dc = outer_c(p, first, length - 1, length, row);
+#pragma unroll
+        for (int i = 0; i < KP; i++) v[i] = 0.0f;
+        pulled(alpha);
+    }
+
+    // From the gradients of the cell's output to those of its pre-activations (dx: the input's).
+    __device__ __forceinline__ void cell(float du, float da[4], float dx[NI]) {
+        float saturation = PRESSES ? press.saturation : 0.0f, writing = PRESSES ? press.writing : 0.0f;
+        if (CELL == LSTM) {
+            Lstm s = {kept.y.x, kept.y.y, kept.y.z, kept.y.w, c, u};
+            dc = lstm_back_from(HARD, s, tanh_c, weights.peephole, kept.c_prev, saturation, writing, du, dc, da);
+#pragma unroll
+            for (int b = 0; b < NI; b++) dx[b] = da[b % 4];
+            if (PEEPHOLE) {
+                sums.peephole[0] = fmaf(da[0], kept.c_prev, sums.peephole[0]);
+                sums.peephole[1] = fmaf(da[1], kept.c_prev, sums.peephole[1]);
+                sums.peephole[2] = fmaf(da[3], c, sums.peephole[2]);
+            }
+        } else {
+            Gru s = {kept.y.x, kept.y.y, kept.y.z, kept.y.w, 0.0f};
+            gru_back(HARD, s, h_prev, saturation, writing, du, dx, da);
+            sums.candidate += da[2];
+        }
+        if (PRESSES && j < D) {
+            float far = unsaturated(kept.y.x) + unsaturated(kept.y.y) + unsaturated_candidate(kept.y.z);
+            sums.unsaturation += CELL == LSTM ? far + unsaturated(kept.y.w) : far;
+            sums.written += CELL == LSTM ? kept.y.x : 1.0f - kept.y.y;
+        }
+    }
+
+    // The gradients of the input, summed or left.
+    __device__ __forceinline__ void weigh(int t, const float dx[NI]) {
+#pragma unroll
+        for (int b = 0; b < NI; b++) sums.bias[b] += dx[b];
+#if INPUT == VECTORS
+#pragma unroll
+        for (int e = 0; e < WIDTH; e++)
+#pragma unroll
+            for (int b = 0; b < NI; b++) sums.w[b][e] = fmaf(dx[b], kept.x[e], sums.w[b][e]);
+#elif INPUT == FEW_TOKENS
+        unsigned into = (unsigned)__cvta_generic_to_shared(&dynamic[j]) + kept.token * THREADS * 16;
+        float4 sum = four_from_shared(into);
+        sum.x += dx[0], sum.y += dx[1], sum.z += dx[2];
+        if (NI == 4) sum.w += dx[NI - 1];
+        four_to_shared(into, sum);
+#else
+        float *into = p.scan.da_in + (unsigned long long)(first + t) * (NI * D) + j;
+        if (j < D)
+#pragma unroll
+            for (int b = 0; b < NI; b++) into[b * D] = dx[b];
+#endif
+    }
+
+    // One step, from its α, that of the step before and what was kept of that; leaves the α of two
+    // steps before in the place of its own. `ready` is that α, one a lane; asked for now are the one
+    // before it, and what was kept of two steps before. Before the first step α is zero, and what
+    // is made of it reaches nothing.
+    __device__ __forceinline__ void step(float (&alpha)[KP], float (&alpha_prev)[KP], const Kept &soon,
+                                         Kept &later, float &ready, float &asked, int t) {
+        later.fetch(p, first, t - 2);
+        asked = alpha_at(t - 3);
+        float pressed = 0.0f;
+        if (ENTROPY) {
+            float log_alpha = here > 0.0f ? __logf(here) : 0.0f;
+            float disorder = warp_sum(j % WARP < KP ? -here * log_alpha : 0.0f);
+            sums.disordered += disorder;
+            pressed = press.entropy * here * (log_alpha + disorder);
+        }
+        // dz = α∘(dα − ⟨α, dα⟩)/τ; every thread makes the inner product itself, and what du
+        // needs of it is a multiple of h. What the entropy adds has sum 0.
+        float d_alpha = exchange.block_sums(v), dz[KP], da[4], dx[NI];
+        exchange.spread(0, ENTROPY ? fmaf(here, d_alpha, -pressed) : here * d_alpha, dz);
+        float mean = all_of(dz);
+        cell(fmaf(press.inv_tau, fmaf(-mean, h, mixture(weights, dz)), out.own), da, dx);
+#pragma unroll
+        for (int i = 0; i < KP; i++) {
+            v[i] = i < K ? da[0] * weights.m[0][i % K] : 0.0f;
+#pragma unroll
+            for (int b = 1; b < 4; b++)
+                if (i < K) v[i] = fmaf(da[b], weights.m[b][i % K], v[i]);
+        }
+        float along = u * press.inv_tau, against = -mean * along;
+#pragma unroll
+        for (int i = 0; i < K; i++)
+            sums.s[i] = fmaf(dz[i], along, fmaf(alpha[i], against, sums.s[i]));
+        weigh(t, dx);
+        // The step before: its gates, and what reaches it from outside.
+        c = kept.c_prev, kept = soon;
+        if (t == 1) kept.c_prev = 0.0f;
+        here = before, before = ready;
+        exchange.spread(1, ready, alpha);
+        look(alpha_prev, alpha);
+        out = {0.0f, 0.0f};
+        if (OUTSIDE && t > 0) {
+            out = outer(p, weights, first, t - 1, length, row, alpha_prev, u, press.commitment, sums.committed);
+            dc += outer_c(p, first, t - 1, length, row);
+            pulled(alpha_prev);
+        }
+#pragma unroll
+        for (int i = 0; i < K; i++)
+#pragma unroll
+            for (int b = 0; b < 4; b++) sums.m[b][i] = fmaf(alpha_prev[i], da[b], sums.m[b][i]);
+    }
+};
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1) few_backward(Few p) {
     __shared__ Exchange<THREADS / WARP>::Room exchange_room;
     Exchange<THREADS / WARP> exchange(exchange_room);
-    int j = threadIdx.x, lane = j % WARP;
+    int j = threadIdx.x;
     Weights weights;
     weights.load(p, j);
     Press press = *p.scan.press;
-    float saturation = PRESSES ? press.saturation : 0.0f, writing = PRESSES ? press.writing : 0.0f;
-    float d_m[4][K] = {}, d_s[K] = {}, d_bias[NI] = {}, d_candidate = 0.0f, d_peephole[3] = {};
-#if INPUT == VECTORS
-    float d_w[NI][WIDTH] = {};
-#endif
-    double committed = 0.0, disordered = 0.0, unsaturation = 0.0, written = 0.0;
-    unsigned d_tokens = (unsigned)__cvta_generic_to_shared(&dynamic[j]);
+    Sums of = {};
     if (INPUT == FEW_TOKENS)
         for (int token = 0; token < p.tokens; token++)
             dynamic[token * THREADS + j] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-    bool centroid = j % KP < K;
     for (int at = blockIdx.x; at < p.scan.rows; at += gridDim.x) {
         long long first;
         int length, row;
         find_row(p.scan, at, first, length, row);
         if (length == 0) continue;
-        // α of a step, one a lane; that of the step before is on its way.
-        const float *alphas = p.scan.alpha + first * K + j % KP;
-        auto alpha_at = [&](int t) { return t >= 0 && centroid ? alphas[(long long)t * K] : 0.0f; };
-        float here = alpha_at(length - 1), before = alpha_at(length - 2);
-        float even[KP], odd[KP];
-        exchange.spread(1, here, even);
-        exchange.spread(1, before, odd);
-        Kept kept, even_soon = {}, odd_soon = {};
-        kept.fetch(p, first, length - 1);
-        even_soon.fetch(p, first, length - 2);
-        float dc = 0.0f, c = CELL == LSTM ? p.cells[(first + length - 1) * PAD + j] : 0.0f;
-        float h = mixture(weights, even), h_prev = CELL == LSTM ? 0.0f : mixture(weights, odd);
-        float u = kept.u(c, h_prev);
-        Outer out = outer(p, weights, first, length - 1, length, row, even, u, press.commitment, committed);
-        float v[KP];
-#pragma unroll
-        for (int i = 0; i < KP; i++) v[i] = i < K ? out.pull * weights.s[i % K] : 0.0f;
-        // Whether anything reaches steps before the last from outside.
-        bool quiet = !COMMITS && !p.scan.out_every;
-        // One step, from its α, that of the step before and what was kept of that; leaves the α of
-        // two steps before in the place of its own, and asks for what was kept of those.
-        auto step = [&](float(&alpha)[KP], float(&alpha_prev)[KP], Kept &soon, Kept &later_on, int t) {
-            long long n = first + t;
-            later_on.fetch(p, first, t - 2);
-            float later = alpha_at(t - 2);
-            unsigned token = INPUT == FEW_TOKENS ? p.scan.places[n] : 0;
-#if INPUT == VECTORS
-            float x[WIDTH];
-#pragma unroll
-            for (int e = 0; e < WIDTH; e++) x[e] = p.vectors[n * WIDTH + e];
-#endif
-            // Everything that needs no sum of this step stands before the barrier.
-            if (COMMITS || (p.scan.dh_out && (p.scan.out_every || t + 1 == length)))
-#pragma unroll
-                for (int i = 0; i < K; i++) d_s[i] = fmaf(alpha[i], out.pull, d_s[i]);
-            float pressed = 0.0f;
-            if (ENTROPY) {
-                float log_alpha = here > 0.0f ? __logf(here) : 0.0f;
-                float disorder = warp_sum(lane < KP ? -here * log_alpha : 0.0f);
-                disordered += disorder;
-                pressed = press.entropy * here * (log_alpha + disorder);
-            }
-            // dz = α∘(dα − ⟨α, dα⟩)/τ; every thread makes the inner product itself, and what du
-            // needs of it is a multiple of h. What the entropy adds has sum 0.
-            float d_alpha = exchange.block_sums(v), dz[KP];
-            exchange.spread(0, fmaf(here, d_alpha, -pressed), dz);
-            float mean = all_of(dz);
-            float du = fmaf(press.inv_tau, fmaf(-mean, h, mixture(weights, dz)), out.own);
-            float da[4], dx[NI];
-            if (CELL == LSTM) {
-                Lstm s = {kept.y.x, kept.y.y, kept.y.z, kept.y.w, c, 0.0f};
-                if (p.scan.dc_out && (p.scan.out_every || t + 1 == length)) {
-                    const float *dc_out = outside(p.scan, p.scan.dc_out, first, t, length, row);
-                    if (dc_out && j < D) dc += dc_out[j];
-                }
-                dc = lstm_back(HARD, s, weights.peephole, kept.c_prev, saturation, writing, du, dc, da);
-#pragma unroll
-                for (int b = 0; b < NI; b++) dx[b] = da[b % 4];
-                if (PEEPHOLE) {
-                    d_peephole[0] = fmaf(da[0], kept.c_prev, d_peephole[0]);
-                    d_peephole[1] = fmaf(da[1], kept.c_prev, d_peephole[1]);
-                    d_peephole[2] = fmaf(da[3], c, d_peephole[2]);
-                }
-            } else {
-                Gru s = {kept.y.x, kept.y.y, kept.y.z, kept.y.w, 0.0f};
-                gru_back(HARD, s, h_prev, saturation, writing, du, dx, da);
-                d_candidate += da[2];
-            }
-            float along = u * press.inv_tau, against = -mean * along;
-#pragma unroll
-            for (int i = 0; i < K; i++) d_s[i] = fmaf(dz[i], along, fmaf(alpha[i], against, d_s[i]));
-            if (PRESSES && j < D) {
-                float far = unsaturated(kept.y.x) + unsaturated(kept.y.y) + unsaturated_candidate(kept.y.z);
-                unsaturation += CELL == LSTM ? far + unsaturated(kept.y.w) : far;
-                written += CELL == LSTM ? kept.y.x : 1.0f - kept.y.y;
-            }
-            // The step before: its gates, and what reaches it from outside.
-            if (t > 0) {
-                c = kept.c_prev;
-                kept = soon;
-                here = before, before = later;
-                exchange.spread(1, before, alpha);
-                h = mixture(weights, alpha_prev);
-                if (CELL != LSTM) h_prev = mixture(weights, alpha);
-                u = kept.u(c, h_prev);
-#pragma unroll
-                for (int i = 0; i < KP; i++) {
-                    v[i] = i < K ? da[0] * weights.m[0][i % K] : 0.0f;
-#pragma unroll
-                    for (int b = 1; b < 4; b++)
-                        if (i < K) v[i] = fmaf(da[b], weights.m[b][i % K], v[i]);
-                }
-                out = {0.0f, 0.0f};
-                if (!quiet) {
-                    out = outer(p, weights, first, t - 1, length, row, alpha_prev, u,
-                                press.commitment, committed);
-#pragma unroll
-                    for (int i = 0; i < K; i++) v[i] = fmaf(out.pull, weights.s[i], v[i]);
-                }
-#pragma unroll
-                for (int i = 0; i < K; i++)
-#pragma unroll
-                    for (int b = 0; b < 4; b++) d_m[b][i] = fmaf(alpha_prev[i], da[b], d_m[b][i]);
-            }
-#pragma unroll
-            for (int b = 0; b < NI; b++) d_bias[b] += dx[b];
-#if INPUT == VECTORS
-#pragma unroll
-            for (int e = 0; e < WIDTH; e++)
-#pragma unroll
-                for (int b = 0; b < NI; b++) d_w[b][e] = fmaf(dx[b], x[e], d_w[b][e]);
-#endif
-            if (INPUT == FEW_TOKENS) {
-                unsigned into = d_tokens + token * THREADS * 16;
-                float4 sum = four_from_shared(into);
-                sum.x += dx[0], sum.y += dx[1], sum.z += dx[2];
-                if (NI == 4) sum.w += dx[NI - 1];
-                four_to_shared(into, sum);
-            }
-            if ((INPUT == ROWS || INPUT == LISTED_ROWS) && j < D)
-#pragma unroll
-                for (int b = 0; b < NI; b++) p.scan.da_in[(n * NI + b) * D + j] = dx[b];
-        };
+        Backward way = {p, weights, press, exchange, of, (unsigned)first, length, row, j};
         int t = length - 1;
+        float even[KP], odd[KP], even_ready = way.alpha_at(t - 2), odd_ready;
+        Kept even_soon, odd_soon;
+        even_soon.fetch(p, way.first, t - 1);
+        way.begin(even, odd);
         for (; t > 0; t -= 2) {
-            step(even, odd, even_soon, odd_soon, t);
-            step(odd, even, odd_soon, even_soon, t - 1);
+            way.step(even, odd, even_soon, odd_soon, even_ready, odd_ready, t);
+            way.step(odd, even, odd_soon, even_soon, odd_ready, even_ready, t - 1);
         }
-        if (t == 0) step(even, odd, even_soon, odd_soon, 0);
+        if (t == 0) way.step(even, odd, even_soon, odd_soon, even_ready, odd_ready, 0);
     }
     if (j < D) {
         long long block = blockIdx.x;
 #pragma unroll
         for (int i = 0; i < K; i++) {
 #pragma unroll
-            for (int b = 0; b < 4; b++) p.d_m[((block * K + i) * 4 + b) * D + j] = d_m[b][i];
-            p.d_s[(block * K + i) * D + j] = d_s[i];
+            for (int b = 0; b < 4; b++) p.d_m[((block * K + i) * 4 + b) * D + j] = of.m[b][i];
+            p.d_s[(block * K + i) * D + j] = of.s[i];
         }
         float *sums = p.scan.sums + block * SUMS * D + j;
 #pragma unroll
-        for (int b = 0; b < 4; b++) sums[(SUM_BIAS + b) * D] = b < NI ? d_bias[b % NI] : 0.0f;
-        sums[SUM_CANDIDATE * D] = d_candidate;
+        for (int b = 0; b < 4; b++) sums[(SUM_BIAS + b) * D] = b < NI ? of.bias[b % NI] : 0.0f;
+        sums[SUM_CANDIDATE * D] = of.candidate;
 #pragma unroll
-        for (int b = 0; b < 3; b++) sums[(SUM_PEEPHOLE + b) * D] = d_peephole[b];
+        for (int b = 0; b < 3; b++) sums[(SUM_PEEPHOLE + b) * D] = of.peephole[b];
 #if INPUT == VECTORS
 #pragma unroll
         for (int e = 0; e < WIDTH; e++)
 #pragma unroll
-            for (int b = 0; b < NI; b++) p.d_x[((block * WIDTH + e) * NI + b) * D + j] = d_w[b][e];
+            for (int b = 0; b < NI; b++) p.d_x[((block * WIDTH + e) * NI + b) * D + j] = of.w[b][e];
 #endif
         if (INPUT == FEW_TOKENS)
             for (int token = 0; token < p.tokens; token++) {
@@ -545,8 +653,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) few_backward(Few p) {
     }
     __shared__ double room[WARP];
     // The disorder of a step is known to every thread of it.
-    double measured[MEASURED] = {block_sum(committed, room), j == 0 ? disordered : 0.0,
-                                 block_sum(unsaturation, room), block_sum(written, room)};
+    double measured[MEASURED] = {block_sum(of.committed, room), j == 0 ? of.disordered : 0.0,
+                                 block_sum(of.unsaturation, room), block_sum(of.written, room)};
 #pragma unroll
     for (int m = 0; m < MEASURED; m++)
         if (j == 0) p.scan.measured[blockIdx.x * MEASURED + m] = measured[m];
