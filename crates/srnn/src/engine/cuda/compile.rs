@@ -15,7 +15,9 @@ pub const MANY: &str = include_str!("kernels/many.cu");
 pub const TENSOR: &str = include_str!("kernels/tensor.cu");
 pub const HEAD: &str = include_str!("kernels/head.cu");
 pub const UPDATE: &str = include_str!("kernels/update.cu");
-pub const FEW: &str = include_str!("kernels/few.cu");
+pub const FEW: &str = include_str!("kernels/few.cuh");
+pub const FEW_FORWARD: &str = include_str!("kernels/few_forward.cu");
+pub const FEW_BACKWARD: &str = include_str!("kernels/few_backward.cu");
 pub const PLAIN: &str = include_str!("kernels/plain.cu");
 /// Kernels for clusters of blocks, in the order in which they build on each other.
 pub const CLUSTER: [&str; 5] = [

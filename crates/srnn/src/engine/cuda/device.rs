@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// The compute capabilities from which on warps can be reduced in one instruction, as
-/// `kernels/few.cu` does, and blocks can work as clusters (`kernels/cluster.cuh`).
+/// `kernels/few.cuh` does, and blocks can work as clusters (`kernels/cluster.cuh`).
 const OLDEST: (i32, i32) = (8, 0);
 const CLUSTERS: (i32, i32) = (9, 0);
 

@@ -1,8 +1,8 @@
-//! The kernels for few centroids (`kernels/few.cu`), compiled for each layer.
+//! The kernels for few centroids (`kernels/few.cuh`), compiled for each layer.
 
 use super::CudaError;
 use super::call::{Definition, flag};
-use super::compile::{CELL, FEW, SCAN_ARGUMENTS, WARP};
+use super::compile::{CELL, FEW, FEW_BACKWARD, FEW_FORWARD, SCAN_ARGUMENTS, WARP};
 use super::device::{Address, Device, Grid, launch};
 use super::gradients::Weighed;
 use super::layer::{Call, OnDevice, Reads, Shape};
@@ -17,8 +17,8 @@ use cudarc::driver::CudaFunction;
 
 /// Centroids that are few: beyond that backward has too few registers.
 const MOST: usize = 20;
-/// Threads of a block, at most: a unit each.
-const MOST_THREADS: usize = 512;
+/// Threads of a block, at most: a unit each, and room for what each has asked for.
+const MOST_THREADS: usize = 480;
 /// Numbers read per step that are multiplied inside the scan, at most.
 const NARROW: usize = 4;
 /// Registers of a multiprocessor, and of a thread.
@@ -61,7 +61,7 @@ impl Input {
     }
 }
 
-/// `Few` of `kernels/few.cu`.
+/// `Few` of `kernels/few.cuh`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Few {
@@ -142,7 +142,7 @@ pub fn compiled(
         ("EVERY", flag(call.keeps_every_step())),
     ]);
     definitions.extend(input.definitions(shape.width));
-    let sources = [WARP, CELL, SCAN_ARGUMENTS, FEW];
+    let sources = [WARP, CELL, SCAN_ARGUMENTS, FEW, FEW_FORWARD, FEW_BACKWARD];
     let kernels = device.gpu.compiled(&sources, &definitions, &["few_forward", "few_backward"])?;
     let [forward, backward] = kernels.try_into().expect("two kernels");
     let (forward_threads, _) = forward_threads(d);

@@ -1,5 +1,5 @@
 // Any layer: a block carries R rows through the whole sequence. Sizes are those of the call; what
-// is fast for few centroids is in few.cu.
+// is fast for few centroids is in few.cuh.
 
 // a[r][b] = sum over i of v[r][i] m[i][b][j].
 template <int R, int NS>
