@@ -91,29 +91,6 @@ __device__ __forceinline__ void four_to_shared(unsigned at, float4 x) {
                  "f"(x.w) : "memory");
 }
 
-// What a step reads of global memory is asked for AHEAD steps before, and put into rings of shared
-// memory: a step takes less time than memory does, and registers that wait would hold up others.
-#define AHEAD 3
-#define SLOTS 4
-// Where inputs are is known AHEAD + 1 steps before they are asked for.
-#define PLACES 8
-
-// `from` counts for nothing, and zero comes, where `some` is not.
-__device__ __forceinline__ void ask(unsigned to, const void *from, bool some = true) {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(from), "r"(some ? 4 : 0)
-                 : "memory");
-}
-__device__ __forceinline__ void ask_four(unsigned to, const void *from, bool some) {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(some ? 16 : 0)
-                 : "memory");
-}
-// What was asked for since the last time belongs to one step.
-__device__ __forceinline__ void committed() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-// Waits for all but the last STEPS steps.
-template <int STEPS> __device__ __forceinline__ void awaited() {
-    asm volatile("cp.async.wait_group %0;" ::"n"(STEPS) : "memory");
-}
-
 // How the threads of a block of so many warps exchange numbers.
 template <int WARPS> struct Exchange {
     // Lanes of every warp that hold a part of the same sum, padded to whole fours; and a row of
@@ -123,7 +100,7 @@ template <int WARPS> struct Exchange {
         // Parts of the sums, for this step and the one before.
         __align__(16) float parts[2][KP][ROW];
         // A copy for each warp, so that no warp waits for another.
-        __align__(16) float lanes[2][WARPS][KP];
+        __align__(16) float lanes[WARPS][KP];
     };
     static const unsigned FLIP = KP * ROW * sizeof(float);
     unsigned part, parts, lanes, flip;
@@ -137,7 +114,7 @@ template <int WARPS> struct Exchange {
         part = (unsigned)__cvta_generic_to_shared(
             &room.parts[0][lane / LANES_EACH][warp * LANES_EACH + lane % LANES_EACH]);
         parts = (unsigned)__cvta_generic_to_shared(&room.parts[0][lane % KP][0]);
-        lanes = (unsigned)__cvta_generic_to_shared(&room.lanes[0][warp][0]);
+        lanes = (unsigned)__cvta_generic_to_shared(&room.lanes[warp][0]);
         flip = 0;
     }
 
@@ -158,14 +135,13 @@ template <int WARPS> struct Exchange {
 
     // From a number a lane (number lane % KP) to all of them in every thread. Lanes that have the same
     // number write it to the same place: to choose one would be a branch.
-    __device__ __forceinline__ void spread(int which, float x, float v[KP]) {
-        unsigned at = lanes + which * WARPS * KP * sizeof(float);
+    __device__ __forceinline__ void spread(float x, float v[KP]) {
         __syncwarp();
-        to_shared(at + lane % KP * sizeof(float), x);
+        to_shared(lanes + lane % KP * sizeof(float), x);
         __syncwarp();
 #pragma unroll
         for (int i = 0; i < KP && i < (K + 3) / 4 * 4; i += 4) {
-            float4 four = four_from_shared(at + i * sizeof(float));
+            float4 four = four_from_shared(lanes + i * sizeof(float));
             v[i] = four.x, v[i + 1] = four.y, v[i + 2] = four.z, v[i + 3] = four.w;
         }
     }

@@ -50,10 +50,30 @@ struct Sums {
     double committed, disordered, unsaturation, written;
 };
 
-// A slot of the ring of backward: a thread's own; and for each warp α and what the step read (a
-// token, or WIDTH numbers). Asked for are steps BACK before the one at work, so that what the next
-// step needs, and α of the one after it, have come.
+// What a step reads of global memory is asked for BACK steps before, and put into a ring of shared
+// memory: a step takes less time than memory does, and registers that wait would hold up others.
+// (Forward reads less and has registers left: the ring is slower there.)
 #define BACK 4
+#define SLOTS 4
+
+// `from` counts for nothing, and zero comes, where `some` is not.
+__device__ __forceinline__ void ask(unsigned to, const void *from, bool some = true) {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(from), "r"(some ? 4 : 0)
+                 : "memory");
+}
+__device__ __forceinline__ void ask_four(unsigned to, const void *from, bool some) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(some ? 16 : 0)
+                 : "memory");
+}
+// What was asked for since the last time belongs to one step.
+__device__ __forceinline__ void committed() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+// Waits for all but the last STEPS steps.
+template <int STEPS> __device__ __forceinline__ void awaited() {
+    asm volatile("cp.async.wait_group %0;" ::"n"(STEPS) : "memory");
+}
+
+// A slot of the ring: a thread's own; and for each warp α and what the step read (a
+// token, or WIDTH numbers). When a step ends, what the next needs has come, and α of the one after it.
 struct Slot {
     float4 y[THREADS];
     float c_prev[THREADS];
@@ -228,7 +248,7 @@ struct Backward {
         // dz = α∘(dα − ⟨α, dα⟩)/τ; every thread makes the inner product itself, and what du
         // needs of it is a multiple of h. What the entropy adds has sum 0.
         float d_alpha = exchange.block_sums(v), dz[KP], da[4], dx[NI];
-        exchange.spread(0, ENTROPY ? fmaf(here, d_alpha, -pressed) : here * d_alpha, dz);
+        exchange.spread(ENTROPY ? fmaf(here, d_alpha, -pressed) : here * d_alpha, dz);
         float mean = all_of(dz);
         cell(fmaf(press.inv_tau, fmaf(-mean, h, mixture(weights, dz)), out.own), da, dx);
 #pragma unroll

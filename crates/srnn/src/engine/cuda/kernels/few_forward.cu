@@ -1,5 +1,40 @@
 // The scan forward with few centroids (few.cuh).
 
+// What a step reads of its input: asked for two steps ahead, a step takes less time than memory
+// does; where that is, four steps ahead.
+struct Read {
+#if INPUT == VECTORS
+    float x[WIDTH];
+#else
+    float x[NI];
+#endif
+    // Returns where it reads.
+    __device__ __forceinline__ const float *fetch(const Few &p, unsigned place, int j) {
+#if INPUT == VECTORS
+        const float *row = p.vectors + (unsigned long long)place * WIDTH;
+#pragma unroll
+        for (int e = 0; e < WIDTH; e++) x[e] = row[e];
+#else
+        // A thread without a unit reads another's: its weights are zero.
+        const float *row = p.scan.x + (unsigned long long)place * (NI * D) + min(j, D - 1);
+#pragma unroll
+        for (int b = 0; b < NI; b++) x[b] = row[b * D];
+#endif
+        return row;
+    }
+    // The input's part of block b.
+    __device__ __forceinline__ float block(const Weights &weights, int b) const {
+#if INPUT == VECTORS
+        float sum = weights.bias[b];
+#pragma unroll
+        for (int e = 0; e < WIDTH; e++) sum = fmaf(weights.w[b][e], x[e], sum);
+        return sum;
+#else
+        return x[b];
+#endif
+    }
+};
+
 // One row's way forward. Exponentials are taken against a reference that is kept from step to step,
 // and found anew only where their sum would leave what numbers can hold: the largest score is not on
 // the way from step to step.
@@ -12,63 +47,15 @@ struct Forward {
     float scale;
     unsigned first;
     int length, j;
-    // Where a thread's own places in the rings are: of its units' input, and of where that is.
-    unsigned inputs, places;
     // α times its sum, and one over that: the division is off the way from step to step.
     float e[KP], inv, reference, c[UNITS], u[UNITS];
     float4 *gates;
     float *cells, *alpha;
 
-    // Asks for where the input of a step is: long enough before that itself is asked for.
-    __device__ __forceinline__ void ask_place(int t) {
-        if (LISTED) ask(places + t % PLACES * (THREADS_HERE * 4), p.scan.places + first + min(t, length - 1));
-    }
-
-    // Asks for the input of a step.
-    __device__ __forceinline__ void ask_input(int t) {
-        unsigned place = first + min(t, length - 1);
-        if (LISTED) place = __float_as_uint(from_shared(places + t % PLACES * (THREADS_HERE * 4)));
-#pragma unroll
-        for (int w = 0; w < UNITS; w++) {
-            unsigned to = inputs + (t % SLOTS * PAD + w * THREADS_HERE) * 16;
-#if INPUT == VECTORS
-#pragma unroll
-            for (int e = 0; e < WIDTH; e++)
-                ask(to + 4 * e, p.vectors + (unsigned long long)place * WIDTH + e);
-#else
-            // A thread without a unit reads another's: its weights are zero.
-            const float *row = p.scan.x + (unsigned long long)place * (NI * D);
-#pragma unroll
-            for (int b = 0; b < NI; b++) ask(to + 4 * b, row + b * D + min(j + w * THREADS_HERE, D - 1));
-#endif
-        }
-    }
-
-    // The input's part of a unit's blocks.
-    __device__ __forceinline__ void input(int w, int t, float in[NI]) {
-        float4 four = four_from_shared(inputs + (t % SLOTS * PAD + w * THREADS_HERE) * 16);
-        float x[4] = {four.x, four.y, four.z, four.w};
-#pragma unroll
-        for (int b = 0; b < NI; b++) {
-#if INPUT == VECTORS
-            in[b] = weights[w].bias[b];
-#pragma unroll
-            for (int e = 0; e < WIDTH; e++) in[b] = fmaf(weights[w].w[b][e], x[e], in[b]);
-#else
-            in[b] = x[b];
-#endif
-        }
-    }
-
-    __device__ __forceinline__ void begin() {
-        // What was asked for at the end of the row before must not come later than this.
-        awaited<0>();
-#pragma unroll
-        for (int t = 0; t <= 2 * AHEAD; t++) ask_place(t);
-        committed();
-        awaited<0>();
-#pragma unroll
-        for (int t = 0; t < AHEAD; t++) ask_input(t), committed();
+    // Where the input of a step is, asked for when `after` is known: an address, whose first bit is 0.
+    __device__ __forceinline__ unsigned place_of(int t, const float *after = nullptr) const {
+        unsigned n = first + min(t, length - 1);
+        return LISTED ? p.scan.places[n + ((unsigned long long)after >> 63)] : n;
     }
 
     __device__ __forceinline__ void cell(int w, const float in[NI]) {
@@ -107,14 +94,14 @@ struct Forward {
                 if (i < K) z[i] = fmaf(u[w], weights[w].s[i % K], z[i]);
         }
         float score = exchange.block_sums(z) * scale, mine = exp2f_quick(score - reference);
-        exchange.spread(0, mine, e);
+        exchange.spread(mine, e);
         float sum = all_of(e);
         // Every thread of the row has the same sum: the vote tells the compiler so. What is no number
         // stays none.
         if (__builtin_expect(__any_sync(ALL_LANES, !(sum > 1e-18f && sum < 1e18f)), 0)) {
             reference = lanes_max(j % KP < K ? score : -INFINITY);
             mine = exp2f_quick(score - reference);
-            exchange.spread(0, mine, e);
+            exchange.spread(mine, e);
             sum = all_of(e);
         }
         inv = quotient_of_one(sum);
@@ -137,15 +124,18 @@ struct Forward {
         }
     }
 
-    __device__ __forceinline__ void step(int t) {
-        ask_input(t + AHEAD), ask_place(t + 2 * AHEAD + 1), committed();
-        awaited<AHEAD>();
+    __device__ __forceinline__ void step(int t, Read (&read)[UNITS], unsigned &place) {
+        const float *row;
 #pragma unroll
         for (int w = 0; w < UNITS; w++) {
             float in[NI];
-            input(w, t, in);
+#pragma unroll
+            for (int b = 0; b < NI; b++) in[b] = read[w].block(weights[w], b);
+            row = read[w].fetch(p, place, j + w * THREADS_HERE);
             cell(w, in);
         }
+        // Only after the place has been used, so that the next can have its register.
+        place = place_of(t + 4, row);
         choose();
         if (EVERY) keep(first + t, t + 1 == length);
         gates += PAD, cells += PAD, alpha += K;
@@ -160,22 +150,29 @@ extern "C" __global__ void __launch_bounds__(THREADS_OF(UNITS), 1) few_forward(F
     Weights weights[UNITS];
 #pragma unroll
     for (int w = 0; w < UNITS; w++) weights[w].load(p, j + w * threads);
-    __shared__ float4 input_ring[SLOTS][PAD];
-    __shared__ unsigned place_ring[LISTED ? PLACES : 1][threads];
-    unsigned inputs = (unsigned)__cvta_generic_to_shared(&input_ring[0][j]);
-    unsigned places = (unsigned)__cvta_generic_to_shared(&place_ring[0][j]);
     float scale = p.scan.press->inv_tau * 1.44269504f;
     for (int at = blockIdx.x; at < p.scan.rows; at += gridDim.x) {
         long long first;
         int length, row;
         find_row(p.scan, at, first, length, row);
         if (length == 0) continue;
-        Forward way = {p, weights, exchange, scale, (unsigned)first, length, j, inputs, places};
+        Forward way = {p, weights, exchange, scale, (unsigned)first, length, j};
         way.gates = p.gates + first * PAD + j, way.cells = p.cells + first * PAD + j;
         way.alpha = p.scan.alpha + first * K + j;
-        way.begin();
-#pragma unroll 4
-        for (int t = 0; t < length; t++) way.step(t);
+        // Registers of their own for even and odd steps: a copy would wait for what is on its way.
+        Read even[UNITS], odd[UNITS];
+#pragma unroll
+        for (int w = 0; w < UNITS; w++) {
+            even[w].fetch(p, way.place_of(0), j + w * threads);
+            odd[w].fetch(p, way.place_of(1), j + w * threads);
+        }
+        unsigned even_place = way.place_of(2), odd_place = way.place_of(3);
+        int t = 0;
+        for (; t + 1 < length; t += 2) {
+            way.step(t, even, even_place);
+            way.step(t + 1, odd, odd_place);
+        }
+        if (t < length) way.step(t, even, even_place);
         way.alpha -= K;
         if (!EVERY) way.keep(way.first + length - 1, true);
     }
