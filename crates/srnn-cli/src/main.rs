@@ -30,10 +30,13 @@ const EXAMPLES: &str = "Examples:
 const EXIT_CODES: &str = "Exit codes: 0 done or yes, 1 the answer is no, 2 an error, \
                           130 interrupted, what was done is kept";
 
+/// The version, and the commit it was built from.
+const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), env!("SRNN_COMMIT"));
+
 /// Train a recurrent network that moves between finitely many states, and read the automaton it
 /// learned.
 #[derive(Parser)]
-#[command(name = "srnn", version, before_help = EXAMPLES, after_help = EXIT_CODES)]
+#[command(name = "srnn", version = VERSION, before_help = EXAMPLES, after_help = EXIT_CODES)]
 struct Arguments {
     #[command(subcommand)]
     verb: Option<verbs::Verb>,

@@ -261,6 +261,7 @@ impl Desk<'_> {
             done => done.map_err(|error| Failure::new(format!("{}: {error}", cell.id()), ""))?,
         };
         outcome.seconds = (keeper.seconds() * 1e3).round() / 1e3;
+        outcome.program = format!("srnn {}", crate::VERSION);
         let (alphabet, classes) = material.names();
         let model = ModelFile { model, alphabet, unknown: None, classes };
         let mut shelf = self.shelf.lock().unwrap_or_else(PoisonError::into_inner);

@@ -26,7 +26,8 @@ pub const EXIT_CODES: &str = "Exit codes: 0 done; 1 below --fail-under, or no pr
 #[derive(Args)]
 #[command(before_help = EXAMPLES, after_help = EXIT_CODES)]
 pub struct Learn {
-    /// tomita:1 to tomita:7, or a file of labelled sequences.
+    /// A file of labelled sequences, tomita:1 to tomita:7, or another task as `srnn data make` names
+    /// them (bp:small:A, palindrome:B).
     #[arg(required_unless_present = "config")]
     source: Option<String>,
     /// The first seed [default: 1].

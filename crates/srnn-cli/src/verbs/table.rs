@@ -8,7 +8,8 @@ use crate::reproducing::{
 };
 use crate::words::{aligned, some};
 use clap::Args;
-use srnn::experiment::{Experiment, LONG, Table, table};
+use srnn::experiment::{Experiment, LONG, Outcome, Table, table};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "Examples:
@@ -50,6 +51,7 @@ pub fn run(arguments: &PrintTable, output: &Output) -> Result<Answer, Failure> {
     let outcomes = read_outcomes(&folder)?;
     let table = table(&experiment, &outcomes);
     remark(arguments, &folder, outcomes.len(), &table, output);
+    tell_origins(&outcomes, output);
     if let Some(out) = &arguments.out {
         save(out, arguments.force, &results(&experiment, &outcomes)?, output)?;
     }
@@ -109,7 +111,10 @@ fn folder(arguments: &PrintTable, named: &Experiment) -> Result<PathBuf, Failure
     match saved_experiment(folder)? {
         None => {
             let message = format!("{shown}: no experiment was run here");
-            Err(Failure::new(message, "name a folder that `srnn reproduce` wrote"))
+            Err(Failure::new(
+                message,
+                "name a folder that `srnn reproduce` wrote: experiment.toml and outcomes.jsonl",
+            ))
         }
         Some(other) if other.item != named.item => {
             let message = format!("{shown}: this is of {}, not of {}", other.item, named.item);
@@ -117,6 +122,23 @@ fn folder(arguments: &PrintTable, named: &Experiment) -> Result<PathBuf, Failure
         }
         Some(_) => Ok(folder.clone()),
     }
+}
+
+/// Says what the outcomes are from, where they are not all from the same: other bits are likely.
+fn tell_origins(outcomes: &[Outcome], output: &Output) {
+    let mut origins: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    for outcome in outcomes {
+        *origins.entry((&outcome.program, &outcome.device)).or_default() += 1;
+    }
+    if origins.len() < 2 {
+        return;
+    }
+    let known = |name: &str| if name.is_empty() { "unknown".to_string() } else { name.into() };
+    let line = |((program, device), count): (&(&str, &str), &usize)| {
+        format!("{count} by {} on {}", known(program), known(device))
+    };
+    let lines: Vec<String> = origins.iter().map(line).collect();
+    output.note(format!("outcomes of several programs or devices: {}", lines.join("; ")));
 }
 
 fn remark(arguments: &PrintTable, folder: &Path, found: usize, table: &Table, output: &Output) {
@@ -129,6 +151,8 @@ fn remark(arguments: &PrintTable, folder: &Path, found: usize, table: &Table, ou
     }
     if found > used {
         let left = found - used;
-        output.note(format!("{folder}: {left} outcomes of other settings or data are left out"));
+        output.note(format!(
+            "{folder}: {left} outcomes of other settings, seeds or data are left out"
+        ));
     }
 }

@@ -28,7 +28,8 @@ pub struct Outcome {
     /// Updates that were not made, because their gradient was not a number.
     #[serde(default)]
     pub lost: u64,
-    /// The program that ran it, with its version; empty in outcomes from before it was kept.
+    /// The program that ran it, with its version, and its commit where whoever ran it knows; empty in
+    /// outcomes from before it was kept.
     #[serde(default)]
     pub program: String,
     /// What it was run on: another gives other bits. Empty as above.

@@ -223,7 +223,9 @@ impl Explained {
         text.push_str(&of_slope("c", self.drift.c));
         if let Some(Depth { counters, sequences, .. }) = &self.depth {
             let all = self.sequences;
-            text.push_str(&format!("depth, on {sequences} of {all} sequences:\n"));
+            text.push_str(&format!(
+                "depth, on {sequences} of {all} sequences, from all over the file; fitted to depths 0 to 5:\n"
+            ));
             text.push_str(&of_counters(counters));
         }
         text
@@ -244,10 +246,14 @@ impl Explained {
         let window = Window { accepting, ..Window::default() };
         // At depths that were rarely seen, every move has a large part.
         let whole = Window { deepest: i64::MAX, least: 0.1, ..window.clone() };
-        let title = |title: &str, picture| DfaPicture { title: title.into(), ..picture };
+        let title = |title: &str, window: &Window, picture| {
+            let least = 100.0 * window.least;
+            let title = format!("{title}; without moves under {least} % of their depth and token");
+            DfaPicture { title, ..picture }
+        };
         let machines = [
-            ("machine.svg", title("Token / change of depth", condensed(machine, &whole))),
-            ("unrolled.svg", title("Centroid and depth", unrolled(machine, &window))),
+            ("machine.svg", title("Token / change of depth", &whole, condensed(machine, &whole))),
+            ("unrolled.svg", title("Centroid and depth", &window, unrolled(machine, &window))),
         ];
         for (name, picture) in machines {
             match dfa::svg(&picture) {
