@@ -58,13 +58,14 @@ pub fn ruled(grid: &[Vec<String>]) -> String {
 
 fn effort(table: &Table) -> String {
     let Table { measure, .. } = table;
-    let (numbers, name) = match measure {
-        Measure::Error => ("Error rates", measure.name()),
-        Measure::CrossEntropy => ("Cross-entropies of a target in nats", measure.name()),
+    let name = measure.name();
+    let (numbers, equals) = match measure {
+        Measure::Error => ("Error rates", ", of equals by the loss there"),
+        Measure::CrossEntropy => ("Cross-entropies of a target in nats", ""),
     };
     format!(
         "{numbers}. Tried with {}. Of these runs \
-         one is selected by its validation {name} alone (ours); mean, deviation and best are over \
+         one is selected by its validation {name}{equals} (ours); mean, deviation and best are over \
          the seeds of its setting that have a result.",
         tries(table)
     )
