@@ -60,8 +60,9 @@ pub struct UnknownTask(pub String);
 /// A name that is no test set's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "\"{0}\" names no test set: write it as tomita:l29-40, bp:d10-20:l200, bp:d5:l200:B or \
-     palindrome:l200"
+    "\"{0}\" names no test set that can be made: write it as tomita:l29-40, bp:d10-20:l200, \
+     bp:d5:l200:B or palindrome:l200; the smaller number first, more than 2d symbols for depth d, \
+     50 letters or more of palindromes"
 )]
 pub struct UnknownTest(pub String);
 
