@@ -366,6 +366,8 @@ fn ctrl_c_keeps_what_is_done_says_how_to_go_on_and_ends_with_130() {
     while lines().lines().count() < 2 && patience.elapsed() < Duration::from_secs(60) {
         std::thread::sleep(Duration::from_millis(20));
     }
+    // Nothing tells when the third is in flight; it begins at once.
+    std::thread::sleep(Duration::from_secs(2));
     let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert!(sent.success());
     let ended = Ended::of(child.wait_with_output().unwrap());
