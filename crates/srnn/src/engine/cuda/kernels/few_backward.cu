@@ -56,21 +56,14 @@ struct Sums {
 #define BACK 4
 #define SLOTS 4
 
-// `from` counts for nothing, and zero comes, where `some` is not.
-__device__ __forceinline__ void ask(unsigned to, const void *from, bool some = true) {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(from), "r"(some ? 4 : 0)
-                 : "memory");
+// Zeros come where there is nothing.
+__device__ __forceinline__ void ask(unsigned to, const void *from, bool some) {
+    copy_one(to, from, some ? 4 : 0);
 }
 __device__ __forceinline__ void ask_four(unsigned to, const void *from, bool some) {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(some ? 16 : 0)
-                 : "memory");
+    copy_four(to, from, some ? 16 : 0);
 }
-// What was asked for since the last time belongs to one step.
-__device__ __forceinline__ void committed() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-// Waits for all but the last STEPS steps.
-template <int STEPS> __device__ __forceinline__ void awaited() {
-    asm volatile("cp.async.wait_group %0;" ::"n"(STEPS) : "memory");
-}
+static_assert(BACK <= SLOTS && (SLOTS & (SLOTS - 1)) == 0, "a slot is free again, and found by a mask");
 
 // A slot of the ring: a thread's own; and for each warp α and what the step read (a
 // token, or WIDTH numbers). When a step ends, what the next needs has come, and α of the one after it.
@@ -122,7 +115,7 @@ struct Backward {
         if (lane < KP) ask(alphas + slot + lane * 4, alpha_from, t >= 0 && lane < K);
         if (INPUT == FEW_TOKENS && lane == 0) ask(reads + slot, places, t >= 0);
         if (INPUT == VECTORS && lane < WIDTH) ask(reads + slot + lane * 4, vectors, t >= 0);
-        committed();
+        end_group();
         gates -= PAD, cells -= PAD, alpha_from -= K, vectors -= WIDTH, places -= 1;
     }
 
@@ -166,12 +159,13 @@ struct Backward {
 
     __device__ __forceinline__ void begin(float (&alpha)[KP], float (&alpha_prev)[KP]) {
         // What was asked for at the end of the row before has come, and every warp is done with it.
-        awaited<0>();
+        wait_groups<0>();
         __syncthreads();
         ask_from(length - 1);
 #pragma unroll
         for (int i = 1; i <= BACK; i++) ask_step(length - i);
-        awaited<BACK - 2>();
+        // Asked for are BACK steps; the first two are needed.
+        wait_groups<BACK - 2>();
         __syncwarp();
         here = alpha_of(length - 1, alpha), before = alpha_of(length - 2, alpha_prev);
         kept_of(length - 1);
@@ -265,7 +259,8 @@ struct Backward {
         weigh(t, dx);
         // The step before: its gates, and what reaches it from outside.
         c = kept.c_prev, here = before;
-        awaited<BACK - 3>();
+        // Asked for are the BACK − 1 steps before this one; the first two are needed.
+        wait_groups<BACK - 3>();
         __syncwarp();
         kept_of(t - 1);
         before = alpha_of(t - 2, alpha);

@@ -9,21 +9,6 @@
 #define WARPS_DOWN 2
 #define WARPS_ACROSS 4
 
-// Copies from memory to shared memory that nobody waits for yet: the first `inside` bytes, then zeros.
-__device__ __forceinline__ void copy_four(unsigned to, const float *from, int inside) {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(inside)
-                 : "memory");
-}
-__device__ __forceinline__ void copy_one(unsigned to, const float *from, int inside) {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(from), "r"(inside)
-                 : "memory");
-}
-// Ends a group of copies; waits for all groups but the last so many.
-__device__ __forceinline__ void end_group() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-template <int BUT> __device__ __forceinline__ void wait_groups() {
-    asm volatile("cp.async.wait_group %0;" ::"n"(BUT) : "memory");
-}
-
 // One operand's piece of a stage in shared memory: x is its row m or its column n. Lines are
 // contiguous as they are in memory, and padded such that the 4 x 8 numbers a warp reads at a time lie
 // in different banks.

@@ -1,4 +1,5 @@
-// Sums and maxima over a warp; every lane gets the result. The order is fixed.
+// Sums and maxima over a warp; every lane gets the result. The order is fixed. And copies that go on
+// beside the work.
 
 #define WARP 32
 #define ALL_LANES 0xffffffffu
@@ -32,4 +33,19 @@ __device__ __forceinline__ double block_sum(double x, double *room) {
     if (threadIdx.x == 0)
         for (int w = 0; w < (blockDim.x + WARP - 1) / WARP; w++) sum += room[w];
     return sum;
+}
+
+// Copies from memory to shared memory that nobody waits for yet: the first `inside` bytes, then zeros.
+__device__ __forceinline__ void copy_four(unsigned to, const void *from, int inside) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(inside)
+                 : "memory");
+}
+__device__ __forceinline__ void copy_one(unsigned to, const void *from, int inside) {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(from), "r"(inside)
+                 : "memory");
+}
+// Ends a group of copies; waits for all groups but the last so many.
+__device__ __forceinline__ void end_group() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int BUT> __device__ __forceinline__ void wait_groups() {
+    asm volatile("cp.async.wait_group %0;" ::"n"(BUT) : "memory");
 }
