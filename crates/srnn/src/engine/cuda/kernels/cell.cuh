@@ -149,6 +149,36 @@ __device__ __forceinline__ float lstm_back(int hard, const Lstm &s, const float 
     return lstm_back_from(hard, s, tanh_of(s.c), p, c_prev, saturation, writing, du, dc, da);
 }
 
+// What `lstm_back` makes of du and dc, as multiples of them: made before these are known, they
+// leave little to do when they are. Those ending in 0 are there where terms of the loss draw.
+struct LstmSlopes {
+    float o, c, i, f, g, prev, o0, c0, i0, f0, g0, prev0;
+    // da (i, f, g, o); returns ∂/∂c_prev. `presses` says whether there are such terms.
+    __device__ __forceinline__ float back(int presses, float du, float dc, float da[4]) const {
+        du = bounded(du);
+        dc = fmaf(du, c, dc);
+        da[3] = du * o;
+        if (presses) da[3] += o0, dc += c0;
+        da[0] = dc * i, da[1] = dc * f, da[2] = dc * g;
+        float to_prev = dc * prev;
+        if (presses) da[0] += i0, da[1] += f0, da[2] += g0, to_prev += prev0;
+        return bounded(to_prev);
+    }
+};
+
+__device__ __forceinline__ LstmSlopes lstm_slopes(int hard, const Lstm &s, const float p[3], float c_prev,
+                                                  float saturation, float writing) {
+    LstmSlopes to;
+    float tanh_c = tanh_of(s.c);
+    to.o = gate_back(hard, 0.0f, s.o, tanh_c), to.o0 = gate_back(hard, saturation, s.o, 0.0f);
+    to.c = fmaf(to.o, p[2], s.o * fmaf(-tanh_c, tanh_c, 1.0f)), to.c0 = to.o0 * p[2];
+    to.i = gate_back(hard, 0.0f, s.i, s.g), to.i0 = gate_back(hard, saturation, s.i, writing);
+    to.f = gate_back(hard, 0.0f, s.f, c_prev), to.f0 = gate_back(hard, saturation, s.f, 0.0f);
+    to.g = candidate_back(0.0f, s.g, s.i), to.g0 = candidate_back(saturation, s.g, 0.0f);
+    to.prev = fmaf(to.i, p[0], fmaf(to.f, p[1], s.f)), to.prev0 = fmaf(to.i0, p[0], to.f0 * p[1]);
+    return to;
+}
+
 // How far a unit's gates are from 0 and 1, and its candidate from ±1.
 __device__ __forceinline__ float unsaturated(float y) { return y * (1.0f - y); }
 __device__ __forceinline__ float unsaturated_candidate(float y) {

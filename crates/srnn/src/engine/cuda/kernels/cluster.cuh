@@ -31,7 +31,9 @@
 #define PULLED PARTS(U, BACKERS)
 // Numbers that a block is sent by another at a step, forward and backward.
 #define SENT_ON (K > 0 ? SPREAD : U)
-#define EACH_LANE CEIL(K, WARP)
+// Warps that choose for a row, and numbers that each of their lanes has.
+#define ROW_WARPS (THREADS / WARP / R < CEIL(K, WARP) ? THREADS / WARP / R : CEIL(K, WARP))
+#define EACH_LANE CEIL(K, WARP * (K > 0 ? ROW_WARPS : 1))
 #define VECTOR (R < 4 ? R : 4)
 
 #define ROWS 0
@@ -71,48 +73,71 @@ struct Group {
     }
 };
 
-// The row that a warp chooses for: the first warps have one each.
+// The row that a warp chooses for, and which of the numbers: the first warps have one row each, so
+// have the next ones, which go on where those end.
 struct Chooser {
     long long first;
-    int length, row, r;
+    int length, row, r, part;
     __device__ __forceinline__ Chooser(const Scan &p, int group) {
-        r = threadIdx.x / WARP;
-        length = 0;
-        if (r < R) find_row(p, group * R + r, first, length, row);
+        r = threadIdx.x / WARP % R, part = threadIdx.x / WARP / R;
+        first = 0, length = 0, row = 0;
+        if (chooses()) find_row(p, group * R + r, first, length, row);
     }
-    __device__ __forceinline__ bool chooses() const { return K > 0 && r < R; }
+    __device__ __forceinline__ bool chooses() const { return K > 0 && part < ROW_WARPS; }
+    // The q-th number of this lane.
+    __device__ __forceinline__ int index(int q) const {
+        return threadIdx.x % WARP + WARP * (part + ROW_WARPS * q);
+    }
 };
 
-// What the input feeds into a unit's blocks.
+// What the input feeds into a unit's blocks. It is asked for a step before it is taken: who used
+// at once what comes from afar would wait for it.
 struct Fed {
 #if INPUT == VECTORS
-    float w[NI][WIDTH], bias[NI];
+    float w[NI][WIDTH], bias[NI], ahead[WIDTH];
+#else
+    float ahead[NI];
 #endif
+    unsigned place;
     float x[NI];
-    __device__ __forceinline__ void load(const Cluster &p, int unit, bool makes) {
+    __device__ __forceinline__ Fed(const Cluster &p, const Group &g) {
+        place = INPUT == LISTED_ROWS && g.makes && g.length > 0 ? p.scan.places[g.first] : 0;
 #if INPUT == VECTORS
+        for (int e = 0; e < WIDTH; e++) ahead[e] = 0.0f;
         for (int b = 0; b < NI; b++) {
-            bias[b] = p.bias && makes ? p.bias[b * D + unit] : 0.0f;
-            for (int e = 0; e < WIDTH; e++) w[b][e] = makes ? p.w[(b * D + unit) * WIDTH + e] : 0.0f;
+            bias[b] = p.bias && g.makes ? p.bias[b * D + g.unit] : 0.0f;
+            for (int e = 0; e < WIDTH; e++) w[b][e] = g.makes ? p.w[(b * D + g.unit) * WIDTH + e] : 0.0f;
         }
+#else
+        for (int b = 0; b < NI; b++) ahead[b] = 0.0f;
 #endif
     }
-    __device__ __forceinline__ void fetch(const Cluster &p, const Group &g, int t) {
+    // Asks for the input of step t: all steps in turn.
+    __device__ __forceinline__ void ask(const Cluster &p, const Group &g, int t) {
         if (!g.makes || t >= g.length) return;
         long long n = g.first + t;
 #if INPUT == VECTORS
 #pragma unroll
-        for (int b = 0; b < NI; b++) x[b] = bias[b];
+        for (int e = 0; e < WIDTH; e++) ahead[e] = p.vectors[n * WIDTH + e];
+#else
+        long long at = INPUT == LISTED_ROWS ? (long long)place : n;
 #pragma unroll
-        for (int e = 0; e < WIDTH; e++) {
-            float in = p.vectors[n * WIDTH + e];
+        for (int b = 0; b < NI; b++) ahead[b] = p.scan.x[(at * NI + b) * D + g.unit];
+        if (INPUT == LISTED_ROWS && t + 1 < g.length) place = p.scan.places[n + 1];
+#endif
+    }
+    // Makes x of what was asked for last.
+    __device__ __forceinline__ void take() {
+#if INPUT == VECTORS
 #pragma unroll
-            for (int b = 0; b < NI; b++) x[b] = fmaf(w[b][e], in, x[b]);
+        for (int b = 0; b < NI; b++) {
+            x[b] = bias[b];
+#pragma unroll
+            for (int e = 0; e < WIDTH; e++) x[b] = fmaf(w[b][e], ahead[e], x[b]);
         }
 #else
-        long long place = INPUT == LISTED_ROWS ? (long long)p.scan.places[n] : n;
 #pragma unroll
-        for (int b = 0; b < NI; b++) x[b] = p.scan.x[(place * NI + b) * D + g.unit];
+        for (int b = 0; b < NI; b++) x[b] = ahead[b];
 #endif
     }
 };

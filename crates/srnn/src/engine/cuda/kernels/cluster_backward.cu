@@ -1,44 +1,250 @@
-// `cluster.cuh`, backward.
+// `cluster.cuh`, backward. dz = α ∘ (dα - ⟨α, dα⟩) / τ and du = dz·S, but nobody waits for the sum
+// ⟨α, dα⟩: what is gathered is p = α ∘ (dα - dα of the likeliest centroid), whose sum is known when
+// Σ p S is, and du = (Σ p S - Σ p · αS) / τ. αS is made while numbers are on their way. (With dα
+// itself the difference would be of large numbers where α is sharp.)
 
 typedef Weights<BACKED, BACKED_HELD, Q> Backing;
 
 struct BackwardRoom {
     // What the blocks of the cluster send: parts of the gradient of what was carried.
     __align__(16) float sent[2][C][SENT_ON * R];
-    __align__(16) float dz[K > 0 ? PART * GATHER * R : 4];
+    __align__(16) float pulls[K > 0 ? PART * GATHER * R : 4];
+    __align__(16) float alpha[K > 0 ? PART * GATHER * R : 4];
     __align__(16) float da[BACKED * BACKERS * R];
-    __align__(16) float pull[K > 0 ? PULLED * BACKERS * R : 4];
+    __align__(16) float outer[K > 0 ? PULLED * BACKERS * R : 4];
     __align__(16) float weights[Backing::room() + 4];
     unsigned long long barriers[2];
 };
 
-// dz of a row, from the parts of dα: a warp's work.
-__device__ __forceinline__ void choose_back(BackwardRoom &room, int now, bool here, int r,
-                                            const Press &press, const float alpha[EACH_LANE + 1],
-                                            float slope[EACH_LANE + 1], float &disorder) {
-    int lane = threadIdx.x % WARP;
-    float d_alpha[EACH_LANE + 1], mean = 0.0f;
-    disorder = 0.0f;
+#if K > 0
+// What a warp that chooses knows of its row: α of a step and of the one before, what is asked for of
+// the one before that, p, and where dα of the likeliest centroid is found.
+struct Pull {
+    float alpha[EACH_LANE], before[EACH_LANE], ahead[EACH_LANE], pull[EACH_LANE], disorder;
+    int likeliest;
+    // Asks for α of step t.
+    __device__ __forceinline__ void ask(const Cluster &p, const Chooser &chooser, int t) {
 #pragma unroll
-    for (int q = 0; q < EACH_LANE; q++) {
-        int i = lane + q * WARP;
-        d_alpha[q] = 0.0f;
-        if (here && i < K)
-#pragma unroll
-            for (int c = 0; c < C; c++) d_alpha[q] += room.sent[now][c][spread_place(i, r)];
-        mean = fmaf(alpha[q], d_alpha[q], mean);
-        if (ENTROPY && alpha[q] > 0.0f) disorder = fmaf(-alpha[q], __logf(alpha[q]), disorder);
+        for (int q = 0; q < EACH_LANE; q++) {
+            int i = chooser.index(q);
+            bool there = t >= 0 && t < chooser.length && i < K;
+            ahead[q] = there ? p.scan.alpha[(chooser.first + t) * K + i] : 0.0f;
+        }
     }
-    mean = warp_sum(mean);
-    if (ENTROPY) disorder = warp_sum(disorder);
+    // Shows what was asked for to all warps.
+    __device__ __forceinline__ void show(BackwardRoom &room, const Chooser &chooser) {
 #pragma unroll
-    for (int q = 0; q < EACH_LANE; q++) {
-        int i = lane + q * WARP;
-        slope[q] = alpha[q] * (d_alpha[q] - mean);
-        if (ENTROPY && alpha[q] > 0.0f)
-            slope[q] = fmaf(-press.entropy * alpha[q], __logf(alpha[q]) + disorder, slope[q]);
-        slope[q] *= press.inv_tau;
-        if (i < K) room.dz[gathered_place(i, r)] = slope[q];
+        for (int q = 0; q < EACH_LANE; q++) {
+            int i = chooser.index(q);
+            before[q] = ahead[q];
+            if (i < K) room.alpha[gathered_place(i, chooser.r)] = before[q];
+        }
+    }
+    // Goes on to the step that was shown.
+    __device__ __forceinline__ void next(const BackwardRoom &room, const Chooser &chooser) {
+        const int low = ones(K - 1);
+        int best = 0;
+        float sum = 0.0f;
+#pragma unroll
+        for (int q = 0; q < CEIL(K, WARP); q++) {
+            int i = threadIdx.x % WARP + q * WARP;
+            if (i >= K) continue;
+            float a = room.alpha[gathered_place(i, chooser.r)];
+            // The order of positive numbers is that of their bits; the lowest ones do not matter.
+            best = max(best, __float_as_int(a) & ~low | i);
+            if (ENTROPY && a > 0.0f) sum = fmaf(-a, __logf(a), sum);
+        }
+        likeliest = spread_place(warp_most(best) & low, chooser.r);
+        disorder = ENTROPY ? warp_sum(sum) : 0.0f;
+#pragma unroll
+        for (int q = 0; q < EACH_LANE; q++) alpha[q] = before[q];
+    }
+    // The smallest number of nothing but ones that is not below n.
+    __device__ __forceinline__ static constexpr int ones(int n) {
+        int bits = 1;
+        while (bits < n) bits = 2 * bits + 1;
+        return bits;
+    }
+    __device__ __forceinline__ static float part(const BackwardRoom &room, int now, int at) {
+        float d = room.sent[now][0][at];
+#pragma unroll
+        for (int c = 1; c < C; c++) d += room.sent[now][c][at];
+        return d;
+    }
+    // p, from the parts of dα.
+    __device__ __forceinline__ void take(BackwardRoom &room, int now, const Chooser &chooser, float entropy) {
+        float best = part(room, now, likeliest);
+#pragma unroll
+        for (int q = 0; q < EACH_LANE; q++) {
+            int i = chooser.index(q);
+            if (i >= K) continue;
+            pull[q] = alpha[q] * (part(room, now, spread_place(i, chooser.r)) - best);
+            if (ENTROPY && alpha[q] > 0.0f)
+                pull[q] = fmaf(-entropy * alpha[q], __logf(alpha[q]) + disorder, pull[q]);
+            room.pulls[gathered_place(i, chooser.r)] = pull[q];
+        }
+    }
+    // Leaves dz of step t, and α where h is read.
+    __device__ __forceinline__ void keep(const Cluster &p, const Chooser &chooser, int t, float mean,
+                                         float inv_tau) const {
+#pragma unroll
+        for (int q = 0; q < EACH_LANE; q++) {
+            int i = chooser.index(q);
+            if (i >= K) continue;
+            p.scan.d_scores[(chooser.first + t) * K + i] = fmaf(-mean, alpha[q], pull[q]) * inv_tau;
+            if (p.alpha_last && t + 1 == chooser.length) p.alpha_last[chooser.row * K + i] = alpha[q];
+        }
+    }
+};
+#endif
+
+// Gradients of a step of a unit: of its blocks' sums, and of what the input feeds, where it differs.
+struct Gradients {
+    float a[4], dx[3];
+};
+
+// What makes gradients of a step out of those of u and c.
+#if CELL == LSTM
+struct Slopes {
+    LstmSlopes of;
+    __device__ __forceinline__ void prepare(float4 gates, float c, float c_prev, float, const float p[3],
+                                            float saturation, float writing) {
+        Lstm s = {gates.x, gates.y, gates.z, gates.w, c, 0.0f};
+        of = lstm_slopes(HARD, s, p, c_prev, saturation, writing);
+    }
+    __device__ __forceinline__ float back(float du, float dc, float, float, Gradients &made) const {
+        return of.back(PRESSES, du, dc, made.a);
+    }
+};
+#else
+struct Slopes {
+    Gru of;
+    float h;
+    __device__ __forceinline__ void prepare(float4 gates, float, float, float before, const float[3], float, float) {
+        of = {gates.x, gates.y, gates.z, gates.w, 0.0f};
+        h = before;
+    }
+    __device__ __forceinline__ float back(float du, float, float saturation, float writing, Gradients &made) const {
+        gru_back(HARD, of, h, saturation, writing, du, made.dx, made.a);
+        return 0.0f;
+    }
+};
+#endif
+
+// What forward kept of a step of a unit, and gradients that reach it from outside. It is asked for a
+// step before it is used.
+struct Step {
+    float4 gates;
+    float c, c_prev, before, read, du_out, dh_out, dc_out;
+    __device__ __forceinline__ void ask(const Cluster &p, const Group &g, int t) {
+        du_out = 0.0f, dh_out = 0.0f, dc_out = 0.0f;
+        if (!g.makes || t < 0 || t >= g.length) return;
+        long long at = (g.first + t) * D + g.unit;
+        gates = p.gates[at];
+        if (WEIGHS_INPUT) read = p.vectors[g.first + t];
+        if (CELL == LSTM) {
+            c = t + 1 < g.length ? c_prev : p.scan.c[at];
+            c_prev = t > 0 ? p.scan.c[at - D] : 0.0f;
+        } else {
+            before = p.scan.extra[at];
+        }
+        if (!p.scan.out_every && t + 1 < g.length) return;
+        const float *dh = outside(p.scan, p.scan.dh_out, g.first, t, g.length, g.row);
+        const float *du = outside(p.scan, p.scan.du_out, g.first, t, g.length, g.row);
+        const float *dc = outside(p.scan, p.scan.dc_out, g.first, t, g.length, g.row);
+        bool moves = K > 0 && !(END && t + 1 == g.length);
+        if (du) du_out = du[g.unit];
+        if (dh && !moves) dh_out = dh[g.unit];
+        if (dc) dc_out = dc[g.unit];
+    }
+};
+
+// What reaches h of step t from outside; at a step that takes no stochastic one it goes to u.
+__device__ __forceinline__ float outer_of(const Cluster &p, const Group &g, int t) {
+    bool moves = !(END && t + 1 == g.length);
+    if (!g.makes || t < 0 || t >= g.length || !moves) return 0.0f;
+    const float *out = outside(p.scan, p.scan.dh_out, g.first, t, g.length, g.row);
+    return out ? out[g.unit] : 0.0f;
+}
+
+// Sums over the steps of a unit.
+struct Sums {
+    float bias[4], candidate, peephole[3], w[4];
+    double disordered, unsaturation, written;
+    __device__ __forceinline__ void add(const Gradients &made, float c, float c_prev, float read) {
+#pragma unroll
+        for (int b = 0; b < NI; b++) {
+            float in = CELL == LSTM ? made.a[b] : made.dx[b % 3];
+            bias[b] += in;
+            if (WEIGHS_INPUT) w[b] = fmaf(in, read, w[b]);
+        }
+        if (CELL == LSTM) {
+            peephole[0] = fmaf(made.a[0], c_prev, peephole[0]);
+            peephole[1] = fmaf(made.a[1], c_prev, peephole[1]);
+            peephole[2] = fmaf(made.a[3], c, peephole[2]);
+        } else {
+            candidate += made.a[2];
+        }
+    }
+    __device__ __forceinline__ void add_pressed(float4 gates) {
+        float far = unsaturated(gates.x) + unsaturated(gates.y) + unsaturated_candidate(gates.z);
+        unsaturation += CELL == LSTM ? far + unsaturated(gates.w) : far;
+        written += CELL == LSTM ? gates.x : 1.0f - gates.y;
+    }
+    // Leaves the sums of the rows of each unit, added in order.
+    __device__ __forceinline__ void keep(const Cluster &p, const Group &g, unsigned rank) {
+        float *sums_of = (float *)dynamic_room;
+        float mine[SUMS] = {bias[0], bias[1], bias[2], bias[3], candidate, peephole[0], peephole[1],
+                            peephole[2], w[0], w[1], w[2], w[3]};
+        if (g.j < U && threadIdx.x % GATHER < R)
+#pragma unroll
+            for (int b = 0; b < SUMS; b++) sums_of[(b * U + g.j) * R + g.r] = mine[b];
+        __syncthreads();
+        for (int e = threadIdx.x; e < SUMS * U; e += THREADS) {
+            int unit = rank * U + e % U;
+            if (unit >= D) continue;
+            float sum = 0.0f;
+            for (int r = 0; r < R; r++) sum += sums_of[e * R + r];
+            p.scan.sums[((long long)(blockIdx.x / C) * SUMS + e / U) * D + unit] = sum;
+        }
+        __shared__ double doubles[WARP];
+        double measured[MEASURED] = {0.0, block_sum(disordered, doubles), block_sum(unsaturation, doubles),
+                                     block_sum(written, doubles)};
+#pragma unroll
+        for (int m = 0; m < MEASURED; m++)
+            if (threadIdx.x == 0) p.scan.measured[blockIdx.x * MEASURED + m] = measured[m];
+    }
+};
+
+// Leaves the gradients of step t of a unit.
+__device__ __forceinline__ void keep_step(const Cluster &p, const Group &g, int t, const Gradients &made) {
+    if (!g.makes || t >= g.length) return;
+    long long n = g.first + t;
+#pragma unroll
+    for (int b = 0; b < NB; b++)
+        if (CELL != LSTM) p.scan.da_state[(n * NB + b) * D + g.unit] = made.a[b];
+#pragma unroll
+    for (int b = 0; b < NI; b++)
+        p.scan.da_in[(n * NI + b) * D + g.unit] = CELL == LSTM ? made.a[b] : made.dx[b % 3];
+    if (p.scan.d_mixture) p.scan.d_mixture[n * D + g.unit] = outer_of(p, g, t);
+}
+
+// sum[.] += Σ outer S: what outside reads of h, at the steps where it reads.
+__device__ __forceinline__ void add_outer(const Cluster &p, const BackwardRoom &room,
+                                          const Spread<BACKERS> &spread, unsigned rank, float sum[Q][R]) {
+#pragma unroll
+    for (int q = 0; q < PULLED; q++) {
+        int j = spread.of(q), unit = rank * U + j;
+        float v[PAIR * R];
+        load(room.outer + (j - q % PAIR) * R, v);
+#pragma unroll
+        for (int m = 0; m < Q; m++) {
+            int i = spread.sum(m);
+            float s = i < K && j < U && unit < D ? p.scan.s[i * D + unit] : 0.0f;
+#pragma unroll
+            for (int r = 0; r < R; r++)
+                sum[m][r] = fmaf(s, v[q % PAIR * R + (r ^ q / PAIR * BACKERS % R)], sum[m][r]);
+        }
     }
 }
 
@@ -47,6 +253,7 @@ extern "C" __global__ void __cluster_dims__(C, 1, 1) __launch_bounds__(THREADS, 
     BackwardRoom &room = *(BackwardRoom *)dynamic_room;
     int id = threadIdx.x, clusters = gridDim.x / C;
     unsigned rank = rank_in_cluster();
+    Press press = *p.scan.press;
     // This thread's parts of the gradients of some of the carried numbers.
     Spread<BACKERS> spread;
     Backing back;
@@ -59,52 +266,33 @@ extern "C" __global__ void __cluster_dims__(C, 1, 1) __launch_bounds__(THREADS, 
     Weights<PART, PART, 1> centroids;
     centroids.fill(nullptr, [&](int q, int) {
         int i = gathered(q), unit = rank * U + id / GATHER;
-        return i < K && id / GATHER < U && unit < D ? p.scan.s[i * D + unit] : 0.0f;
+        return i < K && id / GATHER < U && unit < D ? p.scan.s[i * D + unit] * press.inv_tau : 0.0f;
     });
 #endif
-    Press press = *p.scan.press;
     float saturation = PRESSES ? press.saturation : 0.0f, writing = PRESSES ? press.writing : 0.0f;
-    float d_bias[4] = {}, d_candidate = 0.0f, d_peephole[3] = {}, d_w[4] = {}, read = 0.0f;
-    double disordered = 0.0, unsaturation = 0.0, written = 0.0;
+    Sums sums = {};
     Group g(p.scan, 0, rank);
     float peephole[3] = {};
     if (PEEPHOLE && g.makes)
         for (int b = 0; b < 3; b++) peephole[b] = p.scan.peephole[b * D + g.unit];
-    for (int e = id; e < (int)sizeof(room.dz) / 4; e += THREADS) room.dz[e] = 0.0f;
     Exchange exchange(room.barriers, C * SENT_ON * R * 4);
     for (int group = blockIdx.x / C; group * R < p.scan.rows; group += clusters) {
         g = Group(p.scan, group, rank);
-        float dc = 0.0f, through = 0.0f;
-        float4 kept = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-        float c = 0.0f, c_prev = 0.0f, before = 0.0f;
-        auto fetch = [&](int t) {
-            if (!g.makes || t < 0 || t >= g.length) return;
-            long long at = (g.first + t) * D + g.unit;
-            kept = p.gates[at];
-            if (WEIGHS_INPUT) read = p.vectors[g.first + t];
-            if (CELL == LSTM) {
-                c = t + 1 < g.length ? c_prev : p.scan.c[at];
-                c_prev = t > 0 ? p.scan.c[at - D] : 0.0f;
-            } else {
-                before = p.scan.extra[at];
+        float dc = 0.0f, through = 0.0f, mixture[1] = {};
+        Step step = {};
+        Slopes slopes = {};
+        float c = 0.0f, c_prev = 0.0f, read = 0.0f, du_out = 0.0f, dc_out = 0.0f;
+        // Goes on to the step that was asked for, which is step t, and asks for the one before.
+        auto next = [&](int t) {
+            bool alive = g.makes && t < g.length;
+            slopes = Slopes{};
+            if (alive) {
+                slopes.prepare(step.gates, step.c, step.c_prev, step.before, peephole, saturation, writing);
+                if (PRESSES) sums.add_pressed(step.gates);
             }
-        };
-        // What reaches h of step t from outside; at a step that takes no stochastic one it goes to u.
-        auto pull_of = [&](int t) {
-            bool moves = !(END && t + 1 == g.length);
-            if (!g.makes || t < 0 || t >= g.length || !moves) return 0.0f;
-            const float *out = outside(p.scan, p.scan.dh_out, g.first, t, g.length, g.row);
-            return out ? out[g.unit] : 0.0f;
-        };
-        Chooser chooser(p.scan, group);
-        float alpha[EACH_LANE + 1];
-        auto fetch_alpha = [&](int t) {
-#pragma unroll
-            for (int q = 0; q < EACH_LANE; q++) {
-                int i = id % WARP + q * WARP;
-                bool there = chooser.chooses() && t >= 0 && t < chooser.length && i < K;
-                alpha[q] = there ? p.scan.alpha[(chooser.first + t) * K + i] : 0.0f;
-            }
+            c = step.c, c_prev = step.c_prev, read = step.read;
+            du_out = step.du_out + step.dh_out, dc_out = step.dc_out;
+            step.ask(p, g, t - 1);
         };
         // Sends the gradient of what step t carries on.
         auto send_back = [&](int t) {
@@ -113,21 +301,7 @@ extern "C" __global__ void __cluster_dims__(C, 1, 1) __launch_bounds__(THREADS, 
 #if K > 0
             // Every warp has lanes of all rows.
             bool ends = __any_sync(ALL_LANES, t + 1 == g.length);
-            if (p.scan.dh_out && (p.scan.out_every || ends))
-#pragma unroll
-                for (int q = 0; q < PULLED; q++) {
-                    int j = spread.of(q), unit = rank * U + j;
-                    float v[PAIR * R];
-                    load(room.pull + (j - q % PAIR) * R, v);
-#pragma unroll
-                    for (int m = 0; m < Q; m++) {
-                        int i = spread.sum(m);
-                        float s = i < K && j < U && unit < D ? p.scan.s[i * D + unit] : 0.0f;
-#pragma unroll
-                        for (int r = 0; r < R; r++)
-                            sum[m][r] = fmaf(s, v[q % PAIR * R + (r ^ q / PAIR * BACKERS % R)], sum[m][r]);
-                    }
-                }
+            if (p.scan.dh_out && (p.scan.out_every || ends)) add_outer(p, room, spread, rank, sum);
 #endif
             spread.reduce(sum);
             if (spread.index >= CARRIED && (K == 0 || spread.index >= SPREAD)) return;
@@ -142,125 +316,81 @@ extern "C" __global__ void __cluster_dims__(C, 1, 1) __launch_bounds__(THREADS, 
         // The rows before have left sums of their own.
         __syncthreads();
         for (int e = id; e < (int)sizeof(room.da) / 4; e += THREADS) room.da[e] = 0.0f;
-        for (int e = id; e < (int)sizeof(room.pull) / 4; e += THREADS) room.pull[e] = 0.0f;
+        for (int e = id; e < (int)sizeof(room.outer) / 4; e += THREADS) room.outer[e] = 0.0f;
+        for (int e = id; e < (int)sizeof(room.pulls) / 4; e += THREADS) room.pulls[e] = 0.0f, room.alpha[e] = 0.0f;
         __syncthreads();
-        fetch(g.longest - 1);
-        fetch_alpha(g.longest - 1);
-        if (K > 0 && g.makes) room.pull[place(g.j, g.r)] = pull_of(g.longest - 1);
+        step.ask(p, g, g.longest - 1);
+        if (K > 0 && g.makes) room.outer[place(g.j, g.r)] = outer_of(p, g, g.longest - 1);
+#if K > 0
+        Chooser chooser(p.scan, group);
+        Pull choice = {};
+        bool keeps = chooser.chooses() && chooser.r % C == rank;
+        if (chooser.chooses()) {
+            choice.ask(p, chooser, g.longest - 1);
+            choice.show(room, chooser);
+            choice.ask(p, chooser, g.longest - 2);
+        }
+#endif
         __syncthreads();
         if (g.longest > 0) send_back(g.longest - 1);
         for (int t = g.longest - 1; t >= 0; t--) {
-            int now = exchange.buffer();
-            float from_states[1] = {};
+            // While numbers are on their way.
+            next(t);
 #if K > 0
-            float slope[EACH_LANE + 1], disorder;
-            bool here = t < chooser.length;
-            if (chooser.chooses()) {
-                if (here) exchange.wait();
-                choose_back(room, now, here, chooser.r, press, alpha, slope, disorder);
+            gather(centroids, room.alpha, mixture);
+            if (chooser.chooses()) choice.next(room, chooser);
+#endif
+            int now = exchange.buffer();
+#if K > 0
+            bool here = chooser.chooses() && t < chooser.length;
+            if (here) {
+                exchange.wait();
+                choice.take(room, now, chooser, press.entropy);
             }
-            exchange.step++;
-            __syncthreads();
-            if (chooser.chooses() && here && chooser.r % C == rank) {
-                if (ENTROPY && id % WARP == 0) disordered += disorder;
-#pragma unroll
-                for (int q = 0; q < EACH_LANE; q++) {
-                    int i = id % WARP + q * WARP;
-                    if (i >= K) continue;
-                    p.scan.d_scores[(chooser.first + t) * K + i] = slope[q];
-                    if (p.alpha_last && t + 1 == chooser.length) p.alpha_last[chooser.row * K + i] = alpha[q];
-                }
-            }
-            fetch_alpha(t - 1);
-            gather(centroids, room.dz, from_states);
 #else
-            exchange.wait();
-            exchange.step++;
             // The barrier counts what is sent to this block: its own warps may still be making sums
             // for others.
-            __syncthreads();
+            exchange.wait();
 #endif
-            if (g.makes && t < g.length) {
-                long long n = g.first + t;
-                bool moves = !(END && t + 1 == g.length);
-                float du = 0.0f;
-                if (p.scan.out_every || t + 1 == g.length) {
-                    const float *dh_out = outside(p.scan, p.scan.dh_out, g.first, t, g.length, g.row);
-                    const float *du_out = outside(p.scan, p.scan.du_out, g.first, t, g.length, g.row);
-                    const float *dc_out = outside(p.scan, p.scan.dc_out, g.first, t, g.length, g.row);
-                    if (du_out) du = du_out[g.unit];
-                    if (dh_out && (K == 0 || !moves)) du += dh_out[g.unit];
-                    if (dc_out) dc += dc_out[g.unit];
-                }
-                if (K > 0) {
-                    du += from_states[0];
-                } else {
-#pragma unroll
-                    for (int from = 0; from < C; from++)
-                        du += room.sent[now][from][K > 0 ? 0 : g.j * R + (g.r ^ g.unit % Q % R)];
-                    du += through;
-                }
-                float a[4], dx[3];
-                if (CELL == LSTM) {
-                    Lstm s = {kept.x, kept.y, kept.z, kept.w, c, 0.0f};
-                    dc = lstm_back(HARD, s, peephole, c_prev, saturation, writing, du, dc, a);
-                    d_peephole[0] = fmaf(a[0], c_prev, d_peephole[0]);
-                    d_peephole[1] = fmaf(a[1], c_prev, d_peephole[1]);
-                    d_peephole[2] = fmaf(a[3], c, d_peephole[2]);
-                } else {
-                    Gru s = {kept.x, kept.y, kept.z, kept.w, 0.0f};
-                    gru_back(HARD, s, before, saturation, writing, du, dx, a);
-                    through = a[3];
-                    d_candidate += a[2];
-                }
-#pragma unroll
-                for (int b = 0; b < NB; b++) room.da[place(b * U + g.j, g.r)] = a[b];
-#pragma unroll
-                for (int b = 0; b < NB; b++)
-                    if (CELL != LSTM) p.scan.da_state[(n * NB + b) * D + g.unit] = a[b];
-#pragma unroll
-                for (int b = 0; b < NI; b++) {
-                    float in = CELL == LSTM ? a[b] : dx[b % 3];
-                    d_bias[b] += in;
-                    if (WEIGHS_INPUT) d_w[b] = fmaf(in, read, d_w[b]);
-                    p.scan.da_in[(n * NI + b) * D + g.unit] = in;
-                }
-                if (PRESSES) {
-                    float far = unsaturated(kept.x) + unsaturated(kept.y) + unsaturated_candidate(kept.z);
-                    unsaturation += CELL == LSTM ? far + unsaturated(kept.w) : far;
-                    written += CELL == LSTM ? kept.x : 1.0f - kept.y;
-                }
-                if (p.scan.d_mixture) p.scan.d_mixture[n * D + g.unit] = pull_of(t);
+            exchange.step++;
+            __syncthreads();
+            float du = du_out;
+#if K > 0
+            if (chooser.chooses()) {
+                choice.show(room, chooser);
+                choice.ask(p, chooser, t - 2);
             }
-            // What pulled at a last step is taken away at the step before it.
+            float from_states[1], mean = row_sum(room.pulls);
+            gather(centroids, room.pulls, from_states);
+            du += fmaf(-mean, mixture[0], from_states[0]);
+#else
+#pragma unroll
+            for (int from = 0; from < C; from++) du += room.sent[now][from][g.j * R + (g.r ^ g.unit % Q % R)];
+            du += through;
+#endif
+            // Rows that have not begun have slopes of zero.
+            Gradients made;
+            dc = slopes.back(du, dc + dc_out, saturation, writing, made);
+            through = made.a[3];
+            if (g.makes)
+#pragma unroll
+                for (int b = 0; b < NB; b++) room.da[place(b * U + g.j, g.r)] = made.a[b];
+            // What reached a last step is taken away at the step before it.
             bool changes = p.scan.out_every || t == g.length || t + 1 == g.length;
-            if (K > 0 && p.scan.dh_out && g.makes && changes) room.pull[place(g.j, g.r)] = pull_of(t - 1);
-            fetch(t - 1);
+            if (K > 0 && p.scan.dh_out && g.makes && changes) room.outer[place(g.j, g.r)] = outer_of(p, g, t - 1);
             __syncthreads();
             if (t > 0) send_back(t - 1);
+            sums.add(made, c, c_prev, read);
+            keep_step(p, g, t, made);
+#if K > 0
+            float of_row = __shfl_sync(ALL_LANES, mean, chooser.r);
+            if (keeps && here) {
+                choice.keep(p, chooser, t, of_row, press.inv_tau);
+                if (ENTROPY && chooser.part == 0 && id % WARP == 0) sums.disordered += choice.disorder;
+            }
+#endif
         }
     }
     meet();
-    // Sums of the rows of each unit, in order.
-    float *sums_of = (float *)dynamic_room;
-    float mine[SUMS] = {d_bias[0], d_bias[1], d_bias[2], d_bias[3],
-                        d_candidate, d_peephole[0], d_peephole[1], d_peephole[2],
-                        d_w[0], d_w[1], d_w[2], d_w[3]};
-    if (g.j < U && id % GATHER < R)
-#pragma unroll
-        for (int b = 0; b < SUMS; b++) sums_of[(b * U + g.j) * R + g.r] = mine[b];
-    __syncthreads();
-    for (int e = id; e < SUMS * U; e += THREADS) {
-        int unit = rank * U + e % U;
-        if (unit >= D) continue;
-        float sum = 0.0f;
-        for (int r = 0; r < R; r++) sum += sums_of[e * R + r];
-        p.scan.sums[((long long)(blockIdx.x / C) * SUMS + e / U) * D + unit] = sum;
-    }
-    __shared__ double doubles[WARP];
-    double measured[MEASURED] = {0.0, block_sum(disordered, doubles), block_sum(unsaturation, doubles),
-                                 block_sum(written, doubles)};
-#pragma unroll
-    for (int m = 0; m < MEASURED; m++)
-        if (id == 0) p.scan.measured[blockIdx.x * MEASURED + m] = measured[m];
+    sums.keep(p, g, rank);
 }

@@ -18,29 +18,35 @@ __device__ __forceinline__ void load(const float *x, float v[PAIR * R]) {
     }
 }
 
-// A lane's weights: N of M each, the first HELD of them in registers, the others in shared memory,
-// where those of all threads lie side by side.
+// A lane's weights: N of M each, HELD of them in registers, the others in shared memory, where those
+// of all threads lie side by side. They alternate, so that what is read from there has arrived when
+// products with what is held are made.
 template <int N, int HELD, int M> struct Weights {
     float held[HELD > 0 ? HELD : 1][M];
     const float *others;
     __device__ __forceinline__ static constexpr int room() { return (N - HELD) * THREADS * M; }
+    // How many of the first q are in shared memory, and which of all is the e-th there.
+    __device__ __forceinline__ static constexpr int outside(int q) { return q * (N - HELD) / N; }
+    __device__ __forceinline__ static constexpr int other(int e) { return CEIL((e + 1) * N, N - HELD) - 1; }
     // `of(q, m)` makes them.
     template <typename F> __device__ __forceinline__ void fill(float *room, F of) {
         others = room + threadIdx.x * M;
 #pragma unroll
-        for (int q = 0; q < HELD; q++)
+        for (int q = 0; q < N; q++)
+            if (outside(q + 1) == outside(q))
 #pragma unroll
-            for (int m = 0; m < M; m++) held[q][m] = of(q, m);
-        for (int q = HELD; q < N; q++)
-            for (int m = 0; m < M; m++) room[((q - HELD) * THREADS + threadIdx.x) * M + m] = of(q, m);
+                for (int m = 0; m < M; m++) held[q - outside(q)][m] = of(q, m);
+        if constexpr (HELD < N)
+            for (int e = 0; e < N - HELD; e++)
+                for (int m = 0; m < M; m++) room[(e * THREADS + threadIdx.x) * M + m] = of(other(e), m);
     }
     __device__ __forceinline__ void get(int q, float w[M]) const {
-        if (q < HELD) {
+        if (outside(q + 1) == outside(q)) {
 #pragma unroll
-            for (int m = 0; m < M; m++) w[m] = held[q < HELD ? q : 0][m];
+            for (int m = 0; m < M; m++) w[m] = held[q - outside(q)][m];
             return;
         }
-        const float *at = others + (q - HELD) * THREADS * M;
+        const float *at = others + outside(q) * THREADS * M;
         if (M == 4) {
             float4 four = *(const float4 *)at;
             w[0] = four.x, w[1 % M] = four.y, w[2 % M] = four.z, w[3 % M] = four.w;
@@ -87,6 +93,34 @@ __device__ __forceinline__ void gather(const Weights<PART, HELD, M> &weights, co
         sum[m] = s[m][0];
     }
 }
+
+// The sum of all numbers of this lane's row; x is [PART * GATHER][R]. The order is the same in every
+// warp of the cluster, and so is the sum.
+__device__ __forceinline__ float row_sum(const float *x) {
+    const int pairs = PART * GATHER / PAIR;
+    int lane = threadIdx.x % WARP, mine = lane ^ turn(lane * PAIR);
+    float s[R] = {}, v[PAIR * R];
+#pragma unroll
+    for (int n = 0; n < pairs; n += WARP)
+        if (n + mine < pairs) {
+            load(x + (n + mine) * PAIR * R, v);
+#pragma unroll
+            for (int e = 0; e < PAIR * R; e++) s[e % R] += v[e];
+        }
+    // Number r of lane p is of row r ^ p.
+#pragma unroll
+    for (int h = R / 2; h > 0; h /= 2)
+#pragma unroll
+        for (int r = 0; r < h; r++) s[r] += __shfl_xor_sync(ALL_LANES, s[r + h], h);
+#pragma unroll
+    for (int o = R; o < WARP; o *= 2) s[0] += __shfl_xor_sync(ALL_LANES, s[0], o);
+    return s[0];
+}
+
+// A number that is to be made here, neither before nor beyond a branch, where what it is made of
+// would take registers and time.
+__device__ __forceinline__ void made_here(float &x) { asm volatile("" : "+f"(x)); }
+__device__ __forceinline__ void made_here(int &x) { asm volatile("" : "+r"(x)); }
 
 // What a lane of LANES that share Q sums for all blocks has of them.
 template <int LANES> struct Spread {

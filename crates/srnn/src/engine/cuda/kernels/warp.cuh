@@ -23,6 +23,12 @@ __device__ __forceinline__ float warp_max(float x) {
     return x;
 }
 
+__device__ __forceinline__ int warp_most(int x) {
+    int most;
+    asm("redux.sync.max.s32 %0, %1, 0xffffffff;" : "=r"(most) : "r"(x));
+    return most;
+}
+
 // The sum over a block, known to thread 0; `room` has a number a warp.
 __device__ __forceinline__ double block_sum(double x, double *room) {
     x = warp_sum(x);
