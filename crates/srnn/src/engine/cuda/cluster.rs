@@ -16,10 +16,14 @@ use cudarc::driver::CudaFunction;
 
 /// Registers of a thread, at most.
 const MOST_REGISTERS: usize = 248;
-/// Registers of a thread that hold neither weights nor sums.
-const OTHERS: usize = 52;
-/// Sums that a lane makes at a time for all blocks.
+/// Registers of a thread that hold neither weights nor sums, forward and backward.
+const FORWARD_OTHERS: usize = 68;
+const BACKWARD_OTHERS: usize = 72;
+/// Sums that a lane makes at a time for all blocks, and those of more centroids than so many: what it
+/// reads it then uses more often.
 const TOGETHER: usize = 4;
+const MANY_TOGETHER: usize = 8;
+const MANY: usize = 64;
 /// Lanes of a warp, and schedulers that share the warps of a block and the registers between them.
 const LANES: usize = 32;
 const SCHEDULERS: usize = 4;
@@ -39,6 +43,8 @@ struct Plan {
     gather: usize,
     scorers: usize,
     backers: usize,
+    /// Sums that go to all blocks, of each lane.
+    together: usize,
     /// Weights that a lane holds, a few at a time; the others are in shared memory.
     gathered_held: usize,
     backed_held: usize,
@@ -79,7 +85,8 @@ impl Plan {
         let u = layer.units.div_ceil(c);
         let nb = if k > 0 || layer.cell.has_memory() { 4 } else { 3 };
         let (carried, pair) = (if k > 0 { k } else { c * u }, (4 / r).max(1));
-        let q = TOGETHER;
+        let many = k > MANY && sharing(k.div_ceil(MANY_TOGETHER), threads) >= MANY_TOGETHER;
+        let q = if many { MANY_TOGETHER } else { TOGETHER };
         // Rows are turned by more than a lane knows of where more lanes share a sum.
         let most = if k > 0 && r <= 4 { LANES / 4 } else { LANES };
         let gather = sharing(u, threads).min(most);
@@ -91,14 +98,16 @@ impl Plan {
         }
         let parts = |count: usize, lanes: usize| count.div_ceil(pair * lanes) * pair;
         let (part, scored) = (parts(carried, gather), parts(u, scorers));
-        let (backed, pulled) = (parts(nb * u, backers), parts(u, backers));
+        let (backed, outer) = (parts(nb * u, backers), parts(u, backers));
+        // Units whose gradients lanes gather together.
+        let pulling = if most < LANES { most / gather } else { 1 };
+        let pulled = parts(carried, gather * pulling) * pulling;
         let states = |floats: usize| if k > 0 { floats } else { 0 };
-        let free = registers(threads).checked_sub(OTHERS)?;
         let held = |count: usize, each: usize, others: usize| {
-            Some((free.checked_sub(others)? / each / pair * pair).min(count))
+            Some((registers(threads).checked_sub(others)? / each).min(count))
         };
-        let gathered_held = held(part, nb, states(q * scored) + nb * r)?;
-        let backed_held = held(backed, q, states(part) + q * r)?;
+        let gathered_held = held(part, nb, FORWARD_OTHERS + states(q * scored) + nb * r)?;
+        let backed_held = held(backed, q, BACKWARD_OTHERS + states(pulled) + q * r)?;
         let spread = carried.div_ceil(q) * q;
         let vector = part * gather * r;
         let rooms = if k > 0 {
@@ -110,7 +119,7 @@ impl Plan {
         let sent = 2 * c * r * if k > 0 { spread } else { u };
         let backward_room = sent
             + backed * backers * r
-            + states(vector + pulled * backers * r)
+            + states(2 * pulled * gather * r + outer * backers * r)
             + (backed - backed_held) * threads * q;
         let backward_room = backward_room.max(SUMS * u * r);
         Some(Plan {
@@ -120,6 +129,7 @@ impl Plan {
             gather,
             scorers,
             backers,
+            together: q,
             gathered_held,
             backed_held,
             forward_room,
@@ -225,6 +235,7 @@ pub fn compiled(
         ("GATHER", plan.gather.to_string()),
         ("SCORERS", plan.scorers.to_string()),
         ("BACKERS", plan.backers.to_string()),
+        ("Q", plan.together.to_string()),
         ("GATHERED_HELD", plan.gathered_held.to_string()),
         ("BACKED_HELD", plan.backed_held.to_string()),
     ]);

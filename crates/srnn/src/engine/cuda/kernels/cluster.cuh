@@ -4,7 +4,7 @@
 // block: sums over units, or the units themselves, are written into each other's shared memory,
 // where a barrier counts their bytes. Compiled for each layer: D, K (0: plain), CELL (LSTM or
 // GRU_AFTER), HARD, PEEPHOLE, END; INPUT, WIDTH; ENTROPY, PRESSES; C, R, THREADS; how many lanes share
-// a sum: GATHER of those that go into a unit, SCORERS and BACKERS of those that go to all blocks,
+// a sum: GATHER of those that go into a unit, SCORERS and BACKERS of Q each that go to all blocks,
 // forward and backward; and how many of its weights a lane holds: GATHERED_HELD, BACKED_HELD.
 //
 // Vectors are kept with the R rows side by side, so that one read feeds all rows. Rows are permuted
@@ -19,16 +19,17 @@
 // Numbers that are read at a time: 16 bytes of their rows, at least.
 #define PAIR (R < 4 ? 4 / R : 1)
 #define PARTS(n, lanes) (CEIL(n, PAIR * (lanes)) * PAIR)
-// Numbers carried, and a lane's part of them.
+// Numbers carried, and those of a vector that lanes gather from, forward and backward.
 #define CARRIED (K > 0 ? K : C * U)
-#define PART PARTS(CARRIED, GATHER)
-// Sums that a lane makes at a time for all blocks, and all of them.
-#define Q 4
+#define GATHERED (PARTS(CARRIED, GATHER) * GATHER)
+#define PULLING (K > 0 && R <= 4 ? WARP / 4 / GATHER : 1)
+#define PULLED (PARTS(CARRIED, GATHER * PULLING) * GATHER * PULLING)
+// All sums that lanes make for all blocks, each Q at a time.
 #define SPREAD (CEIL(CARRIED, Q) * Q)
 // Parts of what these are sums of: of units forward, of their blocks backward.
 #define SCORED PARTS(U, SCORERS)
 #define BACKED PARTS(NB * U, BACKERS)
-#define PULLED PARTS(U, BACKERS)
+#define OUTER PARTS(U, BACKERS)
 // Numbers that a block is sent by another at a step, forward and backward.
 #define SENT_ON (K > 0 ? SPREAD : U)
 // Warps that choose for a row, and numbers that each of their lanes has.

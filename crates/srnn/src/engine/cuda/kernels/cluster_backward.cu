@@ -8,10 +8,10 @@ typedef Weights<BACKED, BACKED_HELD, Q> Backing;
 struct BackwardRoom {
     // What the blocks of the cluster send: parts of the gradient of what was carried.
     __align__(16) float sent[2][C][SENT_ON * R];
-    __align__(16) float pulls[K > 0 ? PART * GATHER * R : 4];
-    __align__(16) float alpha[K > 0 ? PART * GATHER * R : 4];
+    __align__(16) float pulls[K > 0 ? PULLED * R : 4];
+    __align__(16) float alpha[K > 0 ? PULLED * R : 4];
     __align__(16) float da[BACKED * BACKERS * R];
-    __align__(16) float outer[K > 0 ? PULLED * BACKERS * R : 4];
+    __align__(16) float outer[K > 0 ? OUTER * BACKERS * R : 4];
     __align__(16) float weights[Backing::room() + 4];
     unsigned long long barriers[2];
 };
@@ -149,9 +149,11 @@ struct Step {
             before = p.scan.extra[at];
         }
         if (!p.scan.out_every && t + 1 < g.length) return;
-        const float *dh = outside(p.scan, p.scan.dh_out, g.first, t, g.length, g.row);
-        const float *du = outside(p.scan, p.scan.du_out, g.first, t, g.length, g.row);
-        const float *dc = outside(p.scan, p.scan.dc_out, g.first, t, g.length, g.row);
+        int row = g.row;
+        made_here(row);
+        const float *dh = outside(p.scan, p.scan.dh_out, g.first, t, g.length, row);
+        const float *du = outside(p.scan, p.scan.du_out, g.first, t, g.length, row);
+        const float *dc = outside(p.scan, p.scan.dc_out, g.first, t, g.length, row);
         bool moves = K > 0 && !(END && t + 1 == g.length);
         if (du) du_out = du[g.unit];
         if (dh && !moves) dh_out = dh[g.unit];
@@ -163,7 +165,9 @@ struct Step {
 __device__ __forceinline__ float outer_of(const Cluster &p, const Group &g, int t) {
     bool moves = !(END && t + 1 == g.length);
     if (!g.makes || t < 0 || t >= g.length || !moves) return 0.0f;
-    const float *out = outside(p.scan, p.scan.dh_out, g.first, t, g.length, g.row);
+    int row = g.row;
+    made_here(row);
+    const float *out = outside(p.scan, p.scan.dh_out, g.first, t, g.length, row);
     return out ? out[g.unit] : 0.0f;
 }
 
@@ -231,9 +235,10 @@ __device__ __forceinline__ void keep_step(const Cluster &p, const Group &g, int 
 
 // sum[.] += Σ outer S: what outside reads of h, at the steps where it reads.
 __device__ __forceinline__ void add_outer(const Cluster &p, const BackwardRoom &room,
-                                          const Spread<BACKERS> &spread, unsigned rank, float sum[Q][R]) {
+                                          Spread<BACKERS> spread, int rank, float sum[Q][R]) {
+    made_here(spread.first), made_here(spread.p), made_here(rank);
 #pragma unroll
-    for (int q = 0; q < PULLED; q++) {
+    for (int q = 0; q < OUTER; q++) {
         int j = spread.of(q), unit = rank * U + j;
         float v[PAIR * R];
         load(room.outer + (j - q % PAIR) * R, v);
@@ -263,10 +268,11 @@ extern "C" __global__ void __cluster_dims__(C, 1, 1) __launch_bounds__(THREADS, 
         return there ? p.scan.m[((long long)i * NB + e / U) * D + unit] : 0.0f;
     });
 #if K > 0
-    Weights<PART, PART, 1> centroids;
-    centroids.fill(nullptr, [&](int q, int) {
-        int i = gathered(q), unit = rank * U + id / GATHER;
-        return i < K && id / GATHER < U && unit < D ? p.scan.s[i * D + unit] * press.inv_tau : 0.0f;
+    typedef Gather<PULLING> Pulling;
+    Weights<Pulling::N, Pulling::N, PULLING> centroids;
+    centroids.fill(nullptr, [&](int q, int a) {
+        int i = Pulling::number(q), j = Pulling::unit(a), unit = rank * U + j;
+        return i < K && j < U && unit < D ? p.scan.s[i * D + unit] * press.inv_tau : 0.0f;
     });
 #endif
     float saturation = PRESSES ? press.saturation : 0.0f, writing = PRESSES ? press.writing : 0.0f;
@@ -337,7 +343,7 @@ extern "C" __global__ void __cluster_dims__(C, 1, 1) __launch_bounds__(THREADS, 
             // While numbers are on their way.
             next(t);
 #if K > 0
-            gather(centroids, room.alpha, mixture);
+            Pulling::add<Pulling::N, 1>(centroids, room.alpha, mixture);
             if (chooser.chooses()) choice.next(room, chooser);
 #endif
             int now = exchange.buffer();
@@ -360,8 +366,8 @@ extern "C" __global__ void __cluster_dims__(C, 1, 1) __launch_bounds__(THREADS, 
                 choice.show(room, chooser);
                 choice.ask(p, chooser, t - 2);
             }
-            float from_states[1], mean = row_sum(room.pulls);
-            gather(centroids, room.pulls, from_states);
+            float from_states[1], mean = row_sum<PULLED>(room.pulls);
+            Pulling::add<Pulling::N, 1>(centroids, room.pulls, from_states);
             du += fmaf(-mean, mixture[0], from_states[0]);
 #else
 #pragma unroll
@@ -371,7 +377,7 @@ extern "C" __global__ void __cluster_dims__(C, 1, 1) __launch_bounds__(THREADS, 
             // Rows that have not begun have slopes of zero.
             Gradients made;
             dc = slopes.back(du, dc + dc_out, saturation, writing, made);
-            through = made.a[3];
+            through = CELL == LSTM ? 0.0f : made.a[3];
             if (g.makes)
 #pragma unroll
                 for (int b = 0; b < NB; b++) room.da[place(b * U + g.j, g.r)] = made.a[b];

@@ -11,10 +11,10 @@ __device__ __forceinline__ float warp_top(float x) {
     return __int_as_float(top ^ (top >> 31 & 0x7fffffff));
 }
 
-typedef Weights<PART, GATHERED_HELD, NB> Gathering;
+typedef Weights<Gather<1>::N, GATHERED_HELD, NB> Gathering;
 
 struct ForwardRoom {
-    __align__(16) float carried[K > 0 ? 1 : 2][PART * GATHER * R];
+    __align__(16) float carried[K > 0 ? 1 : 2][GATHERED * R];
     __align__(16) float units[SCORED * SCORERS * R];
     __align__(16) float scores[K > 0 ? 2 : 1][K > 0 ? C : 1][K > 0 ? SPREAD * R : 4];
     __align__(16) float weights[Gathering::room() + 4];
@@ -140,7 +140,7 @@ extern "C" __global__ void __cluster_dims__(C, 1, 1) __launch_bounds__(THREADS, 
     unsigned rank = rank_in_cluster();
     Gathering into_units;
     into_units.fill(room.weights, [&](int q, int b) {
-        int i = gathered(q), unit = rank * U + id / GATHER;
+        int i = Gather<1>::number(q), unit = rank * U + id / GATHER;
         bool there = id / GATHER < U && unit < D && i < (K > 0 ? K : D);
         return there ? p.scan.m[((long long)i * NB + b) * D + unit] : 0.0f;
     });
@@ -190,9 +190,9 @@ extern "C" __global__ void __cluster_dims__(C, 1, 1) __launch_bounds__(THREADS, 
             float inv;
 #pragma unroll 1
             for (int tries = 0;; tries++) {
-                float sum = row_sum(carried);
+                float sum = row_sum<GATHERED>(carried);
                 inv = t > 0 ? quotient_of_one(sum) : 0.0f;
-                gather(into_units, carried, a);
+                Gather<1>::add<GATHERED_HELD, NB>(into_units, carried, a);
                 made_here(inv), made_here(a[0]), made_here(a[1]), made_here(a[2]), made_here(a[3]);
                 bool is_strange = strange(g, t, sum);
                 if (!__any_sync(ALL_LANES, is_strange) || tries > 0) break;
@@ -201,7 +201,7 @@ extern "C" __global__ void __cluster_dims__(C, 1, 1) __launch_bounds__(THREADS, 
 #pragma unroll
             for (int b = 0; b < 4; b++) a[b] = CELL == LSTM ? fmaf(a[b], inv, fed.x[b % NI]) : a[b] * inv;
 #else
-            gather(into_units, carried, a);
+            Gather<1>::add<GATHERED_HELD, NB>(into_units, carried, a);
 #pragma unroll
             for (int b = 0; b < 4; b++) a[b] += CELL == LSTM ? fed.x[b % NI] : 0.0f;
 #endif
@@ -245,11 +245,11 @@ extern "C" __global__ void __cluster_dims__(C, 1, 1) __launch_bounds__(THREADS, 
             __syncthreads();
         }
 #if K > 0
-        float sum = row_sum(room.carried[0]);
+        float sum = row_sum<GATHERED>(room.carried[0]);
         bool is_strange = strange(g, g.longest, sum);
         if (__any_sync(ALL_LANES, is_strange)) {
             mend(room, exchange.buffer() ^ 1, chooser, choice, is_strange);
-            sum = row_sum(room.carried[0]);
+            sum = row_sum<GATHERED>(room.carried[0]);
         }
         float inv = quotient_of_one(sum);
         if (p.keep_h) keep_mixture(p, room, g, g.longest, h, inv);

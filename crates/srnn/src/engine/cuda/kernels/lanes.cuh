@@ -28,9 +28,13 @@ template <int N, int HELD, int M> struct Weights {
     // How many of the first q are in shared memory, and which of all is the e-th there.
     __device__ __forceinline__ static constexpr int outside(int q) { return q * (N - HELD) / N; }
     __device__ __forceinline__ static constexpr int other(int e) { return CEIL((e + 1) * N, N - HELD) - 1; }
+    // Four lie together, those of neighbouring threads beside them.
+    __device__ __forceinline__ static int place(int m) {
+        return M % 4 == 0 ? (m / 4 * THREADS + threadIdx.x) * 4 + m % 4 : threadIdx.x * M + m;
+    }
     // `of(q, m)` makes them.
     template <typename F> __device__ __forceinline__ void fill(float *room, F of) {
-        others = room + threadIdx.x * M;
+        others = room + threadIdx.x * (M % 4 == 0 ? 4 : M);
 #pragma unroll
         for (int q = 0; q < N; q++)
             if (outside(q + 1) == outside(q))
@@ -38,7 +42,7 @@ template <int N, int HELD, int M> struct Weights {
                 for (int m = 0; m < M; m++) held[q - outside(q)][m] = of(q, m);
         if constexpr (HELD < N)
             for (int e = 0; e < N - HELD; e++)
-                for (int m = 0; m < M; m++) room[(e * THREADS + threadIdx.x) * M + m] = of(other(e), m);
+                for (int m = 0; m < M; m++) room[e * THREADS * M + place(m)] = of(other(e), m);
     }
     __device__ __forceinline__ void get(int q, float w[M]) const {
         if (outside(q + 1) == outside(q)) {
@@ -47,12 +51,12 @@ template <int N, int HELD, int M> struct Weights {
             return;
         }
         const float *at = others + outside(q) * THREADS * M;
-        if (M == 4) {
-            float4 four = *(const float4 *)at;
-            w[0] = four.x, w[1 % M] = four.y, w[2 % M] = four.z, w[3 % M] = four.w;
-        } else if (M == 2) {
-            float2 two = *(const float2 *)at;
-            w[0] = two.x, w[1 % M] = two.y;
+        if (M % 4 == 0) {
+#pragma unroll
+            for (int m = 0; m < M; m += 4) {
+                float4 four = *(const float4 *)(at + m * THREADS);
+                w[m] = four.x, w[(m + 1) % M] = four.y, w[(m + 2) % M] = four.z, w[(m + 3) % M] = four.w;
+            }
         } else {
 #pragma unroll
             for (int m = 0; m < M; m++) w[m] = at[m];
@@ -60,44 +64,59 @@ template <int N, int HELD, int M> struct Weights {
     }
 };
 
-// The number that lane p of those that share a unit's sums has as its q-th.
-__device__ __forceinline__ int gathered(int q) {
-    return (q / PAIR * GATHER + threadIdx.x % GATHER) * PAIR + q % PAIR;
-}
-
-// sum[m] = Σ_i w[.][m] x[i] of this lane's row; x is [PART * GATHER][R].
-template <int HELD, int M>
-__device__ __forceinline__ void gather(const Weights<PART, HELD, M> &weights, const float *x, float sum[M]) {
-    float s[M][R] = {}, v[PAIR * R], w[M];
-#pragma unroll
-    for (int q = 0; q < PART; q++) {
-        if (q % PAIR == 0) load(x + gathered(q) * R, v);
-        weights.get(q, w);
-#pragma unroll
-        for (int r = 0; r < R; r++)
-#pragma unroll
-            for (int m = 0; m < M; m++)
-                s[m][r] = fmaf(w[m], v[q % PAIR * R + (r ^ turn(q / PAIR * GATHER * PAIR))], s[m][r]);
+// Lanes that share the sums of UNITS neighbouring units: GATHER for each. What a lane reads it uses
+// for all of them, and sums are exchanged until each has those of its own unit.
+template <int UNITS> struct Gather {
+    static constexpr int LANES = GATHER * UNITS, N = PARTS(CARRIED, LANES);
+    // Its q-th number, and its a-th unit.
+    __device__ __forceinline__ static int number(int q) {
+        return (q / PAIR * LANES + threadIdx.x % LANES) * PAIR + q % PAIR;
     }
-    // Number r of lane p is of row r ^ p.
-#pragma unroll
-    for (int h = R / 2; h > 0; h /= 2)
-#pragma unroll
-        for (int r = 0; r < h; r++)
-#pragma unroll
-            for (int m = 0; m < M; m++) s[m][r] += __shfl_xor_sync(ALL_LANES, s[m][r + h], h);
-#pragma unroll
-    for (int m = 0; m < M; m++) {
-#pragma unroll
-        for (int o = R; o < GATHER; o *= 2) s[m][0] += __shfl_xor_sync(ALL_LANES, s[m][0], o);
-        sum[m] = s[m][0];
+    __device__ __forceinline__ static int unit(int a) {
+        return threadIdx.x / LANES * UNITS + (a ^ threadIdx.x % LANES / GATHER);
     }
-}
 
-// The sum of all numbers of this lane's row; x is [PART * GATHER][R]. The order is the same in every
-// warp of the cluster, and so is the sum.
-__device__ __forceinline__ float row_sum(const float *x) {
-    const int pairs = PART * GATHER / PAIR;
+    // sum[m] = Σ_i w[.][m] x[i] of this lane's unit and row, weights being those of its units in
+    // turn; x is [N * LANES][R].
+    template <int HELD, int M>
+    __device__ __forceinline__ static void add(const Weights<N, HELD, UNITS * M> &weights, const float *x, float sum[M]) {
+        float s[UNITS * M][R] = {}, v[PAIR * R], w[UNITS * M];
+#pragma unroll
+        for (int q = 0; q < N; q++) {
+            if (q % PAIR == 0) load(x + number(q) * R, v);
+            weights.get(q, w);
+#pragma unroll
+            for (int r = 0; r < R; r++)
+#pragma unroll
+                for (int m = 0; m < UNITS * M; m++)
+                    s[m][r] = fmaf(w[m], v[q % PAIR * R + (r ^ turn(q / PAIR * LANES * PAIR))], s[m][r]);
+        }
+#pragma unroll
+        for (int h = UNITS * M / 2; h >= M; h /= 2)
+#pragma unroll
+            for (int m = 0; m < h; m++)
+#pragma unroll
+                for (int r = 0; r < R; r++) s[m][r] += __shfl_xor_sync(ALL_LANES, s[m + h][r], h / M * GATHER);
+        // Number r of lane p is of row r ^ p.
+#pragma unroll
+        for (int h = R / 2; h > 0; h /= 2)
+#pragma unroll
+            for (int r = 0; r < h; r++)
+#pragma unroll
+                for (int m = 0; m < M; m++) s[m][r] += __shfl_xor_sync(ALL_LANES, s[m][r + h], h);
+#pragma unroll
+        for (int m = 0; m < M; m++) {
+#pragma unroll
+            for (int o = R; o < GATHER; o *= 2) s[m][0] += __shfl_xor_sync(ALL_LANES, s[m][0], o);
+            sum[m] = s[m][0];
+        }
+    }
+};
+
+// The sum of all numbers of this lane's row; x is [N][R]. The order is the same in every warp of the
+// cluster, and so is the sum.
+template <int N> __device__ __forceinline__ float row_sum(const float *x) {
+    const int pairs = N / PAIR;
     int lane = threadIdx.x % WARP, mine = lane ^ turn(lane * PAIR);
     float s[R] = {}, v[PAIR * R];
 #pragma unroll
@@ -122,11 +141,13 @@ __device__ __forceinline__ float row_sum(const float *x) {
 __device__ __forceinline__ void made_here(float &x) { asm volatile("" : "+f"(x)); }
 __device__ __forceinline__ void made_here(int &x) { asm volatile("" : "+r"(x)); }
 
-// What a lane of LANES that share Q sums for all blocks has of them.
+// What a lane of LANES that share Q sums for all blocks has of them. Lanes that share others, but
+// read the same, are neighbours: such reads are one.
 template <int LANES> struct Spread {
+    static constexpr int APART = WARP / LANES;
     int first, p, index;
     __device__ __forceinline__ Spread() {
-        first = threadIdx.x / LANES * Q, p = threadIdx.x % LANES;
+        first = (threadIdx.x / WARP * APART + threadIdx.x % APART) * Q, p = threadIdx.x % WARP / APART;
         index = first + p % Q;
     }
     // The number that it adds as its q-th, and its m-th sum.
@@ -157,12 +178,12 @@ template <int LANES> struct Spread {
 #pragma unroll
             for (int m = 0; m < h; m++)
 #pragma unroll
-                for (int r = 0; r < R; r++) s[m][r] += __shfl_xor_sync(ALL_LANES, s[m + h][r ^ h % R], h);
+                for (int r = 0; r < R; r++) s[m][r] += __shfl_xor_sync(ALL_LANES, s[m + h][r ^ h % R], h * APART);
 #pragma unroll
         for (int o = Q; o < LANES; o *= 2) {
             float other[R];
 #pragma unroll
-            for (int r = 0; r < R; r++) other[r] = __shfl_xor_sync(ALL_LANES, s[0][r ^ o % R], o);
+            for (int r = 0; r < R; r++) other[r] = __shfl_xor_sync(ALL_LANES, s[0][r ^ o % R], o * APART);
 #pragma unroll
             for (int r = 0; r < R; r++) s[0][r] += other[r];
         }
