@@ -16,9 +16,11 @@ use cudarc::driver::CudaFunction;
 
 /// Registers of a thread, at most.
 const MOST_REGISTERS: usize = 248;
-/// Registers of a thread that hold neither weights nor sums, forward and backward.
+/// Registers of a thread that hold neither weights nor sums: of plain cells, and with centroids
+/// forward and backward. With fewer a weight that should be held would be in local memory.
+const PLAIN_OTHERS: usize = 56;
 const FORWARD_OTHERS: usize = 68;
-const BACKWARD_OTHERS: usize = 72;
+const BACKWARD_OTHERS: usize = 80;
 /// Sums that a lane makes at a time for all blocks, and those of more centroids than so many: what it
 /// reads it then uses more often.
 const TOGETHER: usize = 4;
@@ -106,8 +108,9 @@ impl Plan {
         let held = |count: usize, each: usize, others: usize| {
             Some((registers(threads).checked_sub(others)? / each).min(count))
         };
-        let gathered_held = held(part, nb, FORWARD_OTHERS + states(q * scored) + nb * r)?;
-        let backed_held = held(backed, q, BACKWARD_OTHERS + states(pulled) + q * r)?;
+        let others = |mixing: usize| if k > 0 { mixing } else { PLAIN_OTHERS };
+        let gathered_held = held(part, nb, others(FORWARD_OTHERS) + states(q * scored) + nb * r)?;
+        let backed_held = held(backed, q, others(BACKWARD_OTHERS) + states(pulled) + q * r)?;
         let spread = carried.div_ceil(q) * q;
         let vector = part * gather * r;
         let rooms = if k > 0 {

@@ -370,8 +370,10 @@ extern "C" __global__ void __cluster_dims__(C, 1, 1) __launch_bounds__(THREADS, 
             Pulling::add<Pulling::N, 1>(centroids, room.pulls, from_states);
             du += fmaf(-mean, mixture[0], from_states[0]);
 #else
+            // Threads beyond the units would read where others are writing.
+            if (g.makes)
 #pragma unroll
-            for (int from = 0; from < C; from++) du += room.sent[now][from][g.j * R + (g.r ^ g.unit % Q % R)];
+                for (int from = 0; from < C; from++) du += room.sent[now][from][g.j * R + (g.r ^ g.unit % Q % R)];
             du += through;
 #endif
             // Rows that have not begun have slopes of zero.
