@@ -20,11 +20,12 @@ pub const FEW_FORWARD: &str = include_str!("kernels/few_forward.cu");
 pub const FEW_BACKWARD: &str = include_str!("kernels/few_backward.cu");
 pub const PLAIN: &str = include_str!("kernels/plain.cu");
 /// Kernels for clusters of blocks, in the order in which they build on each other.
-pub const CLUSTER: [&str; 5] = [
+pub const CLUSTER: [&str; 6] = [
     include_str!("kernels/cluster.cuh"),
     include_str!("kernels/exchange.cuh"),
     include_str!("kernels/lanes.cuh"),
     include_str!("kernels/cluster_forward.cu"),
+    include_str!("kernels/cluster_unit.cuh"),
     include_str!("kernels/cluster_backward.cu"),
 ];
 pub const SCAN: &str = include_str!("kernels/scan.cu");

@@ -85,6 +85,23 @@ __device__ __forceinline__ void mend(ForwardRoom &room, int now, Chooser chooser
     __syncthreads();
 }
 
+// What the powers that step t reads feed into a unit, and what α is of them, which is returned.
+__device__ __forceinline__ float gather_powers(ForwardRoom &room, int before, const Gathering &into_units,
+                                               const Group &g, int t, const Chooser &chooser,
+                                               Choice &choice, float a[4]) {
+    float inv;
+#pragma unroll 1
+    for (int tries = 0;; tries++) {
+        float sum = row_sum<GATHERED>(room.carried[0]);
+        inv = t > 0 ? quotient_of_one(sum) : 0.0f;
+        Gather<1>::add<GATHERED_HELD, NB>(into_units, room.carried[0], a);
+        made_here(inv), made_here(a[0]), made_here(a[1]), made_here(a[2]), made_here(a[3]);
+        bool is_strange = strange(g, t, sum);
+        if (!__any_sync(ALL_LANES, is_strange) || tries > 0) return inv;
+        mend(room, before, chooser, choice, is_strange);
+    }
+}
+
 // h of step t - 1, from what was carried on.
 __device__ __forceinline__ void keep_mixture(const Cluster &p, const ForwardRoom &room, const Group &g,
                                              int t, float u, float inv) {
@@ -95,6 +112,17 @@ __device__ __forceinline__ void keep_mixture(const Cluster &p, const ForwardRoom
     for (int i = 0; i < K; i++)
         mixture = fmaf(room.carried[0][gathered_place(i, g.r)], p.scan.s[i * D + g.unit], mixture);
     p.scan.h[(g.first + t - 1) * D + g.unit] = END && last ? u : mixture * inv;
+}
+#endif
+
+#if K == 0
+// Sends this block's units to all blocks.
+__device__ __forceinline__ void send_units(ForwardRoom &room, const Exchange &exchange, unsigned rank) {
+    for (int e = threadIdx.x; e < C * U * R / VECTOR; e += THREADS) {
+        int to = e / (U * R / VECTOR), at = e % (U * R / VECTOR) * VECTOR;
+        unsigned here = shared_address(&room.carried[exchange.buffer()][rank * U * R + at]);
+        send(at_block(here, to), room.units + at, at_block(exchange.barrier(), to));
+    }
 }
 #endif
 
@@ -184,24 +212,13 @@ extern "C" __global__ void __cluster_dims__(C, 1, 1) __launch_bounds__(THREADS, 
         };
 #endif
         for (int t = 0; t < g.longest; t++, exchange.step++) {
-            const float *carried = room.carried[K > 0 ? 0 : exchange.buffer() ^ 1];
             float a[4] = {};
 #if K > 0
-            float inv;
-#pragma unroll 1
-            for (int tries = 0;; tries++) {
-                float sum = row_sum<GATHERED>(carried);
-                inv = t > 0 ? quotient_of_one(sum) : 0.0f;
-                Gather<1>::add<GATHERED_HELD, NB>(into_units, carried, a);
-                made_here(inv), made_here(a[0]), made_here(a[1]), made_here(a[2]), made_here(a[3]);
-                bool is_strange = strange(g, t, sum);
-                if (!__any_sync(ALL_LANES, is_strange) || tries > 0) break;
-                mend(room, exchange.buffer() ^ 1, chooser, choice, is_strange);
-            }
+            float inv = gather_powers(room, exchange.buffer() ^ 1, into_units, g, t, chooser, choice, a);
 #pragma unroll
             for (int b = 0; b < 4; b++) a[b] = CELL == LSTM ? fmaf(a[b], inv, fed.x[b % NI]) : a[b] * inv;
 #else
-            Gather<1>::add<GATHERED_HELD, NB>(into_units, carried, a);
+            Gather<1>::add<GATHERED_HELD, NB>(into_units, room.carried[exchange.buffer() ^ 1], a);
 #pragma unroll
             for (int b = 0; b < 4; b++) a[b] += CELL == LSTM ? fed.x[b % NI] : 0.0f;
 #endif
@@ -223,11 +240,7 @@ extern "C" __global__ void __cluster_dims__(C, 1, 1) __launch_bounds__(THREADS, 
             }
             keep_alpha(t, inv);
 #else
-            for (int e = id; e < C * U * R / VECTOR; e += THREADS) {
-                int to = e / (U * R / VECTOR), at = e % (U * R / VECTOR) * VECTOR;
-                unsigned here = shared_address(&room.carried[exchange.buffer()][rank * U * R + at]);
-                send(at_block(here, to), room.units + at, at_block(exchange.barrier(), to));
-            }
+            send_units(room, exchange, rank);
 #endif
             made.keep(p, g, t, h);
             c = made.c, h = made.u;
