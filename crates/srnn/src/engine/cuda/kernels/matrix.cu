@@ -75,6 +75,46 @@ __device__ __forceinline__ void leave_two(const Product &p, int m, int n, float2
     if (n + 1 < p.n) at[1] = two.y;
 }
 
+__device__ __forceinline__ float4 four_at(const float *at) { return *(const float4 *)at; }
+__device__ __forceinline__ bool by_fours(const void *at) { return ((unsigned long long)at & 15) == 0; }
+
+// Four neighbours, at once where they may be.
+__device__ __forceinline__ void place_four(const Product &p, float *c, int m, int n, float4 x) {
+    float *at = place_of(p, c, m, n);
+    if (!at) return;
+    bool whole = n + 3 < p.n && by_fours(at);
+#pragma unroll
+    for (int i = 0; i < 2; i++)
+        if (p.add[i].at)
+            whole = whole && n + 3 < p.add[i].columns && by_fours(p.add[i].at + m * p.add[i].row + n);
+    if (!whole) {
+        place_two(p, c, m, n, make_float2(x.x, x.y));
+        place_two(p, c, m, n + 2, make_float2(x.z, x.w));
+        return;
+    }
+#pragma unroll
+    for (int i = 0; i < 2; i++)
+        if (p.add[i].at) {
+            float4 y = four_at(p.add[i].at + m * p.add[i].row + n);
+            x.x += y.x, x.y += y.y, x.z += y.z, x.w += y.w;
+        }
+    if (p.accumulate) {
+        float4 y = four_at(at);
+        x.x = y.x + x.x, x.y = y.y + x.y, x.z = y.z + x.z, x.w = y.w + x.w;
+    }
+    *(float4 *)at = x;
+}
+
+__device__ __forceinline__ void leave_four(const Product &p, int m, int n, float4 x) {
+    if (p.splits == 1) return place_four(p, p.c, m, n, x);
+    if (m < p.m && n < p.n && p.n % 4 == 0) {
+        *(float4 *)(p.c + ((long long)blockIdx.z * p.m + m) * p.n + n) = x;
+        return;
+    }
+    leave_two(p, m, n, make_float2(x.x, x.y));
+    leave_two(p, m, n + 2, make_float2(x.z, x.w));
+}
+
 #define THREADS 256
 
 // Numbers of a DEPTH x TILE tile that a thread carries from memory to shared memory. Consecutive
@@ -222,8 +262,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) sum_parts(Product p, float
 #pragma unroll 8
             for (int s = 0; s < splits; s++) add(sum, ((const float4 *)(parts + s * size))[at]);
             int m = at / (p.n / 4), n = at % (p.n / 4) * 4;
-            place_two(p, c, m, n, make_float2(sum.x, sum.y));
-            place_two(p, c, m, n + 2, make_float2(sum.z, sum.w));
+            place_four(p, c, m, n, sum);
         }
         return;
     }

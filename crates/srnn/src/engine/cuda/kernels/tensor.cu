@@ -9,65 +9,87 @@
 #define WARPS_DOWN 2
 #define WARPS_ACROSS 4
 
+// Four pieces of 8 rows of 16 bytes each, a row at the address of a lane: lane 4 g + t gets number t of
+// row g of each.
+__device__ __forceinline__ void four_pieces(unsigned into[4], unsigned at) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(into[0]), "=r"(into[1]), "=r"(into[2]), "=r"(into[3]) : "r"(at) : "memory");
+}
+
 // One operand's piece of a stage in shared memory: x is its row m or its column n. Lines are
-// contiguous as they are in memory, and padded such that the 4 x 8 numbers a warp reads at a time lie
-// in different banks.
+// contiguous as they are in memory, and padded such that what a warp reads at a time lies in different
+// banks.
 template <int TILE, bool ALONG_K> struct Piece {
     static const int LINE = ALONG_K ? DEEP : TILE, LINES = ALONG_K ? TILE : DEEP;
     static const int PITCH = LINE + (ALONG_K ? 4 : 8), SIZE = LINES * PITCH;
+    // A thread copies every so-many-th line, four numbers of each.
+    static const int ACROSS = LINE / 4, APART = TENSOR_THREADS / ACROSS, EACH = LINES / APART;
 
-    __device__ __forceinline__ static int at(int x, int k) {
-        return ALONG_K ? x * PITCH + k : k * PITCH + x;
+    const float *from;
+    const unsigned *rows;
+    unsigned stride;
+    int x0, x_end, k_end, line, first;
+    bool wide;
+    // The lines that this thread copies next.
+    unsigned next[EACH];
+
+    // WIDE: every line begins at a multiple of 16 bytes.
+    __device__ __forceinline__ Piece(const float *from, const unsigned *rows, long long stride, bool wide,
+                                     int x0, int x_end, int k_end)
+        : from(from), rows(rows), stride((unsigned)stride), x0(x0), x_end(x_end), k_end(k_end),
+          line(threadIdx.x / ACROSS), first(threadIdx.x % ACROSS * 4), wide(wide) {
+        if (ALONG_K) find(x0, x_end);
     }
 
-    // Asks for the four numbers of a piece that begins at (x0, k0); what lies beyond the ends, and
-    // rows that are none, is zero. WIDE: every line begins at a multiple of 16 bytes.
-    template <bool WIDE>
-    __device__ __forceinline__ static void fetch_four(unsigned to, const float *from,
-                                                      const unsigned *rows, long long stride, int x0,
-                                                      int x_end, int k0, int k_end, int four) {
-        int line_end = ALONG_K ? x_end : k_end, end = ALONG_K ? k_end : x_end;
-        int line = four / (LINE / 4), first = four % (LINE / 4) * 4;
-        int at_line = (ALONG_K ? x0 : k0) + line, at = (ALONG_K ? k0 : x0) + first;
-        int inside = at_line < line_end ? min(max(end - at, 0), 4) : 0;
-        unsigned row = at_line;
-        if (rows && inside > 0) {
-            row = rows[at_line];
-            if (row == NO_ROW) inside = 0;
-        }
-        const float *source = inside > 0 ? from + row * stride + at : from;
-        unsigned into = to + 4 * (line * PITCH + first);
-        if constexpr (WIDE) {
-            copy_four(into, source, 4 * inside);
-        } else {
-            for (int e = 0; e < 4; e++)
-                copy_one(into + 4 * e, e < inside ? source + e : from, e < inside ? 4 : 0);
+    __device__ __forceinline__ void find(int begin, int end) {
+#pragma unroll
+        for (int i = 0; i < EACH; i++) {
+            int at = begin + line + i * APART;
+            next[i] = at >= end ? NO_ROW : rows ? rows[at] : at;
         }
     }
 
-    // The whole piece.
-    __device__ __forceinline__ static void fetch(unsigned to, const float *from, const unsigned *rows,
-                                                 long long stride, bool wide, int x0, int x_end,
-                                                 int k0, int k_end) {
-        const int EACH = LINES * LINE / 4 / TENSOR_THREADS;
+    // Finds the lines of the stage from k0 on. Where they are listed that takes a while: it is done a
+    // stage ahead.
+    __device__ __forceinline__ void look(int k0) {
+        if (!ALONG_K) find(k0, k_end);
+    }
+
+    // Asks for the stage from k0 on, which was looked for; what lies beyond the ends, and rows that are
+    // none, is zero.
+    __device__ __forceinline__ void fetch(unsigned to, int k0) const {
+        int at = (ALONG_K ? k0 : x0) + first, end = ALONG_K ? k_end : x_end;
+        int inside = min(max(end - at, 0), 4);
+        to += 4 * (line * PITCH + first);
         if (wide) {
 #pragma unroll
-            for (int i = 0; i < EACH; i++)
-                fetch_four<true>(to, from, rows, stride, x0, x_end, k0, k_end,
-                                 threadIdx.x + i * TENSOR_THREADS);
+            for (int i = 0; i < EACH; i++) copy(to, at, inside, i, true);
             return;
         }
         // Few operands are so: what the others need stays small.
+#pragma unroll
+        for (int i = 0; i < EACH; i++) copy(to, at, inside, i, false);
+    }
+
+    __device__ __forceinline__ void copy(unsigned to, int at, int inside, int i, bool wide) const {
+        bool is = next[i] != NO_ROW && inside > 0;
+        const float *source = is ? from + (unsigned long long)next[i] * stride + at : from;
+        unsigned into = to + 4 * i * APART * PITCH;
+        if (wide) {
+            copy_four(into, source, is ? 4 * inside : 0);
+            return;
+        }
 #pragma unroll 1
-        for (int i = 0; i < EACH; i++)
-            fetch_four<false>(to, from, rows, stride, x0, x_end, k0, k_end,
-                              threadIdx.x + i * TENSOR_THREADS);
+        for (int e = 0; e < 4; e++) {
+            bool here = is && e < inside;
+            copy_one(into + 4 * e, here ? source + e : from, here ? 4 : 0);
+        }
     }
 };
 
 // What is left of a number beside its first eleven bits, which are all that the tensor cores see.
-__device__ __forceinline__ unsigned rest(float x) {
-    return __float_as_uint(x - __uint_as_float(__float_as_uint(x) & 0xffffe000u));
+__device__ __forceinline__ unsigned rest(unsigned x) {
+    return __float_as_uint(__uint_as_float(x) - __uint_as_float(x & 0xffffe000u));
 }
 
 // d += a b: 16 x 8 sums of 8 products. Lane 4 g + t has of a (g, t), (g + 8, t), (g, t + 4) and
@@ -85,69 +107,112 @@ __device__ __forceinline__ void multiply(float d[4], const unsigned a[4], const 
 template <int TM, int TN, bool A_K, bool B_K> struct Large {
     typedef Piece<TM, A_K> A;
     typedef Piece<TN, B_K> B;
-    static const int MI = TM / WARPS_DOWN / 16, NI = TN / WARPS_ACROSS / 8;
+    static const int MI = TM / WARPS_DOWN / 16, NI = 4;
+    static_assert(TN == WARPS_ACROSS * 8 * NI, "a warp's columns are four tiles");
     static const int STAGE = A::SIZE + B::SIZE;
-    // More at a time where a warp has few tiles, and registers for it.
-    static const int EIGHTS = MI > 2 ? 1 : 2;
 
-    // Adds EIGHTS times eight products to every sum. They are added to each other in the tensor cores,
-    // which cut off what they cannot hold: so few of them that it does not add up.
-    __device__ __forceinline__ static void some(float sum[MI][NI][4], const float *a, const float *b,
-                                                int m, int rows, int n, int k) {
+    // What a lane needs of eight columns of A, of 16 rows; of eight rows of B, of all of a warp's
+    // columns. Where the lines of A go along m they are read by twos: rows g and g + 8 of the tensor
+    // cores' tile are neighbours then.
+    __device__ __forceinline__ static void take_a(unsigned a[4], const float *piece, int m, int k) {
         int lane = threadIdx.x % WARP, g = lane / 4, t = lane % 4;
-        unsigned b_high[EIGHTS][NI][2], b_low[EIGHTS][NI][2];
-#pragma unroll
-        for (int s = 0; s < EIGHTS; s++)
-#pragma unroll
-            for (int j = 0; j < NI; j++)
-#pragma unroll
-                for (int h = 0; h < 2; h++) {
-                    float x = b[B::at(n + 8 * j + g, k + 8 * s + t + 4 * h)];
-                    b_high[s][j][h] = __float_as_uint(x), b_low[s][j][h] = rest(x);
-                }
-#pragma unroll
-        for (int i = 0; i < MI; i++) {
-            if (m + 16 * i >= rows) break;
-            unsigned high[EIGHTS][4], low[EIGHTS][4];
-#pragma unroll
-            for (int s = 0; s < EIGHTS; s++)
-#pragma unroll
-                for (int h = 0; h < 4; h++) {
-                    float x = a[A::at(m + 16 * i + g + h % 2 * 8, k + 8 * s + t + h / 2 * 4)];
-                    high[s][h] = __float_as_uint(x), low[s][h] = rest(x);
-                }
-            float part[NI][4] = {};
-#pragma unroll
-            for (int s = 0; s < EIGHTS; s++) {
-#pragma unroll
-                for (int j = 0; j < NI; j++) multiply(part[j], low[s], b_high[s][j]);
-#pragma unroll
-                for (int j = 0; j < NI; j++) multiply(part[j], high[s], b_low[s][j]);
-#pragma unroll
-                for (int j = 0; j < NI; j++) multiply(part[j], high[s], b_high[s][j]);
-            }
-#pragma unroll
-            for (int j = 0; j < NI; j++)
-#pragma unroll
-                for (int h = 0; h < 4; h++) sum[i][j][h] += part[j][h];
+        if (A_K) {
+            const float *at = piece + (m + lane % 16) * A::PITCH + k + lane / 16 * 4;
+            four_pieces(a, (unsigned)__cvta_generic_to_shared(at));
+            return;
         }
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            float2 two = *(const float2 *)(piece + (k + t + 4 * h) * A::PITCH + m + 2 * g);
+            a[2 * h] = __float_as_uint(two.x), a[2 * h + 1] = __float_as_uint(two.y);
+        }
+    }
+    __device__ __forceinline__ static void take_b(unsigned b[NI][2], const float *piece, int n, int k) {
+        int lane = threadIdx.x % WARP, g = lane / 4, t = lane % 4;
+        if (B_K) {
+            int row = n + lane % 8 + lane / 16 * 8, column = k + lane / 8 % 2 * 4;
+            unsigned at = (unsigned)__cvta_generic_to_shared(piece + row * B::PITCH + column);
+#pragma unroll
+            for (int j = 0; j < NI; j += 2) four_pieces(b[j], at + 4 * 8 * j * B::PITCH);
+            return;
+        }
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            const float *line = piece + (k + t + 4 * h) * B::PITCH + n + g;
+#pragma unroll
+            for (int j = 0; j < NI; j++) b[j][h] = __float_as_uint(line[8 * j]);
+        }
+    }
+
+    // Adds a stage's products to the sums of a warp's first N tiles of 16 rows; the others are empty.
+    // They are added to each other in the tensor cores, which cut off what they cannot hold: so few of
+    // them that it does not add up.
+    template <int N>
+    __device__ __forceinline__ static void some(float sum[MI][NI][4], const float *a, const float *b,
+                                                int m, int n) {
+        float part[N][NI][4] = {};
+        // A short loop stays where instructions are fetched fast.
+#pragma unroll 2
+        for (int k = 0; k < DEEP; k += 8) {
+            unsigned high[N][4], low[N][4], b_high[NI][2], b_low[NI][2];
+            take_b(b_high, b, n, k);
+#pragma unroll
+            for (int i = 0; i < N; i++) take_a(high[i], a, m + 16 * i, k);
+#pragma unroll
+            for (int i = 0; i < N; i++)
+#pragma unroll
+                for (int h = 0; h < 4; h++) low[i][h] = rest(high[i][h]);
+#pragma unroll
+            for (int i = 0; i < N; i++)
+#pragma unroll
+                for (int j = 0; j < NI; j++) multiply(part[i][j], low[i], b_high[j]);
+#pragma unroll
+            for (int j = 0; j < NI; j++)
+#pragma unroll
+                for (int h = 0; h < 2; h++) b_low[j][h] = rest(b_high[j][h]);
+#pragma unroll
+            for (int i = 0; i < N; i++)
+#pragma unroll
+                for (int j = 0; j < NI; j++) multiply(part[i][j], high[i], b_low[j]);
+#pragma unroll
+            for (int i = 0; i < N; i++)
+#pragma unroll
+                for (int j = 0; j < NI; j++) multiply(part[i][j], high[i], b_high[j]);
+        }
+#pragma unroll
+        for (int i = 0; i < N; i++)
+#pragma unroll
+            for (int j = 0; j < NI; j++)
+#pragma unroll
+                for (int h = 0; h < 4; h++) sum[i][j][h] += part[i][j][h];
+    }
+
+    // The same for `tiles` tiles; N at most.
+    template <int N>
+    __device__ __forceinline__ static void several(int tiles, float sum[MI][NI][4], const float *a,
+                                                   const float *b, int m, int n) {
+        if (tiles >= N) return some<N>(sum, a, b, m, n);
+        if constexpr (N > 1) several<N - 1>(tiles, sum, a, b, m, n);
     }
 
     __device__ __forceinline__ static void product(const Product &p, float *room) {
         int m0 = blockIdx.y * TM, n0 = blockIdx.x * TN;
         int warp = threadIdx.x / WARP;
         int m = warp / WARPS_ACROSS * (TM / WARPS_DOWN), n = warp % WARPS_ACROSS * (TN / WARPS_ACROSS);
+        int tiles = (p.m - m0 - m + 15) / 16;
         int per = ((p.k + p.splits - 1) / p.splits + DEEP - 1) / DEEP * DEEP;
         int k_first = min(blockIdx.z * per, p.k), k_end = min(p.k, k_first + per);
         int stages = (k_end - k_first + DEEP - 1) / DEEP;
         unsigned rooms = (unsigned)__cvta_generic_to_shared(room);
+        A a(p.a, p.a_rows, A_K ? p.a_m : p.a_k, p.a_wide, m0, p.m, k_end);
+        B b(p.b, p.b_rows, B_K ? p.b_n : p.b_k, p.b_wide, n0, p.n, k_end);
+        a.look(k_first), b.look(k_first);
         auto fetch = [&](int s) {
             unsigned to = rooms + 4 * (s % STAGES * STAGE);
             int k0 = k_first + s * DEEP;
             if (s < stages) {
-                A::fetch(to, p.a, p.a_rows, A_K ? p.a_m : p.a_k, p.a_wide, m0, p.m, k0, k_end);
-                B::fetch(to + 4 * A::SIZE, p.b, p.b_rows, B_K ? p.b_n : p.b_k, p.b_wide, n0, p.n, k0,
-                         k_end);
+                a.fetch(to, k0), b.fetch(to + 4 * A::SIZE, k0);
+                a.look(k0 + DEEP), b.look(k0 + DEEP);
             }
             end_group();
         };
@@ -157,10 +222,8 @@ template <int TM, int TN, bool A_K, bool B_K> struct Large {
             wait_groups<STAGES - 2>();
             __syncthreads();
             fetch(s + STAGES - 1);
-            const float *a = room + s % STAGES * STAGE, *b = a + A::SIZE;
-            // A short loop stays where instructions are fetched fast.
-#pragma unroll 1
-            for (int k = 0; k < DEEP; k += 8 * EIGHTS) some(sum, a, b, m, p.m - m0, n, k);
+            const float *piece = room + s % STAGES * STAGE;
+            several<MI>(tiles, sum, piece, piece + A::SIZE, m, n);
         }
         leave(p, room, sum, m, n);
     }
@@ -176,28 +239,28 @@ template <int TM, int TN, bool A_K, bool B_K> struct Large {
 #pragma unroll
         for (int i = 0; i < MI; i++)
 #pragma unroll
-            for (int h = 0; h < 2; h++)
+            for (int h = 0; h < 2; h++) {
+                float *row = room + (m + 16 * i + (A_K ? g + 8 * h : 2 * g + h)) * PITCH + n;
 #pragma unroll
                 for (int j = 0; j < NI; j++)
-                    *(float2 *)(room + (m + 16 * i + g + 8 * h) * PITCH + n + 8 * j + 2 * t) =
-                        make_float2(sum[i][j][2 * h], sum[i][j][2 * h + 1]);
+                    *(float2 *)(row + 8 * j + 2 * t) = make_float2(sum[i][j][2 * h], sum[i][j][2 * h + 1]);
+            }
         __syncthreads();
 #pragma unroll 1
         for (int e = threadIdx.x; e < TM * TN / 4; e += TENSOR_THREADS) {
             int row = e / (TN / 4), column = e % (TN / 4) * 4;
             float4 four = *(const float4 *)(room + row * PITCH + column);
-            int at_m = blockIdx.y * TM + row, at_n = blockIdx.x * TN + column;
-            leave_two(p, at_m, at_n, make_float2(four.x, four.y));
-            leave_two(p, at_m, at_n + 2, make_float2(four.z, four.w));
+            leave_four(p, blockIdx.y * TM + row, blockIdx.x * TN + column, four);
         }
     }
 };
 
 extern __shared__ __align__(16) float large_room[];
 
-// By the rows of a tile, and by whether A and B are contiguous along k.
+// By the rows of a tile, and by whether A and B are contiguous along k. Of the large tiles a
+// multiprocessor has registers for one.
 #define LARGE(name, rows, a_k, b_k)                                                                    \
-    extern "C" __global__ void __launch_bounds__(TENSOR_THREADS, 2) name(Product p) {                  \
+    extern "C" __global__ void __launch_bounds__(TENSOR_THREADS, rows == 128 ? 1 : 2) name(Product p) { \
         Large<rows, 128, a_k, b_k>::product(p, large_room);                                            \
     }
 LARGE(large_128_mn, 128, false, false)
