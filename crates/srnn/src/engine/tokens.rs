@@ -2,19 +2,20 @@
 
 use super::{Batch, Inputs};
 
-/// The distinct tokens of a batch, ascending, and each step's place among them.
+/// The distinct tokens of a batch, and each step's place among them.
+#[derive(Default)]
 pub struct Tokens {
-    /// Ids, ascending.
+    /// Ids, each once.
     pub distinct: Vec<u32>,
     /// `[N]`: the place of each step's token in `distinct`.
     pub places: Vec<u32>,
 }
 
 impl Tokens {
-    /// Of a batch over a vocabulary of `size`; nothing for real inputs.
+    /// Of a batch over a vocabulary of `size`, ascending; nothing for real inputs.
     pub fn of(batch: &Batch, size: usize) -> Tokens {
         let Inputs::Tokens(ids) = &batch.input else {
-            return Tokens { distinct: vec![], places: vec![] };
+            return Tokens::default();
         };
         let mut place = vec![u32::MAX; size];
         ids.iter().for_each(|&id| place[id as usize] = 0);

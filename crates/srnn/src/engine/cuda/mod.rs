@@ -19,6 +19,7 @@ mod head;
 mod layer;
 mod many;
 mod matrix;
+mod met;
 mod plain;
 mod plan;
 mod prepare;

@@ -59,18 +59,17 @@ pub fn padded(distinct: usize) -> usize {
 }
 
 impl Upload {
-    /// Copies a batch, its tokens and `presses` to the device.
+    /// Copies a batch, the order of its rows, its tokens and `presses` to the device.
     pub fn write(
         &mut self,
         device: &Device,
         batch: &Batch,
+        order: &[u32],
         tokens: &Tokens,
         sorting: Sorting,
         presses: &[Vec<u32>],
     ) -> Result<Placed, CudaError> {
         self.words.clear();
-        let mut order: Vec<u32> = (0..batch.rows() as u32).collect();
-        order.sort_by_key(|&b| (std::cmp::Reverse(batch.row(b as usize).len()), b));
         let distinct = padded(tokens.distinct.len());
         let (by_place, first) = match sorting {
             Sorting::ByToken => sorted(tokens, distinct),
@@ -85,7 +84,7 @@ impl Upload {
         let presses: Vec<usize> = presses.iter().map(|press| self.push(press)).collect();
         let offsets: Vec<u32> = batch.offsets.iter().map(|&offset| offset as u32).collect();
         let offsets = self.push(&offsets);
-        let order = self.push(&order);
+        let order = self.push(order);
         let targets = self.push(batch.target_ids());
         let class_weights = self.push_numbers(&batch.class_weights);
         let (ids, places) = (self.push(&ids), self.push(&tokens.places));
@@ -164,17 +163,22 @@ impl Upload {
 
 /// Steps in the order of their tokens' places, and where each of so many places begins.
 fn sorted(tokens: &Tokens, places: usize) -> (Vec<u32>, Vec<u32>) {
-    let mut first = vec![0u32; places + 1];
-    tokens.places.iter().for_each(|&place| first[place as usize + 1] += 1);
-    for i in 1..first.len() {
-        first[i] += first[i - 1];
+    // While steps are put in their order, a place's next step is counted one further on; in the end
+    // that is where the place after it begins.
+    let mut first = vec![0u32; places + 2];
+    tokens.places.iter().for_each(|&place| first[place as usize + 2] += 1);
+    let mut sum = 0;
+    for count in &mut first {
+        sum += *count;
+        *count = sum;
     }
-    let mut next = first.clone();
     let mut by_place = vec![0u32; tokens.places.len()];
     for (step, &place) in tokens.places.iter().enumerate() {
-        by_place[next[place as usize] as usize] = step as u32;
-        next[place as usize] += 1;
+        let next = &mut first[place as usize + 1];
+        by_place[*next as usize] = step as u32;
+        *next += 1;
     }
+    first.truncate(places + 1);
     (by_place, first)
 }
 

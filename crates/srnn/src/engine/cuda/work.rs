@@ -5,12 +5,12 @@ use super::device::{Address, Room};
 use super::few::Input as FewInput;
 use super::head::{self, Top};
 use super::layer::{Call, Keep, Kernels, OnDevice, Outside, Reads};
+use super::met::{Met, longest_first};
 use super::replay::{self, Seen, Work};
 use super::scan::{MEASURED, Press};
 use super::upload::{self, Placed, Sorting};
 use super::{Cuda, CudaError, LAYERS, SAID, update};
 use crate::engine::share::Share;
-use crate::engine::tokens::Tokens;
 use crate::engine::{Batch, Fields, Regime, Transition};
 use crate::model::{Layer, When};
 
@@ -102,13 +102,15 @@ impl Cuda {
             keep_u: Keep::Never,
             keep_c: Keep::Never,
         };
-        let tokens = Tokens::of(batch, self.arch.input.vocabulary());
-        let input = self.input_of_few(upload::padded(tokens.distinct.len()), call)?;
+        let order = longest_first(batch);
+        let met = Met::of(batch, &order, self.arch.input.vocabulary());
+        let input = self.input_of_few(upload::padded(met.tokens.distinct.len()), call)?;
         let sorting = match input {
             Some(FewInput::FewTokens) => Sorting::Not,
             _ => Sorting::ByToken,
         };
-        let mut placed = self.upload.write(&self.device, batch, &tokens, sorting, &presses)?;
+        let mut placed =
+            self.upload.write(&self.device, batch, &order, &met.tokens, sorting, &presses)?;
         // Whether no kernel is told how many steps there are: then batches of about the same size are
         // the same work.
         let counts = input.is_none_or(|input| input == FewInput::Rows) || self.layers.len() > 1;

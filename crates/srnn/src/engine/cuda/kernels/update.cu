@@ -39,6 +39,13 @@ struct Update {
 #define ADAM 1
 #define ADADELTA 2
 
+// Within two units of the last place: no update needs more, and memory waits for nothing then.
+__device__ __forceinline__ float root(float x) {
+    float y;
+    asm("sqrt.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+
 // One parameter and what is remembered of its gradients.
 __device__ __forceinline__ void update_one(const Update &u, const Rates &r, float scale, float gradient,
                                            float &p, float &first, float &second, float &mean) {
@@ -50,15 +57,15 @@ __device__ __forceinline__ void update_one(const Update &u, const Rates &r, floa
             mean = u.keep1 * mean + u.take1 * g;
             variance = fmaxf(variance - mean * mean, 0.0f);
         }
-        second = u.keep2 * second + g / sqrtf(variance + u.epsilon);
+        second = u.keep2 * second + __fdividef(g, root(variance + u.epsilon));
         p -= r.rate * second;
     } else if (u.rule == ADAM) {
         first = u.keep1 * first + u.take1 * g;
         second = u.keep2 * second + u.take2 * g * g;
-        p -= r.rate * (first * r.fix1) / (sqrtf(second * r.fix2) + u.epsilon);
+        p -= __fdividef(r.rate * (first * r.fix1), root(second * r.fix2) + u.epsilon);
     } else {
         first = u.keep1 * first + u.take1 * g * g;
-        float step = sqrtf((second + u.epsilon) / (first + u.epsilon)) * g;
+        float step = root(__fdividef(second + u.epsilon, first + u.epsilon)) * g;
         second = u.keep1 * second + u.take1 * step * step;
         p -= r.rate * step;
     }
@@ -78,6 +85,31 @@ __device__ __forceinline__ double squared_norm(const Update &u) {
     return norm;
 }
 
+// Four neighbours of a vector of `count` numbers; at once where vectors that follow each other begin at
+// multiples of 16 bytes.
+struct Four {
+    float x[4];
+    __device__ __forceinline__ Four() : x{} {}
+    __device__ __forceinline__ Four(const float *from, int j, int count) {
+        if (count % 4 == 0) {
+            float4 four = *(const float4 *)(from + j);
+            x[0] = four.x, x[1] = four.y, x[2] = four.z, x[3] = four.w;
+            return;
+        }
+#pragma unroll
+        for (int i = 0; i < 4; i++) x[i] = from[min(j + i, count - 1)];
+    }
+    __device__ __forceinline__ void leave(float *to, int j, int count) const {
+        if (count % 4 == 0) {
+            *(float4 *)(to + j) = make_float4(x[0], x[1], x[2], x[3]);
+            return;
+        }
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            if (j + i < count) to[j + i] = x[i];
+    }
+};
+
 extern "C" __global__ void __launch_bounds__(THREADS) update(Update u) {
     double squared = squared_norm(u);
     bool finite = isfinite(squared);
@@ -88,24 +120,15 @@ extern "C" __global__ void __launch_bounds__(THREADS) update(Update u) {
     float scale = (float)(norm > r.clip ? r.clip / norm : 1.0);
     bool centred = u.rule == RMSPROP && u.centred;
     float *firsts = u.moments, *seconds = firsts + u.count, *means = seconds + u.count;
-    // Several at a time, so that memory is kept busy.
-    const int EACH = 4;
-    for (int j0 = blockIdx.x * THREADS * EACH + threadIdx.x; j0 < u.count;
-         j0 += gridDim.x * THREADS * EACH) {
-        float g[EACH], p[EACH], first[EACH], second[EACH], mean[EACH] = {};
+    for (int j = 4 * (blockIdx.x * THREADS + threadIdx.x); j < u.count; j += 4 * gridDim.x * THREADS) {
+        Four g(u.gradient, j, u.count), p(u.params, j, u.count), first(firsts, j, u.count);
+        Four second(seconds, j, u.count), mean;
+        if (centred) mean = Four(means, j, u.count);
 #pragma unroll
-        for (int i = 0; i < EACH; i++) {
-            int j = min(j0 + i * THREADS, u.count - 1);
-            g[i] = u.gradient[j], p[i] = u.params[j], first[i] = firsts[j], second[i] = seconds[j];
-            if (centred) mean[i] = means[j];
-        }
-#pragma unroll
-        for (int i = 0; i < EACH; i++) {
-            int j = j0 + i * THREADS;
-            if (j >= u.count) break;
-            update_one(u, r, scale, g[i], p[i], first[i], second[i], mean[i]);
-            u.params[j] = p[i], firsts[j] = first[i], seconds[j] = second[i];
-            if (centred) means[j] = mean[i];
-        }
+        for (int i = 0; i < 4; i++)
+            update_one(u, r, scale, g.x[i], p.x[i], first.x[i], second.x[i], mean.x[i]);
+        p.leave(u.params, j, u.count), first.leave(firsts, j, u.count);
+        second.leave(seconds, j, u.count);
+        if (centred) mean.leave(means, j, u.count);
     }
 }
