@@ -2,7 +2,7 @@
 //! `SRNN_REQUIRE_CUDA=1` demands one.
 
 use crate::agreement::{engine_agrees_with_reference, engines_agree_to_the_bit};
-use srnn::engine::cuda::{Cuda, Gpu, Tuning};
+use srnn::engine::cuda::{Cuda, Cut, Gpu, Tuning};
 use srnn::model::Model;
 use srnn::train::Optimiser;
 use std::sync::Arc;
@@ -21,6 +21,9 @@ fn gpu() -> Option<Arc<Gpu>> {
     }
 }
 
+/// Scans cut into chunks of times wherever they can be.
+const CUT: Tuning = Tuning { special: true, cut: Cut::Always };
+
 fn on(gpu: &Arc<Gpu>, tuning: Tuning) -> impl Fn(&Model<f32>, Optimiser) -> Cuda {
     let gpu = gpu.clone();
     move |model, optimiser| Cuda::tuned(&gpu, model, optimiser, tuning).expect("room on the GPU")
@@ -36,7 +39,14 @@ fn the_cuda_engine_agrees_with_the_reference() {
 #[test]
 fn the_cuda_engine_agrees_with_the_reference_by_its_kernels_for_any_layer() {
     if let Some(gpu) = gpu() {
-        engine_agrees_with_reference(on(&gpu, Tuning { special: false }));
+        engine_agrees_with_reference(on(&gpu, Tuning { special: false, ..Tuning::default() }));
+    }
+}
+
+#[test]
+fn the_cuda_engine_agrees_with_the_reference_where_its_scans_are_cut() {
+    if let Some(gpu) = gpu() {
+        engine_agrees_with_reference(on(&gpu, CUT));
     }
 }
 
@@ -44,5 +54,6 @@ fn the_cuda_engine_agrees_with_the_reference_by_its_kernels_for_any_layer() {
 fn the_cuda_engine_gives_the_same_bits_twice() {
     if let Some(gpu) = gpu() {
         engines_agree_to_the_bit(on(&gpu, Tuning::default()), on(&gpu, Tuning::default()));
+        engines_agree_to_the_bit(on(&gpu, CUT), on(&gpu, CUT));
     }
 }

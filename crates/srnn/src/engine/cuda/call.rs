@@ -1,5 +1,6 @@
 //! What a layer is, what it is asked for, and the memory it has for that.
 
+use super::chunks::Cut;
 use super::device::{Address, Room};
 use crate::engine::Transition;
 use crate::model::{Cell, Gate, Layer, LayerSlots, Reset};
@@ -21,6 +22,8 @@ pub struct Shape {
     pub end: bool,
     /// Whether it may have kernels made for its shape.
     pub special: bool,
+    /// When its scan is cut.
+    pub cut: Cut,
 }
 
 impl Shape {
@@ -132,4 +135,5 @@ pub struct Rooms {
     pub d_s_parts: Room<f32>,
     pub d_x_parts: Room<f32>,
     pub d_below: Room<f32>,
+    pub carry: Room<f32>,
 }

@@ -2,6 +2,7 @@
 
 use super::CudaError;
 use super::call::{Definition, flag};
+use super::chunks::Cut;
 use super::compile::{CELL, FEW, FEW_BACKWARD, FEW_FORWARD, SCAN_ARGUMENTS, WARP};
 use super::device::{Address, Device, Grid, launch};
 use super::gradients::Weighed;
@@ -74,6 +75,8 @@ pub struct Few {
     pub d_m: Address,
     pub d_s: Address,
     pub d_x: Address,
+    pub times: Address,
+    pub carry: Address,
     pub tokens: i32,
     pub keep_h: i32,
     pub keep_u: i32,
@@ -127,7 +130,10 @@ pub fn compiled(
         return Ok(None);
     }
     let input = match reads {
-        Reads::Tokens { .. } if token_bytes(placed.distinct, d) <= device.gpu.shared / 2 => {
+        Reads::Tokens { .. }
+            if shape.cut == Cut::WhereItPays
+                && token_bytes(placed.distinct, d) <= device.gpu.shared / 2 =>
+        {
             Input::FewTokens
         }
         _ => Input::of(reads, shape.width),
@@ -151,7 +157,7 @@ pub fn compiled(
 
 impl OnDevice {
     /// The arguments of the kernels for few centroids.
-    fn few(
+    pub fn few(
         &mut self,
         device: &Device,
         params: Address,
@@ -223,6 +229,13 @@ impl OnDevice {
         let ((params, grads), blocks) = (both, self.row_blocks(device, placed));
         let (d, k) = (scan.d as usize, scan.k as usize);
         let (wide, width) = ((scan.ni * scan.d) as usize, self.shape.width);
+        // Only tokens are cut.
+        let launches = match reads {
+            Reads::Tokens { .. } => placed.chunks.count,
+            Reads::Vectors { .. } => 1,
+        };
+        // Every launch leaves sums of its own.
+        let (each, blocks) = (blocks, blocks * launches);
         let rooms = &mut self.rooms;
         scan.sums = rooms.sums.fit(device, blocks * SUMS * d)?;
         scan.measured = rooms.measured.fit(device, blocks * MEASURED)?;
@@ -240,7 +253,14 @@ impl OnDevice {
         let mut arguments = self.few(device, params, scan, placed, reads, call)?;
         (arguments.d_m, arguments.d_s, arguments.d_x) = (d_m_parts, d_s_parts, d_x_parts);
         let shared = if few.input == Input::FewTokens { token_bytes(rows, d) } else { 0 };
-        launch!(device, &few.backward, Grid::of(blocks, few.backward_threads).shared(shared); arguments)?;
+        let grid = Grid::of(each, few.backward_threads).shared(shared);
+        match reads {
+            Reads::Tokens { embedding } if launches > 1 => {
+                let by = (few, grid);
+                self.few_backward_cut(device, products, both, placed, embedding, by, arguments)?;
+            }
+            _ => launch!(device, &few.backward, grid; arguments)?,
+        }
         let slots = &self.shape.slots;
         let d_s = Matrix::rows(grads + 4 * slots.centroids.start as u64, d);
         let d_w = grads + 4 * slots.w_ih.start as u64;
@@ -263,7 +283,8 @@ impl OnDevice {
                 let d_x = Matrix::rows(self.rooms.d_x.fit(device, rows * wide)?, wide);
                 left.push(sum(d_x, Into::Place));
                 sums(device, &left)?;
-                jobs.extend(self.table_gradients(both, placed, embedding, d_x));
+                let what = (embedding, 0..rows, Into::Place);
+                jobs.extend(self.table_gradients(both, placed, d_x, what));
             }
             Reads::Vectors { .. } => {
                 left.push(sum(Matrix::rows(d_w, width).transposed(), Into::Place));

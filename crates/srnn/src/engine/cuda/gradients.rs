@@ -5,9 +5,10 @@ use super::CudaError;
 use super::device::{Address, Device};
 use super::layer::{OnDevice, Reads, Shape};
 use super::many::Sum;
-use super::matrix::{Addend, Into, Job, Matrix, Products};
+use super::matrix::{Addend, Into, Job, MAIN, Matrix, Products};
 use super::scan::{SUM_BIAS, SUM_CANDIDATE, SUM_INPUT, SUM_PEEPHOLE, SUMS, Scan};
 use super::upload::Placed;
+use std::ops::Range;
 
 /// What makes the gradient of W.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -148,12 +149,14 @@ impl OnDevice {
         let d_w = Matrix::rows(both.1 + 4 * slots.w_ih.start as u64, *width);
         match reads {
             Reads::Tokens { embedding } => {
-                let (count, distinct) = (placed.steps, placed.distinct);
-                let d_x = self.rooms.d_x.fit(device, distinct * wide)?;
-                let by = (placed.by_place, placed.first, distinct);
-                products.sum_by_token(device, scan.da_in, (count, wide), by, d_x)?;
-                let d_x = Matrix::rows(d_x, wide);
-                Ok(self.table_gradients(both, placed, embedding, d_x).into())
+                // Where the scan is cut, these are those of the chunk that comes last.
+                let what = match placed.chunks.is_cut() {
+                    true => (embedding, placed.chunks.tokens(0), Into::Sum),
+                    false => (embedding, 0..placed.distinct, Into::Place),
+                };
+                let jobs =
+                    self.token_gradients(device, products, MAIN, both, placed, scan, what)?;
+                Ok(jobs.into())
             }
             Reads::Vectors { at, .. } => {
                 let da = Matrix::rows(scan.da_in, wide);
@@ -164,23 +167,48 @@ impl OnDevice {
         }
     }
 
-    /// W and the embedding from the gradient of their product, a row for each distinct token.
+    /// W and the embedding from what the steps that read some of the tokens have left; the former is
+    /// placed, or added to what other tokens gave.
+    #[allow(clippy::too_many_arguments)]
+    pub fn token_gradients(
+        &mut self,
+        device: &Device,
+        products: &mut Products,
+        stream: usize,
+        both: (Address, Address),
+        placed: &Placed,
+        scan: &Scan,
+        (embedding, tokens, into): (Address, Range<usize>, Into),
+    ) -> Result<[Job; 2], CudaError> {
+        let (wide, distinct) = ((scan.ni * scan.d) as usize, placed.distinct);
+        let d_x = Matrix::rows(self.rooms.d_x.fit(device, distinct * wide)?, wide);
+        let first = placed.first + 4 * tokens.start as u64;
+        let by = (placed.by_place, first, tokens.len());
+        let count = placed.steps * tokens.len() / distinct.max(1);
+        let to = d_x.at + 4 * (tokens.start * wide) as u64;
+        products.sum_by_token(device, stream, scan.da_in, (count, wide), by, to)?;
+        Ok(self.table_gradients(both, placed, d_x, (embedding, tokens, into)))
+    }
+
+    /// W and the embedding from the gradient of their product, a row for each of some distinct tokens.
     pub fn table_gradients(
         &self,
         (params, grads): (Address, Address),
         placed: &Placed,
-        embedding: Address,
         d_x: Matrix,
+        (embedding, tokens, sum): (Address, Range<usize>, Into),
     ) -> [Job; 2] {
-        let (width, distinct, wide) = (self.shape.width, placed.distinct, d_x.row);
+        let (width, distinct, wide) = (self.shape.width, tokens.len(), d_x.row);
         let at = 4 * self.shape.slots.w_ih.start as u64;
-        let rows = |at: Address| Matrix::rows(at, width).listed(placed.ids);
+        let ids = placed.ids + 4 * tokens.start as u64;
+        let d_x = Matrix { at: d_x.at + 4 * (tokens.start * wide) as u64, ..d_x };
+        let rows = |at: Address| Matrix::rows(at, width).listed(ids);
         let (w, d_w) = (Matrix::rows(params + at, width), Matrix::rows(grads + at, width));
         // Gradients lie as the parameters do.
         let into = rows(grads + (embedding - params));
         let size = (wide, distinct, width);
         [
-            Job::new(size, d_x.transposed(), rows(embedding), d_w, Into::Place),
+            Job::new(size, d_x.transposed(), rows(embedding), d_w, sum),
             Job::new((distinct, wide, width), d_x, w, into, Into::Place),
         ]
     }

@@ -222,7 +222,15 @@ impl OnDevice {
     ) -> Result<(), CudaError> {
         let kernels = self.kernels(device, placed, reads, call)?;
         let mut jobs = self.prepare(device, params, form(&self.shape.layer, call.lambda))?;
-        jobs.push(self.read(device, params, placed, reads, &kernels)?);
+        let read = self.read(device, params, placed, reads, &kernels)?;
+        if let (Kernels::Few(few), Reads::Tokens { .. }, true) =
+            (&*kernels, reads, placed.chunks.is_cut())
+        {
+            let scan = self.scan(device, params, placed, reads, call, draws)?;
+            let arguments = self.few(device, params, scan, placed, reads, call)?;
+            return self.few_forward_cut(device, products, placed, (&jobs, read), few, arguments);
+        }
+        jobs.push(read);
         products.make(device, &jobs)?;
         let scan = self.scan(device, params, placed, reads, call, draws)?;
         match &*kernels {

@@ -10,6 +10,10 @@ const THREADS: usize = 256;
 /// Sums that a block of `sum_parts` makes at a time.
 const LANES: usize = 32;
 
+/// The stream in which an engine works, and the one beside it: each has room for parts of sums.
+pub const MAIN: usize = 0;
+pub const BESIDE: usize = 1;
+
 /// In a list of rows: none. It is read as zeros, and nothing is written to it.
 pub const NO_ROW: u32 = u32::MAX;
 
@@ -100,6 +104,14 @@ impl Job {
     /// m×n addends, and no product.
     pub fn sum((m, n): (usize, usize), add: [Addend; 2], c: Matrix) -> Job {
         Job::new((m, 0, n), Matrix::NONE, Matrix::NONE, c, Into::Place).plus(add)
+    }
+
+    /// The rows of C from `rows` alone; A is listed.
+    pub fn of_rows(self, rows: std::ops::Range<usize>) -> Job {
+        let (_, k, n) = self.size;
+        let listed = Matrix { list: self.a.list + 4 * rows.start as u64, ..self.a };
+        let c = Matrix { at: self.c.at + 4 * (rows.start * self.c.row) as u64, ..self.c };
+        Job { size: (rows.len(), k, n), a: listed, c, ..self }
     }
 
     /// As the kernels read it, its sum cut into so many parts.
@@ -213,6 +225,25 @@ impl Products {
         device.join()
     }
 
+    /// Products one after the other in the stream [`BESIDE`] another, on so many multiprocessors at
+    /// most.
+    pub fn one_by_one(
+        &mut self,
+        device: &Device,
+        processors: usize,
+        jobs: &[Job],
+    ) -> Result<(), CudaError> {
+        let limits = Limits { processors, shared: device.gpu.shared };
+        for job in jobs {
+            let plan = Plan::of(limits, job.size, job.a, job.b);
+            match plan.way {
+                Way::Small => self.small.products(device, &[job.arguments(plan.splits)])?,
+                _ => self.large(device, BESIDE, job, plan)?,
+            }
+        }
+        Ok(())
+    }
+
     /// A product in a launch of its own; a second one adds its parts, in order. Each stream has room
     /// for them.
     fn large(
@@ -258,11 +289,12 @@ impl Products {
     }
 
     /// `C[place] += Σ rows` over the steps that have the place: `steps` in the order of places,
-    /// those of place i from `first[i]` on.
+    /// those of place i from `first[i]` on. `stream` is [`MAIN`] or [`BESIDE`].
     #[allow(clippy::too_many_arguments)]
     pub fn sum_by_token(
         &mut self,
         device: &Device,
+        stream: usize,
         rows: Address,
         (count, width): (usize, usize),
         (steps, first, places): (Address, Address, usize),
@@ -274,7 +306,7 @@ impl Products {
         let splits = wanted.min(count / places.max(1) / 16).clamp(1, 128);
         let parts = match splits {
             1 => into,
-            _ => self.parts[0].fit(device, splits * places * width)?,
+            _ => self.parts[stream].fit(device, splits * places * width)?,
         };
         let grid = Grid::over(places, splits, across, 256);
         launch!(device, &device.gpu.kernels.sum_by_token, grid;
@@ -282,7 +314,9 @@ impl Products {
         if splits == 1 {
             return Ok(());
         }
-        self.sum(device, splits, (places, width), Matrix::rows(into, width), Into::Place)
+        let c = Matrix::rows(into, width);
+        let job = Job::new((places, 0, width), Matrix::NONE, Matrix::NONE, c, Into::Place);
+        add_parts(device, Arguments { c: parts, ..job.arguments(splits) }, into)
     }
 
     /// Adds the sum of `count` rows to `into`.

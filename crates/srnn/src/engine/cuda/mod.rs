@@ -9,8 +9,10 @@
 #![allow(unsafe_code)]
 
 mod call;
+mod chunks;
 mod cluster;
 mod compile;
+mod cut;
 mod device;
 mod error;
 mod few;
@@ -30,6 +32,7 @@ mod update;
 mod upload;
 mod work;
 
+pub use chunks::Cut;
 pub use device::Gpu;
 pub use error::CudaError;
 
@@ -40,6 +43,7 @@ use super::{
 };
 use crate::model::{Arch, Layout, Model};
 use crate::train::Optimiser;
+use chunks::Chunks;
 use device::{Device, Pinned, Room};
 use head::{Head, SAYS, readouts};
 use layer::{Call, OnDevice, Shape};
@@ -55,11 +59,13 @@ use upload::{Placed, Upload};
 pub struct Tuning {
     /// Whether layers may have kernels made for their shape. Default: they may.
     pub special: bool,
+    /// When scans are cut into chunks of times. Default: where it pays.
+    pub cut: Cut,
 }
 
 impl Default for Tuning {
     fn default() -> Self {
-        Tuning { special: true }
+        Tuning { special: true, cut: Cut::WhereItPays }
     }
 }
 
@@ -114,6 +120,7 @@ impl Cuda {
             width: arch.width_below(l),
             end: arch.input.end().is_some(),
             special: tuning.special,
+            cut: tuning.cut,
         };
         let layers = (0..arch.layers.len()).map(|l| OnDevice::new(shape(l))).collect();
         let mut cuda = Cuda {
@@ -223,7 +230,7 @@ impl Cuda {
             learning_rate: 0.0,
         };
         let (placed, call) = self.send(batch, &regime)?;
-        let placed = Placed { steps: batch.steps(), ..placed };
+        let placed = Placed { steps: batch.steps(), chunks: Chunks::default(), ..placed };
         let call = Call { transition: mode.transition, learns: false, ..call };
         let end = self.arch.input.end().is_some();
         for l in 0..self.layers.len() {

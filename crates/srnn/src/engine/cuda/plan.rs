@@ -18,8 +18,8 @@ const LONG: usize = 1024;
 const FOUR: usize = 4;
 
 /// In `kernels/tensor.cu`: rows of a tile, its columns, terms of a stage, and stages at a time.
-const ROWS: [usize; 2] = [128, 64];
-const COLUMNS: usize = 128;
+pub const ROWS: [usize; 2] = [128, 64];
+pub const COLUMNS: usize = 128;
 const DEEP: usize = 32;
 const STAGES: usize = 3;
 /// Below these, most of a tile's columns are empty, most of its rows, or there is little to do. Empty

@@ -1,6 +1,7 @@
 //! What of a batch the device needs.
 
 use super::CudaError;
+use super::chunks::Chunks;
 use super::device::{Address, Device, Pinned, Room};
 use super::matrix::NO_ROW;
 use crate::engine::tokens::Tokens;
@@ -42,6 +43,8 @@ pub struct Placed {
     /// The steps in the order of their places `[N]`, and where each place begins `[distinct+1]`.
     pub by_place: Address,
     pub first: Address,
+    /// How the scan of the bottom layer is cut.
+    pub chunks: Chunks,
     /// `[N,E]`, real inputs.
     pub real: Address,
 }
@@ -59,14 +62,15 @@ pub fn padded(distinct: usize) -> usize {
 }
 
 impl Upload {
-    /// Copies a batch, the order of its rows, its tokens and `presses` to the device.
+    /// Copies a batch, the order of its rows, its tokens, what chunks need to know and `presses`
+    /// to the device; `met` is how many tokens are met before each time.
     pub fn write(
         &mut self,
         device: &Device,
         batch: &Batch,
         order: &[u32],
-        tokens: &Tokens,
-        sorting: Sorting,
+        (tokens, sorting): (&Tokens, Sorting),
+        (chunks, met): (Chunks, &[u32]),
         presses: &[Vec<u32>],
     ) -> Result<Placed, CudaError> {
         self.words.clear();
@@ -89,6 +93,7 @@ impl Upload {
         let class_weights = self.push_numbers(&batch.class_weights);
         let (ids, places) = (self.push(&ids), self.push(&tokens.places));
         let (by_place, first) = (self.push(&by_place), self.push(&first));
+        let times = self.push(&chunks.begin(met));
         let (at, first_real) = (self.send(device, real)?, self.words.len());
         let place = |word: usize| at + 4 * word as u64;
         Ok(Placed {
@@ -104,6 +109,7 @@ impl Upload {
             places: place(places),
             by_place: place(by_place),
             first: place(first),
+            chunks: chunks.at(place(times)),
             real: if real.is_empty() { 0 } else { place(first_real) },
         })
     }

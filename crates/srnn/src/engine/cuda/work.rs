@@ -1,6 +1,7 @@
 //! What an engine on a GPU does with a batch: the network forward and backward, captured and replayed
 //! where it comes again.
 
+use super::chunks::{Chunks, Cut};
 use super::device::{Address, Room};
 use super::few::Input as FewInput;
 use super::head::{self, Top};
@@ -109,8 +110,13 @@ impl Cuda {
             Some(FewInput::FewTokens) => Sorting::Not,
             _ => Sorting::ByToken,
         };
-        let mut placed =
-            self.upload.write(&self.device, batch, &order, &met.tokens, sorting, &presses)?;
+        let chunks = match input {
+            Some(FewInput::ListedRows) => self.chunks(batch, met.tokens.distinct.len()),
+            _ => Chunks::default(),
+        };
+        let (tokens, chunks) = ((&met.tokens, sorting), (chunks, &met.before[..]));
+        let device = &self.device;
+        let mut placed = self.upload.write(device, batch, &order, tokens, chunks, &presses)?;
         // Whether no kernel is told how many steps there are: then batches of about the same size are
         // the same work.
         let counts = input.is_none_or(|input| input == FewInput::Rows) || self.layers.len() > 1;
@@ -118,6 +124,18 @@ impl Cuda {
             placed.steps = placed.steps.next_power_of_two();
         }
         Ok((placed, call))
+    }
+
+    /// How the scan of the bottom layer is cut.
+    fn chunks(&self, batch: &Batch, distinct: usize) -> Chunks {
+        let layer = &self.layers[0].shape.layer;
+        let longest = (0..batch.rows()).map(|b| batch.row(b).len()).max().unwrap_or(0);
+        let (distinct, processors) = (upload::padded(distinct), self.device.gpu.processors);
+        let tokens = (distinct, layer.cell.blocks() * layer.units);
+        match self.layers[0].shape.cut {
+            Cut::WhereItPays => Chunks::of((batch.rows(), longest), tokens, processors),
+            Cut::Always => Chunks::always(distinct, processors),
+        }
     }
 
     /// How the bottom layer reads, where it has the kernels for few centroids.

@@ -157,25 +157,41 @@ struct Backward {
         }
     }
 
-    __device__ __forceinline__ void begin(float (&alpha)[KP], float (&alpha_prev)[KP]) {
+    // At step t: the last, or one that another launch went up to, which left its gradients.
+    __device__ __forceinline__ void begin(float (&alpha)[KP], float (&alpha_prev)[KP], int t,
+                                          const float *carry) {
         // What was asked for at the end of the row before has come, and every warp is done with it.
         wait_groups<0>();
         __syncthreads();
-        ask_from(length - 1);
+        ask_from(t);
 #pragma unroll
-        for (int i = 1; i <= BACK; i++) ask_step(length - i);
+        for (int i = 0; i < BACK; i++) ask_step(t - i);
         // Asked for are BACK steps; the first two are needed.
         wait_groups<BACK - 2>();
         __syncwarp();
-        here = alpha_of(length - 1, alpha), before = alpha_of(length - 2, alpha_prev);
-        kept_of(length - 1);
-        c = CELL == LSTM ? p.cells[(unsigned long long)(first + length - 1) * PAD + j] : 0.0f;
+        here = alpha_of(t, alpha), before = alpha_of(t - 1, alpha_prev);
+        kept_of(t);
+        c = CELL == LSTM ? p.cells[(unsigned long long)(first + t) * PAD + j] : 0.0f;
         look(alpha, alpha_prev);
-        out = outer(p, weights, first, length - 1, length, row, alpha, u, press.commitment, sums.committed);
-        dc = outer_c(p, first, length - 1, length, row);
 #pragma unroll
         for (int i = 0; i < KP; i++) v[i] = 0.0f;
+        if (CUTS && t + 1 < length) {
+#pragma unroll
+            for (int i = 0; i < K; i++) v[i] = carry[i * THREADS];
+            // What pulls at h is among them already.
+            dc = carry[K * THREADS], out = {0.0f, carry[(K + 1) * THREADS]};
+            return;
+        }
+        out = outer(p, weights, first, t, length, row, alpha, u, press.commitment, sums.committed);
+        dc = outer_c(p, first, t, length, row);
         pulled(alpha);
+    }
+
+    // Leaves the gradients of the step that is next, for another launch.
+    __device__ __forceinline__ void leave(float *carry) const {
+#pragma unroll
+        for (int i = 0; i < K; i++) carry[i * THREADS] = v[i];
+        carry[K * THREADS] = dc, carry[(K + 1) * THREADS] = out.own;
     }
 
     // From the gradients of the cell's output to those of its pre-activations (dx: the input's).
@@ -298,19 +314,22 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) few_backward(Few p) {
             dynamic[token * THREADS + j] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
     for (int at = blockIdx.x; at < p.scan.rows; at += gridDim.x) {
         long long first;
-        int length, row;
+        int length, row, from, to;
         find_row(p.scan, at, first, length, row);
-        if (length == 0) continue;
+        find_times(p, length, from, to);
+        if (from >= to) continue;
         Backward way = {p, weights, press, exchange, of, (unsigned)first, length, row, j,
                         ys, cs, alphas, reads};
         float even[KP], odd[KP];
-        way.begin(even, odd);
-        int t = length - 1;
-        for (; t > 0; t -= 2) {
+        float *carry = p.carry + (long long)at * (K + 2) * THREADS + j;
+        int t = to - 1;
+        way.begin(even, odd, t, carry);
+        for (; t > from; t -= 2) {
             way.step(even, odd, t);
             way.step(odd, even, t - 1);
         }
-        if (t == 0) way.step(even, odd, 0);
+        if (t == from) way.step(even, odd, t);
+        if (CUTS && from > 0) way.leave(carry);
     }
     if (j < D) {
         long long block = blockIdx.x;

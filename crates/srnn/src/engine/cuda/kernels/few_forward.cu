@@ -35,7 +35,8 @@ struct Read {
     }
 };
 
-// One row's way forward. Exponentials are taken against a reference that is kept from step to step,
+// One row's way forward, or a part of it: steps are counted from where that begins.
+// Exponentials are taken against a reference that is kept from step to step,
 // and found anew only where their sum would leave what numbers can hold: the largest score is not on
 // the way from step to step.
 struct Forward {
@@ -47,6 +48,7 @@ struct Forward {
     float scale;
     unsigned first;
     int length, j;
+    bool ends;
     // α times its sum, and one over that: the division is off the way from step to step.
     float e[KP], inv, reference, c[UNITS], u[UNITS];
     float4 *gates;
@@ -56,6 +58,15 @@ struct Forward {
     __device__ __forceinline__ unsigned place_of(int t, const float *after = nullptr) const {
         unsigned n = first + min(t, length - 1);
         return LISTED ? p.scan.places[n + ((unsigned long long)after >> 63)] : n;
+    }
+
+    // Goes on after the step before the first.
+    __device__ __forceinline__ void resume() {
+        inv = 1.0f;
+#pragma unroll
+        for (int i = 0; i < K; i++) e[i] = p.scan.alpha[(first - 1ull) * K + i];
+#pragma unroll
+        for (int w = 0; w < UNITS; w++) c[w] = CELL == LSTM ? (cells - PAD)[w * THREADS_HERE] : 0.0f;
     }
 
     __device__ __forceinline__ void cell(int w, const float in[NI]) {
@@ -138,7 +149,7 @@ struct Forward {
         // for memory, 130 cycles a step of 1,040.
         place = place_of(t + 4, row);
         choose();
-        if (EVERY) keep(first + t, t + 1 == length);
+        if (EVERY) keep(first + t, (!CUTS || ends) && t + 1 == length);
         gates += PAD, cells += PAD, alpha += K;
     }
 };
@@ -154,12 +165,16 @@ extern "C" __global__ void __launch_bounds__(THREADS_OF(UNITS), 1) few_forward(F
     float scale = p.scan.press->inv_tau * 1.44269504f;
     for (int at = blockIdx.x; at < p.scan.rows; at += gridDim.x) {
         long long first;
-        int length, row;
+        int length, row, from, to;
         find_row(p.scan, at, first, length, row);
-        if (length == 0) continue;
-        Forward way = {p, weights, exchange, scale, (unsigned)first, length, j};
+        find_times(p, length, from, to);
+        if (from >= to) continue;
+        bool ends = to == length;
+        first += from, length = to - from;
+        Forward way = {p, weights, exchange, scale, (unsigned)first, length, j, ends};
         way.gates = p.gates + first * PAD + j, way.cells = p.cells + first * PAD + j;
         way.alpha = p.scan.alpha + first * K + j;
+        if (CUTS && from > 0) way.resume();
         // Registers of their own for even and odd steps: a copy would wait for what is on its way.
         Read even[UNITS], odd[UNITS];
 #pragma unroll
@@ -175,6 +190,6 @@ extern "C" __global__ void __launch_bounds__(THREADS_OF(UNITS), 1) few_forward(F
         }
         if (t < length) way.step(t, even, even_place);
         way.alpha -= K;
-        if (!EVERY) way.keep(way.first + length - 1, true);
+        if (!EVERY && (!CUTS || ends)) way.keep(way.first + length - 1, true);
     }
 }

@@ -1,0 +1,89 @@
+//! The kernels for few centroids where the scan is cut into chunks of times (`chunks`).
+
+use super::CudaError;
+use super::device::{Address, Device, Grid, launch};
+use super::few::{Compiled, Few};
+use super::layer::OnDevice;
+use super::matrix::{BESIDE, Into, Job, Products};
+use super::scan::{MEASURED, SUMS, Scan};
+use super::upload::Placed;
+
+impl OnDevice {
+    /// The scan forward: beside each chunk, rows are made that the next one reads. `first` is what all
+    /// of them wait for, `read` makes the rows.
+    pub fn few_forward_cut(
+        &mut self,
+        device: &Device,
+        products: &mut Products,
+        placed: &Placed,
+        (first, read): (&[Job], Job),
+        few: &Compiled,
+        arguments: Few,
+    ) -> Result<(), CudaError> {
+        let cut = placed.chunks;
+        let rows = |i: usize| [read.of_rows(cut.tokens(i))];
+        let grid = Grid::of(self.row_blocks(device, placed), few.forward_threads);
+        products.make(device, &[first, &rows(0)].concat())?;
+        let beside = device.fork()?;
+        for i in 0..cut.count {
+            // Up to the rows that were made beside the chunk before.
+            device.join()?;
+            if i + 1 < cut.count {
+                products.one_by_one(&beside, cut.idle, &rows(i + 1))?;
+            }
+            let arguments = Few { times: cut.times + 4 * i as u64, ..arguments };
+            launch!(device, &few.forward, grid; arguments)?;
+        }
+        Ok(())
+    }
+
+    /// The scan backward: beside each chunk but the last, which is the first in time, gradients are made
+    /// of tokens that the scan has done with.
+    #[allow(clippy::too_many_arguments)]
+    pub fn few_backward_cut(
+        &mut self,
+        device: &Device,
+        products: &mut Products,
+        both: (Address, Address),
+        placed: &Placed,
+        embedding: Address,
+        (few, grid): (&Compiled, Grid),
+        arguments: Few,
+    ) -> Result<(), CudaError> {
+        let (cut, scan) = (placed.chunks, arguments.scan);
+        let numbers = placed.rows * (scan.k as usize + 2) * few.backward_threads;
+        let carry = self.rooms.carry.fit(device, numbers)?;
+        let arguments = Few { carry, ..arguments };
+        for i in (0..cut.count).rev() {
+            let times = cut.times + 4 * i as u64;
+            let blocks = grid.blocks.0 as usize;
+            let arguments = Few { times, ..arguments.leaving_after(i * blocks) };
+            launch!(device, &few.backward, grid; arguments)?;
+            if i == 0 {
+                break;
+            }
+            let beside = device.fork()?;
+            let into = if i + 1 == cut.count { Into::Place } else { Into::Sum };
+            let what = (embedding, cut.tokens(i), into);
+            let jobs =
+                self.token_gradients(&beside, products, BESIDE, both, placed, &scan, what)?;
+            products.one_by_one(&beside, cut.idle, &jobs)?;
+        }
+        Ok(())
+    }
+}
+
+impl Few {
+    /// The same where the sums of so many blocks lie before.
+    fn leaving_after(self, blocks: usize) -> Few {
+        let (d, k) = (self.scan.d as usize, self.scan.k as usize);
+        let after = |at: Address, each: usize| at + (blocks * each) as u64;
+        let scan = Scan {
+            sums: after(self.scan.sums, 4 * SUMS * d),
+            measured: after(self.scan.measured, 8 * MEASURED),
+            ..self.scan
+        };
+        let (d_m, d_s) = (after(self.d_m, 4 * k * 4 * d), after(self.d_s, 4 * k * d));
+        Few { scan, d_m, d_s, ..self }
+    }
+}
