@@ -13,6 +13,7 @@ pub const SCAN_ARGUMENTS: &str = include_str!("kernels/scan.cuh");
 pub const MATRIX: &str = include_str!("kernels/matrix.cu");
 pub const MANY: &str = include_str!("kernels/many.cu");
 pub const TENSOR: &str = include_str!("kernels/tensor.cu");
+pub const WARPGROUP: &str = include_str!("kernels/warpgroup.cu");
 pub const HEAD: &str = include_str!("kernels/head.cu");
 pub const UPDATE: &str = include_str!("kernels/update.cu");
 pub const FEW: &str = include_str!("kernels/few.cuh");

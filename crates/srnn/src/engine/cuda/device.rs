@@ -18,6 +18,8 @@ use std::sync::{Arc, Mutex};
 /// `kernels/few.cuh` does, and blocks can work as clusters (`kernels/cluster.cuh`).
 const OLDEST: (i32, i32) = (8, 0);
 const CLUSTERS: (i32, i32) = (9, 0);
+/// The one whose warps multiply by fours (`kernels/warpgroup.cu`).
+const WARPGROUPS: (i32, i32) = (9, 0);
 
 /// An address on the device; 0 is nothing.
 pub type Address = u64;
@@ -32,6 +34,8 @@ pub struct Gpu {
     pub(super) shared: usize,
     /// Whether blocks can work as clusters, which read each other's shared memory.
     pub(super) clusters: bool,
+    /// Whether four warps multiply together.
+    pub(super) warpgroups: bool,
     /// `sm_90`, say.
     target: String,
     /// What was compiled for a shape, by the names of its kernels and its definitions.
@@ -100,9 +104,19 @@ impl Gpu {
         let attribute = |attribute| context.attribute(attribute).map(|value| value as usize);
         let processors = attribute(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?;
         let shared = attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?;
-        let kernels = Kernels::load(&context, &target, shared)?;
+        let warpgroups = (major, minor) == WARPGROUPS;
+        let kernels = Kernels::load(&context, &target, shared, warpgroups)?;
         let compiled = Mutex::default();
-        Ok(Arc::new(Gpu { context, kernels, processors, shared, clusters, target, compiled }))
+        Ok(Arc::new(Gpu {
+            context,
+            kernels,
+            processors,
+            shared,
+            clusters,
+            warpgroups,
+            target,
+            compiled,
+        }))
     }
 
     /// What it is called.
@@ -265,7 +279,16 @@ macro_rules! launch {
 pub(super) use launch;
 
 impl Kernels {
-    fn load(context: &Arc<CudaContext>, target: &str, shared: usize) -> Result<Self, CudaError> {
+    fn load(
+        context: &Arc<CudaContext>,
+        target: &str,
+        shared: usize,
+        warpgroups: bool,
+    ) -> Result<Self, CudaError> {
+        let (target, warpgroup, large) = match warpgroups {
+            true => (format!("{target}a"), compile::WARPGROUP, ["wide_mn", "wide_kn", "wide_kk"]),
+            false => (target.into(), "", ["large_128_mn", "large_128_kn", "large_128_kk"]),
+        };
         let source = [
             compile::WARP,
             compile::CELL,
@@ -273,6 +296,7 @@ impl Kernels {
             compile::MATRIX,
             compile::MANY,
             compile::TENSOR,
+            warpgroup,
             compile::HEAD,
             compile::UPDATE,
             compile::SCAN,
@@ -280,12 +304,12 @@ impl Kernels {
         .concat();
         #[rustfmt::skip]
         let names = [
-            "product_128", "products", "sums", "thin_1", "thin_4", "thin_16", "thin_any", "large_128_mn", "large_128_kn", "large_128_kk",
+            "product_128", "products", "sums", "thin_1", "thin_4", "thin_16", "thin_any", large[0], large[1], large[2],
             "large_64_mn", "large_64_kn", "large_64_kk", "sum_parts", "sum_by_token", "sum_rows", "sum_columns", "transpose",
             "pull_centroids", "read_out", "cross_entropy",
             "classify", "classify_back", "square_parts", "update", "forward_1", "forward_4", "backward_1", "backward_4",
         ];
-        let all = load(context, target, shared, &source, &[], &names)?;
+        let all = load(context, &target, shared, &source, &[], &names)?;
         let mut all = all.into_iter();
         let mut next = || all.next().expect("one for each name");
         Ok(Kernels {

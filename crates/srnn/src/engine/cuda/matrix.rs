@@ -207,7 +207,7 @@ impl Products {
     /// Products that do not depend on each other: the small ones in one launch, large ones side by
     /// side.
     pub fn make(&mut self, device: &Device, jobs: &[Job]) -> Result<(), CudaError> {
-        let limits = Limits { processors: device.gpu.processors, shared: device.gpu.shared };
+        let limits = Limits::of(device, device.gpu.processors);
         let plan = |job: &Job| (*job, Plan::of(limits, job.size, job.a, job.b));
         let jobs = jobs.iter().filter(|job| job.size.0 > 0 && job.size.2 > 0).map(plan);
         let (small, large): (Vec<_>, Vec<_>) = jobs.partition(|(_, plan)| plan.way == Way::Small);
@@ -233,7 +233,7 @@ impl Products {
         processors: usize,
         jobs: &[Job],
     ) -> Result<(), CudaError> {
-        let limits = Limits { processors, shared: device.gpu.shared };
+        let limits = Limits::of(device, processors);
         for job in jobs {
             let plan = Plan::of(limits, job.size, job.a, job.b);
             match plan.way {

@@ -1,5 +1,6 @@
 //! How a product is made: by which kernel, and into how many parts its sum is cut.
 
+use super::device::Device;
 use super::matrix::Matrix;
 
 /// The edge of a block's tile in `kernels/matrix.cu`.
@@ -72,6 +73,16 @@ pub struct Limits {
     pub processors: usize,
     /// Bytes of shared memory that a block may have.
     pub shared: usize,
+    /// Whether four warps multiply together (`kernels/warpgroup.cu`).
+    pub warpgroups: bool,
+}
+
+impl Limits {
+    /// Those of a GPU of which so many multiprocessors are to be used.
+    pub fn of(device: &Device, processors: usize) -> Limits {
+        let gpu = &device.gpu;
+        Limits { processors, shared: gpu.shared, warpgroups: gpu.warpgroups }
+    }
 }
 
 impl Lines {
@@ -139,7 +150,10 @@ impl Plan {
             way: Way::Tensor { tile, lines },
             tile: (ROWS[tile], COLUMNS),
             splits,
-            shared: bytes(ROWS[tile], lines),
+            shared: match limits.warpgroups && tile == 0 {
+                true => wide_bytes(lines),
+                false => bytes(ROWS[tile], lines),
+            },
         });
         plans
             .filter(|plan| plan.shared <= limits.shared)
@@ -155,7 +169,11 @@ impl Plan {
         // multiprocessor: one that is alone waits for its own copies.
         let each = blocks.div_ceil(limits.processors);
         let large = self.tile.0 == ROWS[0];
-        let stage = if large { 1.4 } else { 0.8 };
+        let stage = match (large, limits.warpgroups) {
+            (true, true) => 1.0,
+            (true, false) => 1.4,
+            (false, _) => 0.8,
+        };
         let alone = if each == 1 && !large { 1.3 } else { 1.0 };
         let numbers = if self.splits > 1 { (self.splits + 1) * m * n } else { 0 };
         let sum = if self.splits > 1 { 3.0 + numbers as f64 / 500e3 } else { 0.0 };
@@ -174,11 +192,20 @@ fn bytes(rows: usize, lines: Lines) -> usize {
     4 * STAGES * (piece(rows, a) + piece(COLUMNS, b))
 }
 
+/// The same in `kernels/warpgroup.cu`: lines of B along k are not padded, and beside the stages there
+/// are the numbers of B twice, and what is left of them; the former not where they came so.
+fn wide_bytes(lines: Lines) -> usize {
+    let (_, b) = lines.along_k();
+    let piece = COLUMNS * DEEP;
+    let (padding, split) = if b { (COLUMNS * 4, piece) } else { (0, 2 * piece) };
+    bytes(ROWS[0], lines) + 4 * (2 * split) - 4 * STAGES * padding
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const H200: Limits = Limits { processors: 132, shared: 227 << 10 };
+    const H200: Limits = Limits { processors: 132, shared: 227 << 10, warpgroups: true };
 
     fn plan((m, k, n): (usize, usize, usize), a: Matrix, b: Matrix) -> Plan {
         Plan::of(H200, (m, k, n), a, b)
@@ -210,7 +237,13 @@ mod tests {
     fn a_gpu_with_less_shared_memory_gets_smaller_tiles_or_none() {
         let with = |shared| {
             let rows = Matrix::rows(256, 1024);
-            Plan::of(Limits { shared, ..H200 }, (4096, 1024, 1024), rows, rows.transposed()).way
+            Plan::of(
+                Limits { shared, warpgroups: false, ..H200 },
+                (4096, 1024, 1024),
+                rows,
+                rows.transposed(),
+            )
+            .way
         };
         assert_eq!(with(227 << 10), Way::Tensor { tile: 0, lines: Lines::Kk });
         assert_eq!(with(99 << 10), Way::Tensor { tile: 1, lines: Lines::Kk });

@@ -18,10 +18,11 @@ __device__ __forceinline__ void four_pieces(unsigned into[4], unsigned at) {
 
 // One operand's piece of a stage in shared memory: x is its row m or its column n. Lines are
 // contiguous as they are in memory, and padded such that what a warp reads at a time lies in different
-// banks.
-template <int TILE, bool ALONG_K> struct Piece {
+// banks; or, where the tensor cores read shared memory themselves, they are not padded, and the fours
+// of a line change places (SWIZZLED).
+template <int TILE, bool ALONG_K, bool SWIZZLED = false> struct Piece {
     static const int LINE = ALONG_K ? DEEP : TILE, LINES = ALONG_K ? TILE : DEEP;
-    static const int PITCH = LINE + (ALONG_K ? 4 : 8), SIZE = LINES * PITCH;
+    static const int PITCH = LINE + (SWIZZLED ? 0 : ALONG_K ? 4 : 8), SIZE = LINES * PITCH;
     // A thread copies every so-many-th line, four numbers of each.
     static const int ACROSS = LINE / 4, APART = TENSOR_THREADS / ACROSS, EACH = LINES / APART;
 
@@ -60,7 +61,8 @@ template <int TILE, bool ALONG_K> struct Piece {
     __device__ __forceinline__ void fetch(unsigned to, int k0) const {
         int at = (ALONG_K ? k0 : x0) + first, end = ALONG_K ? k_end : x_end;
         int inside = min(max(end - at, 0), 4);
-        to += 4 * (line * PITCH + first);
+        // A thread's lines are all alike in this.
+        to += 4 * (line * PITCH + (SWIZZLED ? first ^ line % 8 * 4 : first));
         if (wide) {
 #pragma unroll
             for (int i = 0; i < EACH; i++) copy(to, at, inside, i, true);
@@ -109,7 +111,7 @@ template <int TM, int TN, bool A_K, bool B_K> struct Large {
     typedef Piece<TN, B_K> B;
     static const int MI = TM / WARPS_DOWN / 16, NI = 4;
     static_assert(TN == WARPS_ACROSS * 8 * NI, "a warp's columns are four tiles");
-    static const int STAGE = A::SIZE + B::SIZE;
+    static const int STAGE = A::SIZE + B::SIZE, C_PITCH = TN + 8;
 
     // What a lane needs of eight columns of A, of 16 rows; of eight rows of B, of all of a warp's
     // columns. Where the lines of A go along m they are read by twos: rows g and g + 8 of the tensor
@@ -231,8 +233,7 @@ template <int TM, int TN, bool A_K, bool B_K> struct Large {
     // The sums go through shared memory: a warp then leaves whole rows, by a short loop.
     __device__ __forceinline__ static void leave(const Product &p, float *room, float sum[MI][NI][4],
                                                  int m, int n) {
-        const int PITCH = TN + 8;
-        static_assert(TM * PITCH <= STAGES * STAGE, "a tile of C fits where the stages were");
+        static_assert(TM * C_PITCH <= STAGES * STAGE, "a tile of C fits where the stages were");
         int lane = threadIdx.x % WARP, g = lane / 4, t = lane % 4;
         wait_groups<0>();
         __syncthreads();
@@ -240,16 +241,21 @@ template <int TM, int TN, bool A_K, bool B_K> struct Large {
         for (int i = 0; i < MI; i++)
 #pragma unroll
             for (int h = 0; h < 2; h++) {
-                float *row = room + (m + 16 * i + (A_K ? g + 8 * h : 2 * g + h)) * PITCH + n;
+                float *row = room + (m + 16 * i + (A_K ? g + 8 * h : 2 * g + h)) * C_PITCH + n;
 #pragma unroll
                 for (int j = 0; j < NI; j++)
                     *(float2 *)(row + 8 * j + 2 * t) = make_float2(sum[i][j][2 * h], sum[i][j][2 * h + 1]);
             }
         __syncthreads();
+        leave_rows(p, room);
+    }
+
+    // Leaves a tile of C that lies in shared memory.
+    __device__ __forceinline__ static void leave_rows(const Product &p, const float *room) {
 #pragma unroll 1
         for (int e = threadIdx.x; e < TM * TN / 4; e += TENSOR_THREADS) {
             int row = e / (TN / 4), column = e % (TN / 4) * 4;
-            float4 four = *(const float4 *)(room + row * PITCH + column);
+            float4 four = *(const float4 *)(room + row * C_PITCH + column);
             leave_four(p, blockIdx.y * TM + row, blockIdx.x * TN + column, four);
         }
     }

@@ -1,0 +1,177 @@
+// Large products on the tensor cores of GPUs whose warps multiply by fours (compute capability 9.0): A
+// comes from registers, B from shared memory, in lines along k. Otherwise as in tensor.cu.
+
+// 128 columns of 64 rows of A times eight rows of B: what `multiply` does for a tile, for four warps
+// and sixteen tiles each.
+__device__ __forceinline__ void multiply_wide(float d[64], const unsigned a[4], unsigned long long b, int adds) {
+    asm volatile(
+        "{\n.reg .pred adds;\nsetp.ne.b32 adds, %69, 0;\n"
+        "wgmma.mma_async.sync.aligned.m64n128k8.f32.tf32.tf32 "
+        "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+        "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
+        "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
+        "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, "
+        "{%64, %65, %66, %67}, %68, adds, 1, 1;\n}"
+        :
+#define EIGHT(i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), \
+                 "+f"(d[i + 6]), "+f"(d[i + 7])
+        EIGHT(0), EIGHT(8), EIGHT(16), EIGHT(24), EIGHT(32), EIGHT(40), EIGHT(48), EIGHT(56)
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(adds));
+}
+// Before the first of several products, and after registers were written; after the last; until all are
+// done.
+__device__ __forceinline__ void begin_products() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+__device__ __forceinline__ void end_products() {
+    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+__device__ __forceinline__ void await_products(float d[64]) {
+    asm volatile("wgmma.wait_group.sync.aligned 0;"
+                 : EIGHT(0), EIGHT(8), EIGHT(16), EIGHT(24), EIGHT(32), EIGHT(40), EIGHT(48), EIGHT(56)
+                 :
+                 : "memory");
+}
+// What threads have written to shared memory is seen by the tensor cores, after a barrier.
+__device__ __forceinline__ void show_to_tensor_cores() {
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+// A block makes a TM x TN piece of C, four warps half of its rows.
+template <bool A_K, bool B_K> struct Wide {
+    static const int TM = 128, TN = 128, STEPS = DEEP / 8;
+    typedef Piece<TM, A_K> A;
+    typedef Piece<TN, B_K, B_K> B;
+    typedef Large<TM, TN, A_K, B_K> Narrow;
+    // B in lines along k, as the tensor cores read it: its numbers and what is left of them, of this
+    // stage and the one before. The numbers are where they came, if their lines go along k.
+    static const int LINES = TN * DEEP, SPLIT = B_K ? LINES : 2 * LINES;
+    static const int PIECES = 2 * SPLIT, STAGE = A::SIZE + B::SIZE;
+
+    // Where a piece is, for the tensor cores: lines of 128 bytes whose sixteens have changed places, eight
+    // of them after 1024 bytes.
+    __device__ __forceinline__ static unsigned long long described(const float *piece) {
+        unsigned long long at = (unsigned)__cvta_generic_to_shared(piece);
+        return (at & 0x3ffff) >> 4 | 1ull << 16 | (1024ull >> 4) << 32 | 1ull << 62;
+    }
+
+    __device__ __forceinline__ static float4 rest_of(float4 x) {
+        auto of = [](float x) { return __uint_as_float(rest(__float_as_uint(x))); };
+        return make_float4(of(x.x), of(x.y), of(x.z), of(x.w));
+    }
+
+    // Makes the pieces that the tensor cores read.
+    __device__ __forceinline__ static void split(const float *b, float *into) {
+#pragma unroll
+        for (int i = 0; i < LINES / 4 / TENSOR_THREADS; i++) {
+            if (B_K) {
+                int at = 4 * (threadIdx.x + i * TENSOR_THREADS);
+                *(float4 *)(into + at) = rest_of(*(const float4 *)(b + at));
+                continue;
+            }
+            int n = threadIdx.x % TN, four = threadIdx.x / TN + i * (TENSOR_THREADS / TN);
+            const float *from = b + 4 * four * B::PITCH + n;
+            float4 x = make_float4(from[0], from[B::PITCH], from[2 * B::PITCH], from[3 * B::PITCH]);
+            float *to = into + n * DEEP + (four ^ n % 8) * 4;
+            *(float4 *)to = x;
+            *(float4 *)(to + LINES) = rest_of(x);
+        }
+    }
+
+    __device__ __forceinline__ static void product(const Product &p, float *room) {
+        int m0 = blockIdx.y * TM, n0 = blockIdx.x * TN, m = threadIdx.x / WARP * 16;
+        int per = ((p.k + p.splits - 1) / p.splits + DEEP - 1) / DEEP * DEEP;
+        int k_first = min(blockIdx.z * per, p.k), k_end = min(p.k, k_first + per);
+        int stages = (k_end - k_first + DEEP - 1) / DEEP;
+        // Swizzled pieces first: they begin at multiples of 1024 bytes.
+        float *b_room = room + PIECES, *a_room = b_room + STAGES * B::SIZE;
+        unsigned to_a = (unsigned)__cvta_generic_to_shared(a_room);
+        unsigned to_b = (unsigned)__cvta_generic_to_shared(b_room);
+        A a(p.a, p.a_rows, A_K ? p.a_m : p.a_k, p.a_wide, m0, p.m, k_end);
+        B b(p.b, p.b_rows, B_K ? p.b_n : p.b_k, p.b_wide, n0, p.n, k_end);
+        a.look(k_first), b.look(k_first);
+        auto fetch = [&](int s) {
+            int k0 = k_first + s * DEEP;
+            if (s < stages) {
+                a.fetch(to_a + 4 * (s % STAGES * A::SIZE), k0), b.fetch(to_b + 4 * (s % STAGES * B::SIZE), k0);
+                a.look(k0 + DEEP), b.look(k0 + DEEP);
+            }
+            end_group();
+        };
+        unsigned high[STEPS][4];
+        // Waits for a stage, and makes of it what the products read.
+        auto prepare = [&](int s) {
+            wait_groups<STAGES - 2>();
+            __syncthreads();
+            split(b_room + s % STAGES * B::SIZE, room + s % 2 * SPLIT);
+            show_to_tensor_cores();
+        };
+        auto take = [&](int s, unsigned into[STEPS][4]) {
+#pragma unroll
+            for (int k = 0; k < STEPS; k++)
+                Narrow::take_a(into[k], a_room + s % STAGES * A::SIZE, m, 8 * k);
+        };
+        float sum[64] = {};
+        for (int s = 0; s < STAGES - 1; s++) fetch(s);
+        if (stages > 0) {
+            // Two are on their way here, three later.
+            fetch(STAGES - 1);
+            prepare(0), take(0, high);
+            __syncthreads();
+        }
+#pragma unroll 1
+        for (int s = 0; s < stages; s++) {
+            const float *pieces = room + s % 2 * SPLIT;
+            unsigned long long b_high = described(B_K ? b_room + s % STAGES * B::SIZE : pieces);
+            unsigned long long b_low = described(B_K ? pieces : pieces + LINES);
+            unsigned low[STEPS][4];
+#pragma unroll
+            for (int k = 0; k < STEPS; k++)
+#pragma unroll
+                for (int h = 0; h < 4; h++) low[k][h] = rest(high[k][h]);
+            float part[64];
+            begin_products();
+#pragma unroll
+            for (int k = 0; k < STEPS; k++) {
+                // Eight numbers are 32 bytes further on.
+                multiply_wide(part, low[k], b_high + 2 * k, k > 0);
+                multiply_wide(part, high[k], b_low + 2 * k, 1);
+                multiply_wide(part, high[k], b_high + 2 * k, 1);
+            }
+            end_products();
+            // Beside them.
+            if (s + 1 < stages) prepare(s + 1);
+            await_products(part);
+            // Registers that products read are not written before.
+            if (s + 1 < stages) take(s + 1, high);
+#pragma unroll
+            for (int i = 0; i < 64; i++) sum[i] += part[i];
+            __syncthreads();
+            fetch(s + STAGES);
+        }
+        leave(p, room, sum, m);
+    }
+
+    __device__ __forceinline__ static void leave(const Product &p, float *room, const float sum[64], int m) {
+        int lane = threadIdx.x % WARP, g = lane / 4, t = lane % 4;
+        wait_groups<0>();
+        __syncthreads();
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            float *row = room + (m + (A_K ? g + 8 * h : 2 * g + h)) * Narrow::C_PITCH;
+#pragma unroll
+            for (int j = 0; j < TN / 8; j++)
+                *(float2 *)(row + 8 * j + 2 * t) = make_float2(sum[4 * j + 2 * h], sum[4 * j + 2 * h + 1]);
+        }
+        __syncthreads();
+        Narrow::leave_rows(p, room);
+    }
+};
+
+extern __shared__ __align__(1024) float wide_room[];
+
+#define WIDE(name, a_k, b_k)                                                                           \
+    extern "C" __global__ void __launch_bounds__(TENSOR_THREADS, 1) name(Product p) {                  \
+        Wide<a_k, b_k>::product(p, wide_room);                                                         \
+    }
+WIDE(wide_mn, false, false)
+WIDE(wide_kn, true, false)
+WIDE(wide_kk, true, true)
