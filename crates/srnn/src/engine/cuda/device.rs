@@ -285,9 +285,19 @@ impl Kernels {
         shared: usize,
         warpgroups: bool,
     ) -> Result<Self, CudaError> {
-        let (target, warpgroup, large) = match warpgroups {
-            true => (format!("{target}a"), compile::WARPGROUP, ["wide_mn", "wide_kn", "wide_kk"]),
-            false => (target.into(), "", ["large_128_mn", "large_128_kn", "large_128_kk"]),
+        let (target, warpgroup, large, low) = match warpgroups {
+            true => (
+                format!("{target}a"),
+                compile::WARPGROUP,
+                ["wide_mn", "wide_kn", "wide_kk"],
+                "turned_mn",
+            ),
+            false => (
+                target.into(),
+                "",
+                ["large_128_mn", "large_128_kn", "large_128_kk"],
+                "large_64_mn",
+            ),
         };
         let source = [
             compile::WARP,
@@ -305,7 +315,7 @@ impl Kernels {
         #[rustfmt::skip]
         let names = [
             "product_128", "products", "sums", "thin_1", "thin_4", "thin_16", "thin_any", large[0], large[1], large[2],
-            "large_64_mn", "large_64_kn", "large_64_kk", "sum_parts", "sum_by_token", "sum_rows", "sum_columns", "transpose",
+            low, "large_64_kn", "large_64_kk", "sum_parts", "sum_by_token", "sum_rows", "sum_columns", "transpose",
             "pull_centroids", "read_out", "cross_entropy",
             "classify", "classify_back", "square_parts", "update", "forward_1", "forward_4", "backward_1", "backward_4",
         ];

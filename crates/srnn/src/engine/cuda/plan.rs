@@ -83,6 +83,11 @@ impl Limits {
         let gpu = &device.gpu;
         Limits { processors, shared: gpu.shared, warpgroups: gpu.warpgroups }
     }
+
+    /// Whether tiles of these rows and lines are made by four warps together.
+    fn together(&self, tile: usize, lines: Lines) -> bool {
+        self.warpgroups && (tile == 0 || lines == Lines::Mn)
+    }
 }
 
 impl Lines {
@@ -150,8 +155,8 @@ impl Plan {
             way: Way::Tensor { tile, lines },
             tile: (ROWS[tile], COLUMNS),
             splits,
-            shared: match limits.warpgroups && tile == 0 {
-                true => wide_bytes(lines),
+            shared: match limits.together(tile, lines) {
+                true => wide_bytes(tile, lines),
                 false => bytes(ROWS[tile], lines),
             },
         });
@@ -169,10 +174,15 @@ impl Plan {
         // multiprocessor: one that is alone waits for its own copies.
         let each = blocks.div_ceil(limits.processors);
         let large = self.tile.0 == ROWS[0];
-        let stage = match (large, limits.warpgroups) {
+        let together = match self.way {
+            Way::Tensor { tile, lines } => limits.together(tile, lines),
+            Way::Plain | Way::Small | Way::Thin { .. } => false,
+        };
+        let stage = match (large, together) {
             (true, true) => 1.0,
             (true, false) => 1.4,
-            (false, _) => 0.8,
+            (false, true) => 0.5,
+            (false, false) => 0.8,
         };
         let alone = if each == 1 && !large { 1.3 } else { 1.0 };
         let numbers = if self.splits > 1 { (self.splits + 1) * m * n } else { 0 };
@@ -192,13 +202,14 @@ fn bytes(rows: usize, lines: Lines) -> usize {
     4 * STAGES * (piece(rows, a) + piece(COLUMNS, b))
 }
 
-/// The same in `kernels/warpgroup.cu`: lines of B along k are not padded, and beside the stages there
-/// are the numbers of B twice, and what is left of them; the former not where they came so.
-fn wide_bytes(lines: Lines) -> usize {
-    let (_, b) = lines.along_k();
-    let piece = COLUMNS * DEEP;
-    let (padding, split) = if b { (COLUMNS * 4, piece) } else { (0, 2 * piece) };
-    bytes(ROWS[0], lines) + 4 * (2 * split) - 4 * STAGES * padding
+/// The same in `kernels/warpgroup.cu`: beside the stages there are the numbers twice that the tensor
+/// cores read from there, of B or of few rows of A, and what is left of them. Where their lines go
+/// along k they are not padded, and are read where they came.
+fn wide_bytes(tile: usize, lines: Lines) -> usize {
+    let (_, along_k) = lines.along_k();
+    let read = [COLUMNS, ROWS[1]][tile];
+    let (padding, split) = if along_k { (read * 4, read * DEEP) } else { (0, 2 * read * DEEP) };
+    bytes(ROWS[tile], lines) + 4 * (2 * split) - 4 * STAGES * padding
 }
 
 #[cfg(test)]

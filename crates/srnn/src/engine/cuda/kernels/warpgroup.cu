@@ -1,9 +1,14 @@
-// Large products on the tensor cores of GPUs whose warps multiply by fours (compute capability 9.0): A
-// comes from registers, B from shared memory, in lines along k. Otherwise as in tensor.cu.
+// Large products on the tensor cores of GPUs whose warps multiply by fours (compute capability 9.0): one
+// factor comes from registers, the other from shared memory, in lines along k. Otherwise as in tensor.cu.
 
-// 128 columns of 64 rows of A times eight rows of B: what `multiply` does for a tile, for four warps
-// and sixteen tiles each.
-__device__ __forceinline__ void multiply_wide(float d[64], const unsigned a[4], unsigned long long b, int adds) {
+#define EIGHT(i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), \
+                 "+f"(d[i + 6]), "+f"(d[i + 7])
+#define THIRTY_TWO(i) EIGHT(i), EIGHT(i + 8), EIGHT(i + 16), EIGHT(i + 24)
+
+// 128 or 64 columns of 64 rows times eight rows: what `multiply` does for a tile, for four warps and
+// sixteen or eight tiles each.
+__device__ __forceinline__ void multiply_wide(float (&d)[64], const unsigned a[4], unsigned long long b,
+                                              int adds) {
     asm volatile(
         "{\n.reg .pred adds;\nsetp.ne.b32 adds, %69, 0;\n"
         "wgmma.mma_async.sync.aligned.m64n128k8.f32.tf32.tf32 "
@@ -12,10 +17,18 @@ __device__ __forceinline__ void multiply_wide(float d[64], const unsigned a[4], 
         "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
         "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, "
         "{%64, %65, %66, %67}, %68, adds, 1, 1;\n}"
-        :
-#define EIGHT(i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), \
-                 "+f"(d[i + 6]), "+f"(d[i + 7])
-        EIGHT(0), EIGHT(8), EIGHT(16), EIGHT(24), EIGHT(32), EIGHT(40), EIGHT(48), EIGHT(56)
+        : THIRTY_TWO(0), THIRTY_TWO(32)
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(adds));
+}
+__device__ __forceinline__ void multiply_wide(float (&d)[32], const unsigned a[4], unsigned long long b,
+                                              int adds) {
+    asm volatile(
+        "{\n.reg .pred adds;\nsetp.ne.b32 adds, %37, 0;\n"
+        "wgmma.mma_async.sync.aligned.m64n64k8.f32.tf32.tf32 "
+        "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+        "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "
+        "{%32, %33, %34, %35}, %36, adds, 1, 1;\n}"
+        : THIRTY_TWO(0)
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(adds));
 }
 // Before the first of several products, and after registers were written; after the last; until all are
@@ -24,27 +37,37 @@ __device__ __forceinline__ void begin_products() { asm volatile("wgmma.fence.syn
 __device__ __forceinline__ void end_products() {
     asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
-__device__ __forceinline__ void await_products(float d[64]) {
-    asm volatile("wgmma.wait_group.sync.aligned 0;"
-                 : EIGHT(0), EIGHT(8), EIGHT(16), EIGHT(24), EIGHT(32), EIGHT(40), EIGHT(48), EIGHT(56)
-                 :
-                 : "memory");
+__device__ __forceinline__ void await_products(float (&d)[64]) {
+    asm volatile("wgmma.wait_group.sync.aligned 0;" : THIRTY_TWO(0), THIRTY_TWO(32) : : "memory");
+}
+__device__ __forceinline__ void await_products(float (&d)[32]) {
+    asm volatile("wgmma.wait_group.sync.aligned 0;" : THIRTY_TWO(0) : : "memory");
 }
 // What threads have written to shared memory is seen by the tensor cores, after a barrier.
 __device__ __forceinline__ void show_to_tensor_cores() {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
-// A block makes a TM x TN piece of C, four warps half of its rows.
-template <bool A_K, bool B_K> struct Wide {
-    static const int TM = 128, TN = 128, STEPS = DEEP / 8;
+// The product Cᵀ = Bᵀ Aᵀ.
+__device__ __forceinline__ Product turned(const Product &p) {
+    Product t = p;
+    t.a = p.b, t.a_rows = p.b_rows, t.a_m = p.b_n, t.a_k = p.b_k, t.a_wide = p.b_wide, t.m = p.n;
+    t.b = p.a, t.b_rows = p.a_rows, t.b_n = p.a_m, t.b_k = p.a_k, t.b_wide = p.a_wide, t.n = p.m;
+    return t;
+}
+
+// A block makes a 128 x TN piece of C, four warps half of its rows; or, TURNED, of Cᵀ: where C has few
+// rows, that splits fewer numbers for as many products.
+template <bool A_K, bool B_K, int TN, bool TURNED> struct Wide {
+    static const int TM = 128, STEPS = DEEP / 8, EACH = TN / 2;
     typedef Piece<TM, A_K> A;
     typedef Piece<TN, B_K, B_K> B;
-    typedef Large<TM, TN, A_K, B_K> Narrow;
+    typedef Large<TM, 128, A_K, false> Takes;
+    typedef Large<TURNED ? TN : TM, 128, A_K, B_K> Leaves;
     // B in lines along k, as the tensor cores read it: its numbers and what is left of them, of this
     // stage and the one before. The numbers are where they came, if their lines go along k.
     static const int LINES = TN * DEEP, SPLIT = B_K ? LINES : 2 * LINES;
-    static const int PIECES = 2 * SPLIT, STAGE = A::SIZE + B::SIZE;
+    static const int PIECES = 2 * SPLIT;
 
     // Where a piece is, for the tensor cores: lines of 128 bytes whose sixteens have changed places, eight
     // of them after 1024 bytes.
@@ -76,8 +99,10 @@ template <bool A_K, bool B_K> struct Wide {
         }
     }
 
-    __device__ __forceinline__ static void product(const Product &p, float *room) {
-        int m0 = blockIdx.y * TM, n0 = blockIdx.x * TN, m = threadIdx.x / WARP * 16;
+    __device__ __forceinline__ static void product(const Product &asked, float *room) {
+        const Product &p = TURNED ? turned(asked) : asked;
+        int m0 = (TURNED ? blockIdx.x : blockIdx.y) * TM, n0 = (TURNED ? blockIdx.y : blockIdx.x) * TN;
+        int m = threadIdx.x / WARP * 16;
         int per = ((p.k + p.splits - 1) / p.splits + DEEP - 1) / DEEP * DEEP;
         int k_first = min(blockIdx.z * per, p.k), k_end = min(p.k, k_first + per);
         int stages = (k_end - k_first + DEEP - 1) / DEEP;
@@ -107,9 +132,9 @@ template <bool A_K, bool B_K> struct Wide {
         auto take = [&](int s, unsigned into[STEPS][4]) {
 #pragma unroll
             for (int k = 0; k < STEPS; k++)
-                Narrow::take_a(into[k], a_room + s % STAGES * A::SIZE, m, 8 * k);
+                Takes::take_a(into[k], a_room + s % STAGES * A::SIZE, m, 8 * k);
         };
-        float sum[64] = {};
+        float sum[EACH] = {};
         for (int s = 0; s < STAGES - 1; s++) fetch(s);
         if (stages > 0) {
             // Two are on their way here, three later.
@@ -127,7 +152,7 @@ template <bool A_K, bool B_K> struct Wide {
             for (int k = 0; k < STEPS; k++)
 #pragma unroll
                 for (int h = 0; h < 4; h++) low[k][h] = rest(high[k][h]);
-            float part[64];
+            float part[EACH];
             begin_products();
 #pragma unroll
             for (int k = 0; k < STEPS; k++) {
@@ -143,35 +168,47 @@ template <bool A_K, bool B_K> struct Wide {
             // Registers that products read are not written before.
             if (s + 1 < stages) take(s + 1, high);
 #pragma unroll
-            for (int i = 0; i < 64; i++) sum[i] += part[i];
+            for (int i = 0; i < EACH; i++) sum[i] += part[i];
             __syncthreads();
             fetch(s + STAGES);
         }
-        leave(p, room, sum, m);
+        leave(asked, room, sum, m);
     }
 
-    __device__ __forceinline__ static void leave(const Product &p, float *room, const float sum[64], int m) {
+    __device__ __forceinline__ static void leave(const Product &p, float *room, const float (&sum)[EACH], int m) {
+        static_assert(TURNED || TN == 128, "a piece of C has 128 columns");
         int lane = threadIdx.x % WARP, g = lane / 4, t = lane % 4;
         wait_groups<0>();
         __syncthreads();
 #pragma unroll
         for (int h = 0; h < 2; h++) {
-            float *row = room + (m + (A_K ? g + 8 * h : 2 * g + h)) * Narrow::C_PITCH;
+            int first = m + (A_K ? g + 8 * h : 2 * g + h);
 #pragma unroll
-            for (int j = 0; j < TN / 8; j++)
-                *(float2 *)(row + 8 * j + 2 * t) = make_float2(sum[4 * j + 2 * h], sum[4 * j + 2 * h + 1]);
+            for (int j = 0; j < TN / 8; j++) {
+                float x = sum[4 * j + 2 * h], y = sum[4 * j + 2 * h + 1];
+                float *at = room + (TURNED ? (8 * j + 2 * t) * Leaves::C_PITCH + first
+                                           : first * Leaves::C_PITCH + 8 * j + 2 * t);
+                if (TURNED)
+                    at[0] = x, at[Leaves::C_PITCH] = y;
+                else
+                    *(float2 *)at = make_float2(x, y);
+            }
         }
         __syncthreads();
-        Narrow::leave_rows(p, room);
+        Leaves::leave_rows(p, room);
     }
 };
 
 extern __shared__ __align__(1024) float wide_room[];
 
+// By whether A and B are contiguous along k. Of those with few rows there is room for two.
 #define WIDE(name, a_k, b_k)                                                                           \
     extern "C" __global__ void __launch_bounds__(TENSOR_THREADS, 1) name(Product p) {                  \
-        Wide<a_k, b_k>::product(p, wide_room);                                                         \
+        Wide<a_k, b_k, 128, false>::product(p, wide_room);                                             \
     }
 WIDE(wide_mn, false, false)
 WIDE(wide_kn, true, false)
 WIDE(wide_kk, true, true)
+extern "C" __global__ void __launch_bounds__(TENSOR_THREADS, 2) turned_mn(Product p) {
+    Wide<false, false, 64, true>::product(p, wide_room);
+}
