@@ -7,6 +7,7 @@
 
 use super::device::Address;
 use super::plan::{COLUMNS, ROWS};
+use std::ops::Range;
 
 /// Chunks, at most.
 const MOST: usize = 8;
@@ -84,9 +85,21 @@ impl Chunks {
     }
 
     /// The tokens of chunk i.
-    pub fn tokens(&self, i: usize) -> std::ops::Range<usize> {
+    pub fn tokens(&self, i: usize) -> Range<usize> {
+        self.tokens_of(i..i + 1)
+    }
+
+    /// The tokens of some chunks.
+    pub fn tokens_of(&self, chunks: Range<usize>) -> Range<usize> {
         let end = |i: usize| if i == self.count { self.distinct } else { i * self.tokens };
-        end(i)..end(i + 1)
+        end(chunks.start)..end(chunks.end)
+    }
+
+    /// The chunks of each launch forward: a scan waits for its first rows alone, and takes longer than
+    /// the rows of two chunks do, so that after the first they go in pairs.
+    pub fn forward(&self) -> Vec<Range<usize>> {
+        let pairs = (1..self.count).step_by(2).map(|i| i..self.count.min(i + 2));
+        std::iter::once(0..1).chain(pairs).collect()
     }
 
     /// Whether there is more than one.
@@ -122,6 +135,14 @@ mod tests {
         assert!(!Chunks::of((32, 300), (30, 1024), 132).is_cut());
         assert!(!Chunks::of((32, 40), (6656, 1024), 132).is_cut());
         assert!(!Chunks::of((0, 0), (0, 1024), 132).is_cut());
+    }
+
+    #[test]
+    fn forward_has_the_first_chunk_alone_and_then_pairs() {
+        let cut = |count| Chunks { count, tokens: 4, distinct: 4 * count, idle: 1, times: 0 };
+        assert_eq!(cut(5).forward(), [0..1, 1..3, 3..5]);
+        assert_eq!(cut(2).forward(), [0..1, 1..2]);
+        assert_eq!(cut(5).tokens_of(1..3), 4..12);
     }
 
     #[test]

@@ -1,15 +1,17 @@
 //! The kernels for few centroids where the scan is cut into chunks of times (`chunks`).
 
 use super::CudaError;
+use super::chunks::Chunks;
 use super::device::{Address, Device, Grid, launch};
 use super::few::{Compiled, Few};
 use super::layer::OnDevice;
 use super::matrix::{BESIDE, Into, Job, Products};
 use super::scan::{MEASURED, SUMS, Scan};
 use super::upload::Placed;
+use std::ops::Range;
 
 impl OnDevice {
-    /// The scan forward: beside each chunk, rows are made that the next one reads. `first` is what all
+    /// The scan forward: beside each launch, rows are made that the next one reads. `first` is what all
     /// of them wait for, `read` makes the rows.
     pub fn few_forward_cut(
         &mut self,
@@ -21,18 +23,18 @@ impl OnDevice {
         arguments: Few,
     ) -> Result<(), CudaError> {
         let cut = placed.chunks;
-        let rows = |i: usize| [read.of_rows(cut.tokens(i))];
+        let launches = cut.forward();
+        let rows = |i: usize| [read.of_rows(cut.tokens_of(launches[i].clone()))];
         let grid = Grid::of(self.row_blocks(device, placed), few.forward_threads);
         products.make(device, &[first, &rows(0)].concat())?;
         let beside = device.fork()?;
-        for i in 0..cut.count {
-            // Up to the rows that were made beside the chunk before.
+        for (i, chunks) in launches.iter().enumerate() {
+            // Up to the rows that were made beside the launch before.
             device.join()?;
-            if i + 1 < cut.count {
+            if i + 1 < launches.len() {
                 products.one_by_one(&beside, cut.idle, &rows(i + 1))?;
             }
-            let arguments = Few { times: cut.times + 4 * i as u64, ..arguments };
-            launch!(device, &few.forward, grid; arguments)?;
+            launch!(device, &few.forward, grid; arguments.of_chunks(cut, chunks))?;
         }
         Ok(())
     }
@@ -55,10 +57,8 @@ impl OnDevice {
         let carry = self.rooms.carry.fit(device, numbers)?;
         let arguments = Few { carry, ..arguments };
         for i in (0..cut.count).rev() {
-            let times = cut.times + 4 * i as u64;
-            let blocks = grid.blocks.0 as usize;
-            let arguments = Few { times, ..arguments.leaving_after(i * blocks) };
-            launch!(device, &few.backward, grid; arguments)?;
+            let left = arguments.leaving_after(i * grid.blocks.0 as usize);
+            launch!(device, &few.backward, grid; left.of_chunks(cut, &(i..i + 1)))?;
             if i == 0 {
                 break;
             }
@@ -74,6 +74,12 @@ impl OnDevice {
 }
 
 impl Few {
+    /// The same for some chunks of times.
+    fn of_chunks(self, cut: Chunks, chunks: &Range<usize>) -> Few {
+        let times = cut.times + 4 * chunks.start as u64;
+        Few { times, chunks: chunks.len() as i32, ..self }
+    }
+
     /// The same where the sums of so many blocks lie before.
     fn leaving_after(self, blocks: usize) -> Few {
         let (d, k) = (self.scan.d as usize, self.scan.k as usize);

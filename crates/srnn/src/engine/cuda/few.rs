@@ -78,6 +78,7 @@ pub struct Few {
     pub times: Address,
     pub carry: Address,
     pub tokens: i32,
+    pub chunks: i32,
     pub keep_h: i32,
     pub keep_u: i32,
     pub keep_c: i32,

@@ -6,7 +6,7 @@ use super::device::{Address, Device};
 use super::layer::{OnDevice, Reads, Shape};
 use super::many::Sum;
 use super::matrix::{Addend, Into, Job, MAIN, Matrix, Products};
-use super::scan::{SUM_BIAS, SUM_CANDIDATE, SUM_INPUT, SUM_PEEPHOLE, SUMS, Scan};
+use super::scan::{SUM_BIAS, SUM_CANDIDATE, SUM_INPUT, SUM_PEEPHOLE, SUMS, Scan, by_fours};
 use super::upload::Placed;
 use std::ops::Range;
 
@@ -83,7 +83,7 @@ impl OnDevice {
         let (d, k, ns) = (scan.d as usize, scan.k as usize, scan.ns as usize);
         let d_s = Matrix::rows(both.1 + 4 * self.shape.slots.centroids.start as u64, d);
         let da = Matrix::rows(if scan.da_state == 0 { scan.da_in } else { scan.da_state }, ns * d);
-        let carry = Matrix::rows(scan.carry_in, scan.n as usize);
+        let carry = Matrix::rows(scan.carry_in, by_fours(scan.n as usize));
         let u = Matrix::rows(scan.u, d);
         let (mut jobs, mut later) = (vec![], vec![]);
         if scan.low_rank != 0 {
@@ -94,7 +94,7 @@ impl OnDevice {
             jobs.extend(self.direct_gradients(both.1, scan, (da, carry), steps));
         }
         if k > 0 && scan.euclidean == 0 {
-            let scores = Matrix::rows(scan.d_scores, k).transposed();
+            let scores = Matrix::rows(scan.d_scores, by_fours(k)).transposed();
             jobs.push(Job::new((k, steps, d), scores, u, d_s, Into::Sum));
         }
         products.make(device, &jobs)?;

@@ -8,7 +8,7 @@ use super::few::Input;
 use super::gradients::Weighed;
 use super::many::{Sum, sums};
 use super::matrix::Products;
-use super::scan::{MEASURED, SUMS, Scan};
+use super::scan::{MEASURED, SUMS, Scan, by_fours};
 use super::upload::Placed;
 use super::{cluster, few, plain};
 use crate::engine::Transition;
@@ -136,7 +136,7 @@ impl OnDevice {
             peephole: at(&slots.peephole, 0),
             s: at(&slots.centroids, 0),
             draws,
-            carry_in: if call.learns { rooms.carry_in.fit(device, steps * n)? } else { 0 },
+            carry_in: if call.learns { rooms.carry_in.fit(device, steps * by_fours(n))? } else { 0 },
             gates: rooms.gates.fit(device, steps * 4 * d)?,
             extra: if memory { 0 } else { rooms.extra.fit(device, steps * d)? },
             c: if memory { rooms.c.fit(device, steps * d)? } else { 0 },
@@ -346,7 +346,7 @@ impl OnDevice {
         scan.da_in = rooms.da_in.fit(device, steps * ni * d)?;
         scan.da_state =
             if scan.cell == 0 { 0 } else { rooms.da_state.fit(device, steps * ns * d)? };
-        scan.d_scores = rooms.d_scores.fit(device, steps * k)?;
+        scan.d_scores = rooms.d_scores.fit(device, steps * by_fours(k))?;
         scan.d_mixture = if pulled { rooms.d_mixture.fit(device, steps * d)? } else { 0 };
         scan.sums = rooms.sums.fit(device, summed * SUMS * d)?;
         scan.measured = rooms.measured.fit(device, measured * MEASURED)?;

@@ -161,8 +161,20 @@ impl Plan {
             },
         });
         plans
-            .filter(|plan| plan.shared <= limits.shared)
+            .filter(|plan| plan.shared <= limits.shared && plan.suits(limits, size))
             .min_by(|a, b| a.microseconds(limits, size).total_cmp(&b.microseconds(limits, size)))
+    }
+
+    /// Tiles of few rows that four warps make together are for C of few rows.
+    fn suits(&self, limits: Limits, (m, _, _): (usize, usize, usize)) -> bool {
+        !self.together(limits) || m <= ROWS[1] || self.tile.0 > ROWS[1]
+    }
+
+    fn together(&self, limits: Limits) -> bool {
+        match self.way {
+            Way::Tensor { tile, lines } => limits.together(tile, lines),
+            Way::Plain | Way::Small | Way::Thin { .. } => false,
+        }
     }
 
     /// About how long a product takes on the tensor cores of a large GPU.
@@ -174,11 +186,7 @@ impl Plan {
         // multiprocessor: one that is alone waits for its own copies.
         let each = blocks.div_ceil(limits.processors);
         let large = self.tile.0 == ROWS[0];
-        let together = match self.way {
-            Way::Tensor { tile, lines } => limits.together(tile, lines),
-            Way::Plain | Way::Small | Way::Thin { .. } => false,
-        };
-        let stage = match (large, together) {
+        let stage = match (large, self.together(limits)) {
             (true, true) => 1.0,
             (true, false) => 1.4,
             (false, true) => 0.5,
@@ -204,12 +212,16 @@ fn bytes(rows: usize, lines: Lines) -> usize {
 
 /// The same in `kernels/warpgroup.cu`: beside the stages there are the numbers twice that the tensor
 /// cores read from there, of B or of few rows of A, and what is left of them. Where their lines go
-/// along k they are not padded, and are read where they came.
+/// along k they are not padded, and are read where they came, so that one stage more has room.
 fn wide_bytes(tile: usize, lines: Lines) -> usize {
     let (_, along_k) = lines.along_k();
-    let read = [COLUMNS, ROWS[1]][tile];
-    let (padding, split) = if along_k { (read * 4, read * DEEP) } else { (0, 2 * read * DEEP) };
-    bytes(ROWS[tile], lines) + 4 * (2 * split) - 4 * STAGES * padding
+    let piece = [COLUMNS, ROWS[1]][tile] * DEEP;
+    let stages = bytes(ROWS[tile], lines);
+    if !along_k {
+        return stages + 4 * (4 * piece);
+    }
+    let padding = 4 * STAGES * COLUMNS * 4;
+    (stages - padding) / STAGES * (STAGES + 1) + 4 * (2 * piece)
 }
 
 #[cfg(test)]

@@ -9,6 +9,11 @@ pub const SUM_CANDIDATE: usize = 4;
 pub const SUM_PEEPHOLE: usize = 5;
 pub const SUM_INPUT: usize = 8;
 pub const SUMS: usize = 12;
+/// Numbers of a row that begins at a multiple of 16 bytes: products read it by fours.
+pub fn by_fours(count: usize) -> usize {
+    count.next_multiple_of(4)
+}
+
 /// Commitment, entropy, saturation, writing.
 pub const MEASURED: usize = 4;
 

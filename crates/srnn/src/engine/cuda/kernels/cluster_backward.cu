@@ -98,7 +98,8 @@ struct Pull {
         for (int q = 0; q < EACH_LANE; q++) {
             int i = chooser.index(q);
             if (i >= K) continue;
-            p.scan.d_scores[(chooser.first + t) * K + i] = fmaf(-mean, alpha[q], pull[q]) * inv_tau;
+            p.scan.d_scores[(chooser.first + t) * BY_FOURS(K) + i] =
+                fmaf(-mean, alpha[q], pull[q]) * inv_tau;
             if (p.alpha_last && t + 1 == chooser.length) p.alpha_last[chooser.row * K + i] = alpha[q];
         }
     }

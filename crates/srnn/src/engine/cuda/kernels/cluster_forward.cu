@@ -62,8 +62,8 @@ struct Choice {
             float alpha = power[q] * inv;
             p.scan.alpha[n * K + i] = alpha;
             if (p.scan.carry_in) {
-                if (t == 0) p.scan.carry_in[n * K + i] = 0.0f;
-                if (t + 1 < chooser.length) p.scan.carry_in[(n + 1) * K + i] = alpha;
+                if (t == 0) p.scan.carry_in[n * BY_FOURS(K) + i] = 0.0f;
+                if (t + 1 < chooser.length) p.scan.carry_in[(n + 1) * BY_FOURS(K) + i] = alpha;
             }
         }
     }
@@ -138,7 +138,7 @@ struct Made {
         if (p.gates) p.gates[at] = gates;
         p.scan.u[at] = u;
         if (K > 0) return;
-        if (p.scan.carry_in) p.scan.carry_in[at] = h_prev;
+        if (p.scan.carry_in) p.scan.carry_in[(g.first + t) * BY_FOURS(D) + g.unit] = h_prev;
         if (p.scan.h) p.scan.h[at] = u;
     }
 };

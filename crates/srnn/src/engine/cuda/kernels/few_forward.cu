@@ -142,8 +142,8 @@ struct Forward {
             float in[NI];
 #pragma unroll
             for (int b = 0; b < NI; b++) in[b] = read[w].block(weights[w], b);
-            row = read[w].fetch(p, place, j + w * THREADS_HERE);
             cell(w, in);
+            row = read[w].fetch(p, place, j + w * THREADS_HERE);
         }
         // PERF: only after the place has been used, so that the next can have its register: a copy waited
         // for memory, 130 cycles a step of 1,040.

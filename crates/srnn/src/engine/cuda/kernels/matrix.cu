@@ -115,6 +115,35 @@ __device__ __forceinline__ void leave_four(const Product &p, int m, int n, float
     leave_two(p, m, n + 2, make_float2(x.z, x.w));
 }
 
+// Four columns of C that are left together in every row, with what is added to all rows.
+struct Fours {
+    __device__ __forceinline__ static bool are_whole(const Product &p, int n, float4 &add) {
+        add = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+        bool whole = n + 3 < p.n && by_fours(p.c);
+        if (p.splits > 1) return whole && p.n % 4 == 0;
+        whole = whole && p.c_m % 4 == 0 && !p.add[1].at;
+        const Addend &row = p.add[0];
+        if (row.at) {
+            whole = whole && row.row == 0 && n + 3 < row.columns && by_fours(row.at + n);
+            if (whole) add = four_at(row.at + n);
+        }
+        return whole;
+    }
+
+    __device__ __forceinline__ static void leave(const Product &p, int m, int n, float4 add, float4 x) {
+        bool parts = p.splits > 1;
+        float *part = p.c + ((long long)blockIdx.z * p.m + m) * p.n + n;
+        float *at = parts ? m < p.m ? part : nullptr : place_of(p, p.c, m, n);
+        if (!at) return;
+        x.x += add.x, x.y += add.y, x.z += add.z, x.w += add.w;
+        if (!parts && p.accumulate) {
+            float4 y = four_at(at);
+            x.x = y.x + x.x, x.y = y.y + x.y, x.z = y.z + x.z, x.w = y.w + x.w;
+        }
+        *(float4 *)at = x;
+    }
+};
+
 #define THREADS 256
 
 // Numbers of a DEPTH x TILE tile that a thread carries from memory to shared memory. Consecutive
@@ -364,7 +393,7 @@ extern "C" __global__ void pull_centroids(const float *slopes, const float *u, c
     for (int j = threadIdx.x; j < d; j += blockDim.x) {
         float sum = 0.0f, centre = s[i * d + j];
         for (int n = from; n < to; n++)
-            sum = fmaf(slopes[(long long)n * k + i], u[(long long)n * d + j] - centre, sum);
+            sum = fmaf(slopes[(long long)n * BY_FOURS(k) + i], u[(long long)n * d + j] - centre, sum);
         parts[((long long)split * k + i) * d + j] = sum;
     }
 }

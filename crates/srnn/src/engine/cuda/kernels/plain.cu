@@ -65,7 +65,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) plain_forward(Scan p) {
                 candidate = id < D ? p.x[(p.places ? (long long)p.places[n] : n) * NB * D + 2 * D + j] : 0.0f;
             }
             if (id < D) {
-                if (p.carry_in) p.carry_in[n * D + j] = own;
+                if (p.carry_in) p.carry_in[n * BY_FOURS(D) + j] = own;
                 float4 kept;
                 if (CELL == LSTM) {
                     float a[4];

@@ -188,7 +188,7 @@ template <int R> __device__ void forward(const Scan &p, float *shared) {
     for (int t = 0; t < rows.length[0]; t++) {
         if (p.carry_in)
             for (int at = threadIdx.x; at < R * n; at += blockDim.x)
-                if (rows.has(at / n, t)) p.carry_in[(rows.first[at / n] + t) * n + at % n] = v[at];
+                if (rows.has(at / n, t)) p.carry_in[(rows.first[at / n] + t) * BY_FOURS(n) + at % n] = v[at];
         cells<R>(p, rows, t, v, c, u, rh);
         __syncthreads();
         for (int at = threadIdx.x; at < R * d; at += blockDim.x)
@@ -275,7 +275,7 @@ __device__ void moves_back(const Scan &p, const Rows<R> &rows, int t, const floa
                 if (p.euclidean) slope = lengths[r * p.k + i] > 0.0f ? slope / lengths[r * p.k + i] : 0.0f;
             }
             dz[i] = slope;
-            p.d_scores[(rows.first[r] + t) * p.k + i] = slope;
+            p.d_scores[(rows.first[r] + t) * BY_FOURS(p.k) + i] = slope;
         }
     }
 }
@@ -362,7 +362,7 @@ template <int R> __device__ void backward(const Scan &p, float *shared) {
                     if (p.presses) measure(kept, 4, kept[0], measured[2], measured[3]);
                     continue;
                 }
-                float before = p.cell == GRU_BEFORE ? p.carry_in[at * n + j] : p.extra[at * d + j];
+                float before = p.cell == GRU_BEFORE ? p.carry_in[at * BY_FOURS(n) + j] : p.extra[at * d + j];
                 float full = du[r * d + j], back[4] = {};
                 if (p.cell == GRU_BEFORE) {
                     float drh = through[r * d + j];

@@ -25,6 +25,9 @@ struct Press {
 // Sums over steps and units.
 #define MEASURED 4
 
+// Numbers of a row that begins at a multiple of 16 bytes: products read it by fours.
+#define BY_FOURS(count) (((count) + 3) / 4 * 4)
+
 struct Scan {
     // The layer: `ns` blocks are fed by the carried vector of n numbers, `ni` by the input.
     int cell, hard, euclidean, low_rank, d, k, n, ns, ni;
@@ -41,14 +44,14 @@ struct Scan {
     const float *m, *candidate, *q_bias, *peephole, *s;
     // A number in [0, 1) for every step, where transitions are sampled.
     const float *draws;
-    // Kept of every step: [n], [4 * d], [d], [d], [d], [k], [d].
+    // Kept of every step: [BY_FOURS(n)], [4 * d], [d], [d], [d], [k], [d].
     float *carry_in, *gates, *extra, *c, *u, *alpha, *h;
     // Gradients from outside, of `out_stride` numbers a read-out: for every step, or for the last
     // step of each row. Null where there is none.
     const float *dh_out, *du_out, *dc_out;
     long long out_stride;
     int out_every;
-    // Gradients of every step: [ni * d], [ns * d] (null where they are the same), [k], [d].
+    // Gradients of every step: [ni * d], [ns * d] (null where they are the same), [BY_FOURS(k)], [d].
     float *da_in, *da_state, *d_scores, *d_mixture;
     // [blocks][SUMS][d], [blocks][MEASURED].
     float *sums;

@@ -250,14 +250,21 @@ template <int TM, int TN, bool A_K, bool B_K> struct Large {
         leave_rows(p, room);
     }
 
-    // Leaves a tile of C that lies in shared memory.
+    // Leaves a tile of C that lies in shared memory: a thread four columns of every so-many-th row.
     __device__ __forceinline__ static void leave_rows(const Product &p, const float *room) {
-#pragma unroll 1
-        for (int e = threadIdx.x; e < TM * TN / 4; e += TENSOR_THREADS) {
-            int row = e / (TN / 4), column = e % (TN / 4) * 4;
-            float4 four = *(const float4 *)(room + row * C_PITCH + column);
-            leave_four(p, blockIdx.y * TM + row, blockIdx.x * TN + column, four);
+        const int ACROSS = TN / 4, APART = TENSOR_THREADS / ACROSS;
+        int column = threadIdx.x % ACROSS * 4, m0 = blockIdx.y * TM, n = blockIdx.x * TN + column;
+        float4 add;
+        if (Fours::are_whole(p, n, add)) {
+            // Rows do not wait for each other.
+#pragma unroll 4
+            for (int row = threadIdx.x / ACROSS; row < TM; row += APART)
+                Fours::leave(p, m0 + row, n, add, four_at(room + row * C_PITCH + column));
+            return;
         }
+#pragma unroll 1
+        for (int row = threadIdx.x / ACROSS; row < TM; row += APART)
+            leave_four(p, m0 + row, n, four_at(room + row * C_PITCH + column));
     }
 };
 

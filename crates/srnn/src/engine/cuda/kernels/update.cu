@@ -110,7 +110,28 @@ struct Four {
     }
 };
 
-extern "C" __global__ void __launch_bounds__(THREADS) update(Update u) {
+// Four parameters, their gradients and what is remembered of those.
+struct Held {
+    Four g, p, first, second, mean;
+    // Nothing beyond the last.
+    __device__ __forceinline__ void load(const Update &u, int j) {
+        if (j >= u.count) return;
+        g = Four(u.gradient, j, u.count), p = Four(u.params, j, u.count);
+        first = Four(u.moments, j, u.count), second = Four(u.moments + u.count, j, u.count);
+        if (u.rule == RMSPROP && u.centred) mean = Four(u.moments + 2 * u.count, j, u.count);
+    }
+    __device__ __forceinline__ void leave(const Update &u, int j) const {
+        p.leave(u.params, j, u.count), first.leave(u.moments, j, u.count);
+        second.leave(u.moments + u.count, j, u.count);
+        if (u.rule == RMSPROP && u.centred) mean.leave(u.moments + 2 * u.count, j, u.count);
+    }
+};
+
+extern "C" __global__ void __launch_bounds__(THREADS, 4) update(Update u) {
+    int j = 4 * (blockIdx.x * THREADS + threadIdx.x), apart = 4 * gridDim.x * THREADS;
+    // On their way while the norm is found, and then while others are updated.
+    Held held;
+    held.load(u, j);
     double squared = squared_norm(u);
     bool finite = isfinite(squared);
     for (int i = 1; i < u.reported; i++) finite = finite && isfinite(u.report[i]);
@@ -118,17 +139,13 @@ extern "C" __global__ void __launch_bounds__(THREADS) update(Update u) {
     Rates r = *u.rates;
     double norm = sqrt(squared);
     float scale = (float)(norm > r.clip ? r.clip / norm : 1.0);
-    bool centred = u.rule == RMSPROP && u.centred;
-    float *firsts = u.moments, *seconds = firsts + u.count, *means = seconds + u.count;
-    for (int j = 4 * (blockIdx.x * THREADS + threadIdx.x); j < u.count; j += 4 * gridDim.x * THREADS) {
-        Four g(u.gradient, j, u.count), p(u.params, j, u.count), first(firsts, j, u.count);
-        Four second(seconds, j, u.count), mean;
-        if (centred) mean = Four(means, j, u.count);
+    for (; j < u.count; j += apart) {
+        Held next;
+        next.load(u, j + apart);
 #pragma unroll
         for (int i = 0; i < 4; i++)
-            update_one(u, r, scale, g.x[i], p.x[i], first.x[i], second.x[i], mean.x[i]);
-        p.leave(u.params, j, u.count), first.leave(firsts, j, u.count);
-        second.leave(seconds, j, u.count);
-        if (centred) mean.leave(means, j, u.count);
+            update_one(u, r, scale, held.g.x[i], held.p.x[i], held.first.x[i], held.second.x[i], held.mean.x[i]);
+        held.leave(u, j);
+        held = next;
     }
 }

@@ -68,6 +68,10 @@ template <bool A_K, bool B_K, int TN, bool TURNED> struct Wide {
     // stage and the one before. The numbers are where they came, if their lines go along k.
     static const int LINES = TN * DEEP, SPLIT = B_K ? LINES : 2 * LINES;
     static const int PIECES = 2 * SPLIT;
+    // Stages that are asked for before one is multiplied; a place is free when nobody reads it any more.
+    static const int AHEAD = 3, PLACES = B_K ? AHEAD + 1 : AHEAD;
+    // Whether there are registers for what the next products need of A, while these are made.
+    static const bool ROOMY = TN == 128;
 
     // Where a piece is, for the tensor cores: lines of 128 bytes whose sixteens have changed places, eight
     // of them after 1024 bytes.
@@ -79,6 +83,14 @@ template <bool A_K, bool B_K, int TN, bool TURNED> struct Wide {
     __device__ __forceinline__ static float4 rest_of(float4 x) {
         auto of = [](float x) { return __uint_as_float(rest(__float_as_uint(x))); };
         return make_float4(of(x.x), of(x.y), of(x.z), of(x.w));
+    }
+
+    // Until here nobody else may have these registers.
+    __device__ __forceinline__ static void hold(unsigned (&registers)[STEPS][4]) {
+#pragma unroll
+        for (int k = 0; k < STEPS; k++)
+#pragma unroll
+            for (int h = 0; h < 4; h++) asm volatile("" : "+r"(registers[k][h]));
     }
 
     // Makes the pieces that the tensor cores read.
@@ -107,7 +119,7 @@ template <bool A_K, bool B_K, int TN, bool TURNED> struct Wide {
         int k_first = min(blockIdx.z * per, p.k), k_end = min(p.k, k_first + per);
         int stages = (k_end - k_first + DEEP - 1) / DEEP;
         // Swizzled pieces first: they begin at multiples of 1024 bytes.
-        float *b_room = room + PIECES, *a_room = b_room + STAGES * B::SIZE;
+        float *b_room = room + PIECES, *a_room = b_room + PLACES * B::SIZE;
         unsigned to_a = (unsigned)__cvta_generic_to_shared(a_room);
         unsigned to_b = (unsigned)__cvta_generic_to_shared(b_room);
         A a(p.a, p.a_rows, A_K ? p.a_m : p.a_k, p.a_wide, m0, p.m, k_end);
@@ -116,38 +128,33 @@ template <bool A_K, bool B_K, int TN, bool TURNED> struct Wide {
         auto fetch = [&](int s) {
             int k0 = k_first + s * DEEP;
             if (s < stages) {
-                a.fetch(to_a + 4 * (s % STAGES * A::SIZE), k0), b.fetch(to_b + 4 * (s % STAGES * B::SIZE), k0);
+                a.fetch(to_a + 4 * (s % PLACES * A::SIZE), k0), b.fetch(to_b + 4 * (s % PLACES * B::SIZE), k0);
                 a.look(k0 + DEEP), b.look(k0 + DEEP);
             }
             end_group();
         };
-        unsigned high[STEPS][4];
-        // Waits for a stage, and makes of it what the products read.
-        auto prepare = [&](int s) {
-            wait_groups<STAGES - 2>();
-            __syncthreads();
-            split(b_room + s % STAGES * B::SIZE, room + s % 2 * SPLIT);
-            show_to_tensor_cores();
-        };
         auto take = [&](int s, unsigned into[STEPS][4]) {
 #pragma unroll
             for (int k = 0; k < STEPS; k++)
-                Takes::take_a(into[k], a_room + s % STAGES * A::SIZE, m, 8 * k);
+                Takes::take_a(into[k], a_room + s % PLACES * A::SIZE, m, 8 * k);
         };
         float sum[EACH] = {};
-        for (int s = 0; s < STAGES - 1; s++) fetch(s);
-        if (stages > 0) {
-            // Two are on their way here, three later.
-            fetch(STAGES - 1);
-            prepare(0), take(0, high);
-            __syncthreads();
-        }
+        unsigned high[STEPS][4] = {};
+        for (int s = 0; s < AHEAD; s++) fetch(s);
+        wait_groups<AHEAD - 1>();
+        __syncthreads();
+        if (stages > 0) split(b_room, room), take(0, high);
 #pragma unroll 1
         for (int s = 0; s < stages; s++) {
+            // Of all threads: the next stage has come, this one's pieces are made, and the products of the
+            // one before.
+            show_to_tensor_cores();
+            wait_groups<AHEAD - 2>();
+            __syncthreads();
             const float *pieces = room + s % 2 * SPLIT;
-            unsigned long long b_high = described(B_K ? b_room + s % STAGES * B::SIZE : pieces);
+            unsigned long long b_high = described(B_K ? b_room + s % PLACES * B::SIZE : pieces);
             unsigned long long b_low = described(B_K ? pieces : pieces + LINES);
-            unsigned low[STEPS][4];
+            unsigned low[STEPS][4], next[STEPS][4];
 #pragma unroll
             for (int k = 0; k < STEPS; k++)
 #pragma unroll
@@ -163,14 +170,20 @@ template <bool A_K, bool B_K, int TN, bool TURNED> struct Wide {
             }
             end_products();
             // Beside them.
-            if (s + 1 < stages) prepare(s + 1);
+            fetch(s + AHEAD);
+            bool more = s + 1 < stages;
+            if (more) split(b_room + (s + 1) % PLACES * B::SIZE, room + (s + 1) % 2 * SPLIT);
+            if (ROOMY && more) take(s + 1, next);
             await_products(part);
             // Registers that products read are not written before.
-            if (s + 1 < stages) take(s + 1, high);
+            hold(high), hold(low);
+            if (!ROOMY && more) take(s + 1, high);
 #pragma unroll
             for (int i = 0; i < EACH; i++) sum[i] += part[i];
-            __syncthreads();
-            fetch(s + STAGES);
+#pragma unroll
+            for (int k = 0; k < STEPS && ROOMY; k++)
+#pragma unroll
+                for (int h = 0; h < 4; h++) high[k][h] = next[k][h];
         }
         leave(asked, room, sum, m);
     }
