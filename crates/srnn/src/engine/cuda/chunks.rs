@@ -86,13 +86,8 @@ impl Chunks {
 
     /// The tokens of chunk i.
     pub fn tokens(&self, i: usize) -> Range<usize> {
-        self.tokens_of(i..i + 1)
-    }
-
-    /// The tokens of some chunks.
-    pub fn tokens_of(&self, chunks: Range<usize>) -> Range<usize> {
         let end = |i: usize| if i == self.count { self.distinct } else { i * self.tokens };
-        end(chunks.start)..end(chunks.end)
+        end(i)..end(i + 1)
     }
 
     /// The chunks of each launch forward: a scan waits for its first rows alone, and takes longer than
@@ -142,7 +137,6 @@ mod tests {
         let cut = |count| Chunks { count, tokens: 4, distinct: 4 * count, idle: 1, times: 0 };
         assert_eq!(cut(5).forward(), [0..1, 1..3, 3..5]);
         assert_eq!(cut(2).forward(), [0..1, 1..2]);
-        assert_eq!(cut(5).tokens_of(1..3), 4..12);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use super::chunks::Chunks;
 use super::device::{Address, Device, Grid, launch};
 use super::few::{Compiled, Few};
 use super::layer::OnDevice;
-use super::matrix::{BESIDE, Into, Job, Products};
+use super::matrix::{BESIDE, Into, Job, MAIN, Products};
 use super::scan::{MEASURED, SUMS, Scan};
 use super::upload::Placed;
 use std::ops::Range;
@@ -24,7 +24,10 @@ impl OnDevice {
     ) -> Result<(), CudaError> {
         let cut = placed.chunks;
         let launches = cut.forward();
-        let rows = |i: usize| [read.of_rows(cut.tokens_of(launches[i].clone()))];
+        // Chunk by chunk: more tiles than multiprocessors are idle would hold up the next scan.
+        let rows = |i: usize| -> Vec<Job> {
+            launches[i].clone().map(|chunk| read.of_rows(cut.tokens(chunk))).collect()
+        };
         let grid = Grid::of(self.row_blocks(device, placed), few.forward_threads);
         products.make(device, &[first, &rows(0)].concat())?;
         let beside = device.fork()?;
@@ -70,6 +73,27 @@ impl OnDevice {
             products.one_by_one(&beside, cut.idle, &jobs)?;
         }
         Ok(())
+    }
+
+    /// What is left after the scan backward: the gradients of the first chunk's tokens, and `jobs`.
+    #[allow(clippy::too_many_arguments)]
+    pub fn after_cut(
+        &mut self,
+        device: &Device,
+        products: &mut Products,
+        both: (Address, Address),
+        placed: &Placed,
+        embedding: Address,
+        scan: &Scan,
+        jobs: &[Job],
+    ) -> Result<(), CudaError> {
+        let what = (embedding, placed.chunks.tokens(0), Into::Sum);
+        let [w, rows] = self.token_gradients(device, products, MAIN, both, placed, scan, what)?;
+        // W where the other chunks' are made: they are added in order. The rest does not wait for them.
+        products.one_by_one(&device.fork()?, device.gpu.processors, &[w])?;
+        products.make(device, &[rows])?;
+        products.make(device, jobs)?;
+        device.join()
     }
 }
 

@@ -275,6 +275,10 @@ impl OnDevice {
         let mut jobs = self.low_rank_gradients(both, &scan, d_m).to_vec();
         let sum = |to: Matrix, into: Into| Sum::of(d_x_parts, blocks, (rows, wide), to, into);
         match reads {
+            Reads::Tokens { embedding } if launches > 1 => {
+                sums(device, &left)?;
+                return self.after_cut(device, products, both, placed, embedding, &scan, &jobs);
+            }
             _ if few.input.leaves_steps() => {
                 sums(&device.fork()?, &left)?;
                 jobs.extend(self.input_gradients(device, products, both, placed, &scan, reads)?);

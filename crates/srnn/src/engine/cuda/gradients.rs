@@ -149,11 +149,7 @@ impl OnDevice {
         let d_w = Matrix::rows(both.1 + 4 * slots.w_ih.start as u64, *width);
         match reads {
             Reads::Tokens { embedding } => {
-                // Where the scan is cut, these are those of the chunk that comes last.
-                let what = match placed.chunks.is_cut() {
-                    true => (embedding, placed.chunks.tokens(0), Into::Sum),
-                    false => (embedding, 0..placed.distinct, Into::Place),
-                };
+                let what = (embedding, 0..placed.distinct, Into::Place);
                 let jobs =
                     self.token_gradients(device, products, MAIN, both, placed, scan, what)?;
                 Ok(jobs.into())

@@ -217,11 +217,12 @@ impl Products {
             return large.iter().try_for_each(|(job, plan)| self.large(device, 0, job, *plan));
         }
         let beside = device.fork()?;
-        self.small.products(&beside, &small)?;
+        let streams = [device, &beside];
         // Side by side: the next one's blocks begin where the last ones of another leave room.
         for (i, (job, plan)) in large.iter().enumerate() {
-            self.large([device, &beside][i % 2], i % 2, job, *plan)?;
+            self.large(streams[i % 2], i % 2, job, *plan)?;
         }
+        self.small.products(streams[large.len() % 2], &small)?;
         device.join()
     }
 

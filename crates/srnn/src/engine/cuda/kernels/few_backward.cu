@@ -56,13 +56,6 @@ struct Sums {
 #define BACK 4
 #define SLOTS 4
 
-// Zeros come where there is nothing.
-__device__ __forceinline__ void ask(unsigned to, const void *from, bool some) {
-    copy_one(to, from, some ? 4 : 0);
-}
-__device__ __forceinline__ void ask_four(unsigned to, const void *from, bool some) {
-    copy_four(to, from, some ? 16 : 0);
-}
 static_assert(BACK <= SLOTS && (SLOTS & (SLOTS - 1)) == 0, "a slot is free again, and found by a mask");
 
 // A slot of the ring: a thread's own; and for each warp α and what the step read (a
@@ -110,11 +103,11 @@ struct Backward {
     __device__ __forceinline__ void ask_step(int t) {
         int lane = j % WARP;
         unsigned slot = slot_of(t);
-        ask_four(ys + slot, gates, t >= 0);
-        if (CELL == LSTM) ask(cs + slot, cells, t > 0);
-        if (lane < KP) ask(alphas + slot + lane * 4, alpha_from, t >= 0 && lane < K);
-        if (INPUT == FEW_TOKENS && lane == 0) ask(reads + slot, places, t >= 0);
-        if (INPUT == VECTORS && lane < WIDTH) ask(reads + slot + lane * 4, vectors, t >= 0);
+        copy_four(ys + slot, gates, t >= 0);
+        if (CELL == LSTM) copy_one(cs + slot, cells, t > 0);
+        if (lane < KP) copy_one(alphas + slot + lane * 4, alpha_from, t >= 0 && lane < K);
+        if (INPUT == FEW_TOKENS && lane == 0) copy_one(reads + slot, places, t >= 0);
+        if (INPUT == VECTORS && lane < WIDTH) copy_one(reads + slot + lane * 4, vectors, t >= 0);
         end_group();
         gates -= PAD, cells -= PAD, alpha_from -= K, vectors -= WIDTH, places -= 1;
     }

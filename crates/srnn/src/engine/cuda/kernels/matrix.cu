@@ -117,25 +117,29 @@ __device__ __forceinline__ void leave_four(const Product &p, int m, int n, float
 
 // Four columns of C that are left together in every row, with what is added to all rows.
 struct Fours {
-    __device__ __forceinline__ static bool are_whole(const Product &p, int n, float4 &add) {
-        add = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-        bool whole = n + 3 < p.n && by_fours(p.c);
-        if (p.splits > 1) return whole && p.n % 4 == 0;
-        whole = whole && p.c_m % 4 == 0 && !p.add[1].at;
-        const Addend &row = p.add[0];
-        if (row.at) {
-            whole = whole && row.row == 0 && n + 3 < row.columns && by_fours(row.at + n);
-            if (whole) add = four_at(row.at + n);
+    float4 add[2];
+    bool are_whole;
+
+    __device__ __forceinline__ Fours(const Product &p, int n) {
+        are_whole = n + 3 < p.n && by_fours(p.c) && (p.splits > 1 ? p.n : p.c_m) % 4 == 0;
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            const Addend &row = p.add[i];
+            bool adds = p.splits == 1 && row.at;
+            add[i] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+            if (!adds) continue;
+            are_whole = are_whole && row.row == 0 && n + 3 < row.columns && by_fours(row.at + n);
+            if (are_whole) add[i] = four_at(row.at + n);
         }
-        return whole;
     }
 
-    __device__ __forceinline__ static void leave(const Product &p, int m, int n, float4 add, float4 x) {
+    __device__ __forceinline__ void leave(const Product &p, int m, int n, float4 x) const {
         bool parts = p.splits > 1;
         float *part = p.c + ((long long)blockIdx.z * p.m + m) * p.n + n;
         float *at = parts ? m < p.m ? part : nullptr : place_of(p, p.c, m, n);
         if (!at) return;
-        x.x += add.x, x.y += add.y, x.z += add.z, x.w += add.w;
+#pragma unroll
+        for (int i = 0; i < 2; i++) x.x += add[i].x, x.y += add[i].y, x.z += add[i].z, x.w += add[i].w;
         if (!parts && p.accumulate) {
             float4 y = four_at(at);
             x.x = y.x + x.x, x.y = y.y + x.y, x.z = y.z + x.z, x.w = y.w + x.w;

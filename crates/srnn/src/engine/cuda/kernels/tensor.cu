@@ -30,15 +30,18 @@ template <int TILE, bool ALONG_K, bool SWIZZLED = false> struct Piece {
     const unsigned *rows;
     unsigned stride;
     int x0, x_end, k_end, line, first;
-    bool wide;
+    // Whether fours are copied at once: they begin at multiples of 16 bytes, and those that go beyond
+    // the end do so along m or n, where nobody reads what is made of them.
+    bool fours;
     // The lines that this thread copies next.
     unsigned next[EACH];
 
     // WIDE: every line begins at a multiple of 16 bytes.
     __device__ __forceinline__ Piece(const float *from, const unsigned *rows, long long stride, bool wide,
                                      int x0, int x_end, int k_end)
-        : from(from), rows(rows), stride((unsigned)stride), x0(x0), x_end(x_end), k_end(k_end),
-          line(threadIdx.x / ACROSS), first(threadIdx.x % ACROSS * 4), wide(wide) {
+        : from(from), rows(rows), stride(4 * (unsigned)stride), x0(x0), x_end(x_end), k_end(k_end),
+          line(threadIdx.x / ACROSS), first(threadIdx.x % ACROSS * 4),
+          fours(wide && (!ALONG_K || k_end % 4 == 0)) {
         if (ALONG_K) find(x0, x_end);
     }
 
@@ -59,33 +62,22 @@ template <int TILE, bool ALONG_K, bool SWIZZLED = false> struct Piece {
     // Asks for the stage from k0 on, which was looked for; what lies beyond the ends, and rows that are
     // none, is zero.
     __device__ __forceinline__ void fetch(unsigned to, int k0) const {
-        int at = (ALONG_K ? k0 : x0) + first, end = ALONG_K ? k_end : x_end;
-        int inside = min(max(end - at, 0), 4);
+        int at = (ALONG_K ? k0 : x0) + first, inside = (ALONG_K ? k_end : x_end) - at;
         // A thread's lines are all alike in this.
         to += 4 * (line * PITCH + (SWIZZLED ? first ^ line % 8 * 4 : first));
-        if (wide) {
+        const char *source = (const char *)(from + at);
 #pragma unroll
-            for (int i = 0; i < EACH; i++) copy(to, at, inside, i, true);
-            return;
-        }
+        for (int i = 0; i < EACH && fours; i++)
+            copy_four(to + 4 * i * APART * PITCH, source + (unsigned long long)next[i] * stride,
+                      inside > 0 && next[i] != NO_ROW);
+        if (fours) return;
         // Few operands are so: what the others need stays small.
 #pragma unroll
-        for (int i = 0; i < EACH; i++) copy(to, at, inside, i, false);
-    }
-
-    __device__ __forceinline__ void copy(unsigned to, int at, int inside, int i, bool wide) const {
-        bool is = next[i] != NO_ROW && inside > 0;
-        const float *source = is ? from + (unsigned long long)next[i] * stride + at : from;
-        unsigned into = to + 4 * i * APART * PITCH;
-        if (wide) {
-            copy_four(into, source, is ? 4 * inside : 0);
-            return;
-        }
+        for (int i = 0; i < EACH; i++)
 #pragma unroll 1
-        for (int e = 0; e < 4; e++) {
-            bool here = is && e < inside;
-            copy_one(into + 4 * e, here ? source + e : from, here ? 4 : 0);
-        }
+            for (int e = 0; e < 4; e++)
+                copy_one(to + 4 * (i * APART * PITCH + e), source + (unsigned long long)next[i] * stride + 4 * e,
+                         e < inside && next[i] != NO_ROW);
     }
 };
 
@@ -254,12 +246,12 @@ template <int TM, int TN, bool A_K, bool B_K> struct Large {
     __device__ __forceinline__ static void leave_rows(const Product &p, const float *room) {
         const int ACROSS = TN / 4, APART = TENSOR_THREADS / ACROSS;
         int column = threadIdx.x % ACROSS * 4, m0 = blockIdx.y * TM, n = blockIdx.x * TN + column;
-        float4 add;
-        if (Fours::are_whole(p, n, add)) {
+        Fours fours(p, n);
+        if (fours.are_whole) {
             // Rows do not wait for each other.
 #pragma unroll 4
             for (int row = threadIdx.x / ACROSS; row < TM; row += APART)
-                Fours::leave(p, m0 + row, n, add, four_at(room + row * C_PITCH + column));
+                fours.leave(p, m0 + row, n, four_at(room + row * C_PITCH + column));
             return;
         }
 #pragma unroll 1

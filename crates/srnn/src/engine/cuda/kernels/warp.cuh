@@ -41,13 +41,16 @@ __device__ __forceinline__ double block_sum(double x, double *room) {
     return sum;
 }
 
-// Copies from memory to shared memory that nobody waits for yet: the first `inside` bytes, then zeros.
-__device__ __forceinline__ void copy_four(unsigned to, const void *from, int inside) {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(inside)
+// Copies from memory to shared memory that nobody waits for yet: sixteen bytes or four, or as many zeros.
+// (Bytes that are counted at run time would take twenty instructions.)
+__device__ __forceinline__ void copy_four(unsigned to, const void *from, bool some) {
+    asm volatile("{\n.reg .pred none;\nsetp.eq.b32 none, %2, 0;\n"
+                 "cp.async.cg.shared.global [%0], [%1], 16, none;\n}" ::"r"(to), "l"(from), "r"((int)some)
                  : "memory");
 }
-__device__ __forceinline__ void copy_one(unsigned to, const void *from, int inside) {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(from), "r"(inside)
+__device__ __forceinline__ void copy_one(unsigned to, const void *from, bool some) {
+    asm volatile("{\n.reg .pred none;\nsetp.eq.b32 none, %2, 0;\n"
+                 "cp.async.ca.shared.global [%0], [%1], 4, none;\n}" ::"r"(to), "l"(from), "r"((int)some)
                  : "memory");
 }
 // Ends a group of copies; waits for all groups but the last so many.
