@@ -22,6 +22,7 @@ use srnn::engine::{Batch, DeviceName, Hardware};
 use srnn::key::Key;
 use srnn::train::{Optimiser, Rule};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// What updates are made with: Adam as usual.
 const OPTIMISER: Optimiser = Optimiser { rule: Rule::ADAM, clip: 1.0, l2: 0.0 };
@@ -243,8 +244,8 @@ fn prepare(
 }
 
 /// The batches that are timed.
-fn batches(setting: &Setting, seed: u64) -> Vec<Batch> {
+fn batches(setting: &Setting, seed: u64) -> Vec<Arc<Batch>> {
     let (rows, steps) = (setting.shape.rows, setting.shape.steps);
     let key = |i| Key::new(seed).child("batch", i);
-    (0..BATCHES).map(|i| setting.batch(rows, steps, key(i))).collect()
+    (0..BATCHES).map(|i| Arc::new(setting.batch(rows, steps, key(i)))).collect()
 }

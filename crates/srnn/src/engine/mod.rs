@@ -18,6 +18,7 @@ pub use hardware::{Device, DeviceName, Hardware, HardwareError, UnknownDevice};
 use crate::key::{Key, Stream};
 use crate::model::Model;
 use crate::train::Optimiser;
+use std::sync::Arc;
 
 /// Rows of different lengths, one after the other: row `b` has the steps
 /// `offsets[b]..offsets[b + 1]`. Start and end tokens are part of the rows. Nothing is padded.
@@ -278,6 +279,15 @@ impl Step {
     }
 }
 
+/// What the next update is to be made from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ahead {
+    /// An engine that holds on to it knows the batch by its address when it comes.
+    pub batch: Arc<Batch>,
+    /// How the update is to be made.
+    pub regime: Regime,
+}
+
 /// Everything a run needs to go on: parameters and the optimiser's memory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Snapshot<F> {
@@ -303,11 +313,17 @@ pub trait Engine<F> {
     fn gradients(&mut self, batch: &Batch, regime: &Regime) -> Gradients<F>;
     /// One update.
     fn step(&mut self, batch: &Batch, regime: &Regime) -> Step;
-    /// One update, and `meanwhile` once: beside it where a device computes by itself and the
-    /// processor would wait, else after it.
-    fn step_while(&mut self, batch: &Batch, regime: &Regime, meanwhile: &mut dyn FnMut()) -> Step {
+    /// One update, and `next` once, which makes what the update after it is to be made from: beside
+    /// it where a device computes by itself and the processor would wait, else after it. If that
+    /// comes next it is on the device already; if something else does, nothing is changed by it.
+    fn step_while(
+        &mut self,
+        batch: &Batch,
+        regime: &Regime,
+        next: &mut dyn FnMut() -> Option<Ahead>,
+    ) -> Step {
         let step = self.step(batch, regime);
-        meanwhile();
+        next();
         step
     }
     /// What the updates are made with.

@@ -6,6 +6,7 @@ use super::examples::Examples;
 use super::job::Job;
 use crate::engine::Batch;
 use crate::model::Arch;
+use std::sync::Arc;
 
 /// The batches of a run: a function of the update, whichever were made before.
 pub(super) struct Feed<'a, D> {
@@ -13,7 +14,7 @@ pub(super) struct Feed<'a, D> {
     arch: Arch,
     sampler: Sampler,
     /// The batch of the update named, made ahead.
-    ready: Option<(u64, Batch)>,
+    ready: Option<(u64, Arc<Batch>)>,
 }
 
 impl<'a, D: Examples> Feed<'a, D> {
@@ -29,16 +30,18 @@ impl<'a, D: Examples> Feed<'a, D> {
     }
 
     /// The batch of an update.
-    pub(super) fn take(&mut self, update: u64) -> Batch {
+    pub(super) fn take(&mut self, update: u64) -> Arc<Batch> {
         match self.ready.take() {
             Some((made, batch)) if made == update => batch,
-            _ => self.make(update),
+            _ => Arc::new(self.make(update)),
         }
     }
 
-    /// Makes the batch of an update that will be asked for.
-    pub(super) fn prepare(&mut self, update: u64) {
-        self.ready = Some((update, self.make(update)));
+    /// Makes the batch of an update that will be asked for; the same is taken then.
+    pub(super) fn prepare(&mut self, update: u64) -> Arc<Batch> {
+        let batch = Arc::new(self.make(update));
+        self.ready = Some((update, batch.clone()));
+        batch
     }
 
     fn make(&mut self, update: u64) -> Batch {
@@ -69,7 +72,9 @@ mod tests {
         ahead.prepare(4);
         assert_eq!(ahead.ready, Some((4, alone(4))));
         assert_eq!(ahead.take(3), alone(3), "one that was not made ahead");
-        ahead.prepare(4);
-        assert_eq!([ahead.take(4), ahead.take(4)], [alone(4), alone(4)]);
+        let made = ahead.prepare(4);
+        let taken = [ahead.take(4), ahead.take(4)];
+        assert!(Arc::ptr_eq(&made, &taken[0]), "an engine knows it by its address");
+        assert_eq!(taken, [alone(4), alone(4)]);
     }
 }

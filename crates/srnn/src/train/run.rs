@@ -13,7 +13,7 @@ use super::reseed::reseed;
 use super::schedule::Reseed;
 use super::sharpen::sharpen;
 use super::stop::{Found, Stop};
-use crate::engine::{Engine, HardwareError, Mode, Snapshot, Transition};
+use crate::engine::{Ahead, Engine, HardwareError, Mode, Snapshot, Transition};
 use crate::model::ArchError;
 use serde::{Deserialize, Serialize};
 
@@ -253,8 +253,12 @@ impl<'a, F: Real, E: Engine<F> + ?Sized, D: Examples> Training<'a, F, E, D> {
     fn update(&mut self) -> Result<(), Halt> {
         let update = self.progress.update;
         let (batch, regime) = (self.feed.take(update), self.config.regime(update));
-        let mut meanwhile = || self.feed.prepare(update + 1);
-        let step = self.engine.step_while(&batch, &regime, &mut meanwhile);
+        let after = Some(update + 1).filter(|&after| after < self.updates());
+        let mut next = || {
+            let after = after?;
+            Some(Ahead { batch: self.feed.prepare(after), regime: self.config.regime(after) })
+        };
+        let step = self.engine.step_while(&batch, &regime, &mut next);
         if !step.loss.is_finite() {
             return Err(Halt::Broken(Found::Loss));
         }

@@ -14,6 +14,7 @@ use crate::key::Key;
 use crate::model::{Init, Model};
 use crate::task::Split;
 use crate::train::Optimiser;
+use std::sync::Arc;
 
 const UNITS: usize = 4;
 const K: usize = 3;
@@ -442,4 +443,58 @@ fn parity_is_learned_end_to_end() {
     let end = run.end.unwrap();
     assert_eq!((end.train.accuracy, end.valid.accuracy), (1.0, 1.0), "{:?}", run.history.last());
     assert_eq!(run.stop, Stop::Updates);
+}
+
+/// The reference engine, with what it was told comes next.
+struct Told {
+    inner: Reference,
+    next: Option<Ahead>,
+    /// Steps that came as they were told.
+    kept: u64,
+}
+
+impl Engine<f64> for Told {
+    fn model(&self) -> Model<f64> {
+        self.inner.model()
+    }
+    fn snapshot(&self) -> Snapshot<f64> {
+        self.inner.snapshot()
+    }
+    fn restore(&mut self, snapshot: &Snapshot<f64>) {
+        self.inner.restore(snapshot)
+    }
+    fn trace(&mut self, batch: &Batch, mode: Mode, fields: Fields) -> Trace<f64> {
+        self.inner.trace(batch, mode, fields)
+    }
+    fn gradients(&mut self, batch: &Batch, regime: &Regime) -> Gradients<f64> {
+        self.inner.gradients(batch, regime)
+    }
+    fn step(&mut self, _: &Batch, _: &Regime) -> Step {
+        unreachable!("training says what comes next")
+    }
+    fn step_while(
+        &mut self,
+        batch: &Batch,
+        regime: &Regime,
+        next: &mut dyn FnMut() -> Option<Ahead>,
+    ) -> Step {
+        let told = self.next.take();
+        let same = |told: Ahead| Arc::as_ptr(&told.batch) == batch && told.regime == *regime;
+        self.kept += told.is_some_and(same) as u64;
+        let step = self.inner.step(batch, regime);
+        self.next = next();
+        step
+    }
+    fn optimiser(&self) -> &Optimiser {
+        self.inner.optimiser()
+    }
+}
+
+#[test]
+fn an_engine_is_told_every_update_but_the_first_before_it_comes() {
+    let (split, config) = (small_split(), config(Sampling::Draw));
+    let job = Job { split: &split, config: &config, key: Key::new(6) };
+    let mut engine = Told { inner: engine(UNITS, K, 6), next: None, kept: 0 };
+    let run = train(&mut engine, &job, &mut Nowhere, &mut Silent).unwrap();
+    assert_eq!((engine.kept, engine.next), (run.updates - 1, None));
 }

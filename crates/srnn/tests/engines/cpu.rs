@@ -1,6 +1,7 @@
 //! The fast engine joins the suite.
 
 use crate::agreement::{engine_agrees_with_reference, engines_agree_to_the_bit};
+use crate::ahead::steps_agree_whatever_is_known_ahead;
 use srnn::engine::cpu::{Cpu, Level, Tuning};
 use srnn::model::Model;
 use srnn::train::Optimiser;
@@ -30,4 +31,9 @@ fn the_cpu_engine_gives_the_same_bits_for_one_to_four_threads() {
 fn the_cpu_engine_agrees_with_the_reference_where_rows_are_cut_into_short_segments() {
     let tuning = Tuning { whole_bytes: 0, segment_bytes: 0, ..Tuning::default() };
     engine_agrees_with_reference(|model, optimiser| Cpu::tuned(model, optimiser, 1, tuning));
+}
+
+#[test]
+fn the_cpu_engine_gives_the_same_bits_whatever_is_known_ahead() {
+    steps_agree_whatever_is_known_ahead(with(2));
 }

@@ -2,6 +2,7 @@
 //! `SRNN_REQUIRE_CUDA=1` demands one.
 
 use crate::agreement::{engine_agrees_with_reference, engines_agree_to_the_bit};
+use crate::ahead::steps_agree_whatever_is_known_ahead;
 use srnn::engine::cuda::{Cuda, Cut, Gpu, Tuning};
 use srnn::model::Model;
 use srnn::train::Optimiser;
@@ -55,5 +56,13 @@ fn the_cuda_engine_gives_the_same_bits_twice() {
     if let Some(gpu) = gpu() {
         engines_agree_to_the_bit(on(&gpu, Tuning::default()), on(&gpu, Tuning::default()));
         engines_agree_to_the_bit(on(&gpu, CUT), on(&gpu, CUT));
+    }
+}
+
+#[test]
+fn the_cuda_engine_gives_the_same_bits_whatever_is_known_ahead() {
+    if let Some(gpu) = gpu() {
+        steps_agree_whatever_is_known_ahead(on(&gpu, Tuning::default()));
+        steps_agree_whatever_is_known_ahead(on(&gpu, CUT));
     }
 }

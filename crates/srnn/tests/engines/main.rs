@@ -5,6 +5,7 @@
 //! engine joins with one file like `cpu.rs`.
 
 mod agreement;
+mod ahead;
 mod cases;
 mod cpu;
 #[cfg(feature = "cuda")]

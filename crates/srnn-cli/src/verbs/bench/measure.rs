@@ -2,7 +2,8 @@
 //! does meanwhile hits all of them.
 
 use crate::failure::Failure;
-use srnn::engine::{Batch, Engine, Regime};
+use srnn::engine::{Ahead, Batch, Engine, Regime};
+use std::sync::Arc;
 use std::time::Instant;
 
 /// Steps before the first that counts.
@@ -16,7 +17,7 @@ pub struct Side {
     /// The engine.
     pub engine: Box<dyn Engine<f32> + Send>,
     /// Taken in turn, so that no step sees what the last one saw.
-    pub batches: Vec<Batch>,
+    pub batches: Vec<Arc<Batch>>,
     /// How steps are made.
     pub regime: Regime,
 }
@@ -50,7 +51,7 @@ pub fn measure(sides: &mut [Side], repeats: usize) -> Result<Vec<Times>, Failure
         }
         for at in order {
             step(&mut sides[at], round)?;
-            for i in 0..BLOCK {
+            for i in 1..=BLOCK {
                 seconds[at].push(step(&mut sides[at], round + i)?);
             }
         }
@@ -58,11 +59,14 @@ pub fn measure(sides: &mut [Side], repeats: usize) -> Result<Vec<Times>, Failure
     Ok(seconds.into_iter().map(Times::of).collect())
 }
 
-/// The seconds of one training step on batch `i`: loss, gradients, update.
+/// The seconds of one training step on batch `i`: loss, gradients, update. As in training, the engine
+/// is told what comes next: batch `i + 1`.
 pub fn step(side: &mut Side, i: usize) -> Result<f64, Failure> {
-    let batch = &side.batches[i % side.batches.len()];
+    let Side { engine, batches, regime } = side;
+    let batch = |i: usize| &batches[i % batches.len()];
+    let mut next = || Some(Ahead { batch: batch(i + 1).clone(), regime: *regime });
     let begin = Instant::now();
-    let made = side.engine.step(batch, &side.regime);
+    let made = engine.step_while(batch(i), regime, &mut next);
     let seconds = begin.elapsed().as_secs_f64();
     match made.is_finite() {
         true => Ok(seconds),

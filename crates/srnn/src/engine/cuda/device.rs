@@ -124,6 +124,11 @@ impl Gpu {
         self.context.name().unwrap_or_else(|_| "a GPU without a name".into())
     }
 
+    /// What a stream or the host can wait for; nothing yet.
+    pub(super) fn event(&self) -> Result<CudaEvent, DriverError> {
+        self.context.new_event(Some(CUevent_flags::CU_EVENT_DISABLE_TIMING))
+    }
+
     /// The kernels of sources compiled with definitions of their own; compiled once.
     pub(super) fn compiled(
         &self,
@@ -151,8 +156,7 @@ impl Device {
     /// A stream of its own.
     pub fn new(gpu: &Arc<Gpu>) -> Result<Device, CudaError> {
         let (stream, beside) = (gpu.context.new_stream()?, gpu.context.new_stream()?);
-        let event = gpu.context.new_event(Some(CUevent_flags::CU_EVENT_DISABLE_TIMING))?;
-        let (event, moves) = (Arc::new(event), Arc::default());
+        let (event, moves) = (Arc::new(gpu.event()?), Arc::default());
         Ok(Device { gpu: gpu.clone(), stream, beside, event, moves })
     }
 

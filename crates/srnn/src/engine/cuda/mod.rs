@@ -8,6 +8,7 @@
 
 #![allow(unsafe_code)]
 
+mod ahead;
 mod call;
 mod chunks;
 mod cluster;
@@ -38,11 +39,12 @@ pub use error::CudaError;
 
 use super::share::Share;
 use super::{
-    Batch, Engine, Fields, Gradients, LayerTrace, Loss, Mode, Regime, Snapshot, Step, Trace,
+    Ahead, Batch, Engine, Fields, Gradients, LayerTrace, Loss, Mode, Regime, Snapshot, Step, Trace,
     Transition,
 };
 use crate::model::{Arch, Layout, Model};
 use crate::train::Optimiser;
+use ahead::Waiting;
 use chunks::Chunks;
 use device::{Device, Pinned, Room};
 use head::{Head, SAYS, readouts};
@@ -83,6 +85,8 @@ pub struct Cuda {
     head: Head,
     products: Products,
     upload: Upload,
+    /// What lies in `upload` for the next update.
+    waiting: Option<Waiting>,
     update: Updates,
     /// The square of the gradient's norm, what the read-outs say, what each layer measures.
     report: Room<f64>,
@@ -136,6 +140,7 @@ impl Cuda {
             head: Head::default(),
             products: Products::default(),
             upload: Upload::default(),
+            waiting: None,
             update: Updates::default(),
             report: Room::default(),
             told: Pinned::default(),
@@ -165,7 +170,7 @@ impl Cuda {
 
     /// The loss and the gradient's norm, from the report.
     fn told(&self, batch: &Batch, regime: &Regime) -> Result<(Loss, f64), CudaError> {
-        let report = self.told.told(&self.device, self.reported())?;
+        let report = self.told.told(self.reported())?;
         let share = Share::of(batch, &self.arch);
         let mut loss = Loss {
             task: report[SAID],
@@ -188,11 +193,15 @@ impl Cuda {
         &mut self,
         batch: &Batch,
         regime: &Regime,
-        meanwhile: &mut dyn FnMut(),
+        next: &mut dyn FnMut() -> Option<Ahead>,
     ) -> Result<Step, CudaError> {
         let (placed, call) = self.send(batch, regime)?;
         self.learn_again(placed, call, true)?;
-        meanwhile();
+        // Behind this work in the stream: the copy begins when the work is done, while the host is
+        // told and asks for more.
+        if let Some(ahead) = next() {
+            self.send_ahead(ahead)?;
+        }
         let (loss, norm) = self.told(batch, regime)?;
         let gradient_norm = if loss.total.is_finite() { norm } else { f64::NAN };
         let step = Step { loss, gradient_norm };
@@ -301,11 +310,16 @@ impl Engine<f32> for Cuda {
     }
 
     fn step(&mut self, batch: &Batch, regime: &Regime) -> Step {
-        self.step_while(batch, regime, &mut || ())
+        self.step_while(batch, regime, &mut || None)
     }
 
-    fn step_while(&mut self, batch: &Batch, regime: &Regime, meanwhile: &mut dyn FnMut()) -> Step {
-        must(self.try_step(batch, regime, meanwhile))
+    fn step_while(
+        &mut self,
+        batch: &Batch,
+        regime: &Regime,
+        next: &mut dyn FnMut() -> Option<Ahead>,
+    ) -> Step {
+        must(self.try_step(batch, regime, next))
     }
 
     fn optimiser(&self) -> &Optimiser {

@@ -2,7 +2,9 @@
 
 use super::CudaError;
 use super::device::{Address, Device};
-use cudarc::driver::{CudaSlice, DevicePtr, DeviceRepr, PinnedHostSlice, ValidAsZeroBits, result};
+use cudarc::driver::{
+    CudaEvent, CudaSlice, DevicePtr, DeviceRepr, PinnedHostSlice, ValidAsZeroBits, result,
+};
 
 /// Memory on the device that grows to what is needed and is used again.
 pub struct Room<T> {
@@ -71,18 +73,48 @@ pub struct Pinned<T> {
     slice: Option<PinnedHostSlice<T>>,
     /// Where it is: asking the slice would wait for the device.
     at: usize,
+    /// Comes when the copies asked for last are done.
+    copied: Option<CudaEvent>,
 }
 
 impl<T> Default for Pinned<T> {
     fn default() -> Self {
-        Pinned { slice: None, at: 0 }
+        Pinned { slice: None, at: 0, copied: None }
+    }
+}
+
+impl<T> Pinned<T> {
+    /// Copies from it or to it have been asked for: whoever touches it next waits for them, and for
+    /// nothing that is asked for later.
+    pub fn asked(&mut self, device: &Device) -> Result<(), CudaError> {
+        let copied = match self.copied.take() {
+            Some(copied) => copied,
+            None => device.gpu.event()?,
+        };
+        copied.record(&device.stream)?;
+        self.copied = Some(copied);
+        Ok(())
+    }
+
+    fn wait(&self) -> Result<(), CudaError> {
+        match &self.copied {
+            Some(copied) => Ok(copied.synchronize()?),
+            None => Ok(()),
+        }
+    }
+}
+
+impl<T> Drop for Pinned<T> {
+    fn drop(&mut self) {
+        // A GPU that fails has been reported where it failed, and copies no more.
+        let _ = self.wait();
     }
 }
 
 impl<T: DeviceRepr + ValidAsZeroBits + Clone + Default> Pinned<T> {
     /// Room for `count` numbers, once the device has read what was in it.
     pub fn fit(&mut self, device: &Device, count: usize) -> Result<&mut [T], CudaError> {
-        device.wait()?;
+        self.wait()?;
         if self.slice.as_ref().is_none_or(|slice| slice.len() < count) {
             let mut slice = device.pin::<T>(count.next_power_of_two().max(256))?;
             slice.as_mut_slice()?.fill(T::default());
@@ -93,7 +125,8 @@ impl<T: DeviceRepr + ValidAsZeroBits + Clone + Default> Pinned<T> {
         Ok(&mut slice.as_mut_slice()?[..count])
     }
 
-    /// Asks the device to copy numbers to its beginning, of what was [`fit`](Pinned::fit)ted.
+    /// Asks the device to copy numbers to its beginning, of what was [`fit`](Pinned::fit)ted; the
+    /// caller says when that is [`asked`](Pinned::asked), because in a graph it is not yet.
     pub fn ask(&mut self, device: &Device, from: Address, count: usize) -> Result<(), CudaError> {
         let have = self.slice.as_ref().map_or(0, |slice| slice.len());
         assert!(count <= have, "room for {count} numbers where there is some for {have}");
@@ -104,8 +137,8 @@ impl<T: DeviceRepr + ValidAsZeroBits + Clone + Default> Pinned<T> {
     }
 
     /// The first numbers, once the device has written them.
-    pub fn told(&self, device: &Device, count: usize) -> Result<Vec<T>, CudaError> {
-        device.wait()?;
+    pub fn told(&self, count: usize) -> Result<Vec<T>, CudaError> {
+        self.wait()?;
         let slice = self.slice.as_ref().expect("a room that was fitted");
         Ok(slice.as_slice()?[..count].to_vec())
     }

@@ -123,7 +123,9 @@ impl Upload {
         let (first, rest) = all.split_at_mut(words.len());
         first.copy_from_slice(words);
         rest.iter_mut().zip(real).for_each(|(word, x)| *word = x.to_bits());
-        self.room.write(device, all)
+        let at = self.room.write(device, all)?;
+        self.pinned.asked(device)?;
+        Ok(at)
     }
 
     /// Where the words will lie. Each part has room for as many as the next power of two, at least

@@ -1,6 +1,7 @@
 //! What an engine on a GPU does with a batch: the network forward and backward, captured and replayed
 //! where it comes again.
 
+use super::ahead::Waiting;
 use super::chunks::{Chunks, Cut};
 use super::device::{Address, Room};
 use super::few::Input as FewInput;
@@ -12,7 +13,7 @@ use super::scan::{MEASURED, Press};
 use super::upload::{self, Placed, Sorting};
 use super::{Cuda, CudaError, LAYERS, SAID, update};
 use crate::engine::share::Share;
-use crate::engine::{Batch, Fields, Regime, Transition};
+use crate::engine::{Ahead, Batch, Fields, Regime, Transition};
 use crate::model::{Layer, When};
 
 impl Cuda {
@@ -80,17 +81,42 @@ impl Cuda {
         self.head.say(device, products, &self.arch, &self.layout, params, placed, top, press)
     }
 
-    /// Copies a batch and what may change with every update to the device.
+    /// Copies a batch and what may change with every update to the device, if they do not wait there.
     pub(super) fn send(
         &mut self,
         batch: &Batch,
         regime: &Regime,
     ) -> Result<(Placed, Call), CudaError> {
+        let update = self.updates + 1;
+        match self.waiting.take() {
+            Some(waiting) if waiting.is_for(batch, regime, update) => {
+                Ok((waiting.placed, waiting.call))
+            }
+            _ => self.place(batch, regime, update),
+        }
+    }
+
+    /// The same for the update after the one under way, which is believed not to be lost.
+    pub(super) fn send_ahead(&mut self, ahead: Ahead) -> Result<(), CudaError> {
+        let update = self.updates + 2;
+        let (placed, call) = self.place(&ahead.batch, &ahead.regime, update)?;
+        self.waiting = Some(Waiting { ahead, update, placed, call });
+        Ok(())
+    }
+
+    /// Copies a batch and what may change with every update to where the last one was, when
+    /// everything asked so far is done.
+    fn place(
+        &mut self,
+        batch: &Batch,
+        regime: &Regime,
+        update: u64,
+    ) -> Result<(Placed, Call), CudaError> {
         let share = Share::of(batch, &self.arch);
         let press = |layer: &OnDevice| press(&layer.shape.layer, share, regime).words();
         let mut presses: Vec<Vec<u32>> = self.layers.iter().map(press).collect();
         presses.push(head::press(regime.margin, batch.total_weight()));
-        presses.push(update::press(&self.optimiser, regime.learning_rate, self.updates + 1));
+        presses.push(update::press(&self.optimiser, regime.learning_rate, update));
         let call = Call {
             transition: Transition::Mixture,
             lambda: if regime.lambda == 1.0 { 1.0 } else { 0.0 },
@@ -203,7 +229,7 @@ impl Cuda {
     ) -> Result<(), CudaError> {
         let work = Work { placed, call, updates, moves: self.device.moves() };
         match self.replay.of(&work) {
-            Seen::Captured(graph) => Ok(graph.launch()?),
+            Seen::Captured(graph) => graph.launch()?,
             Seen::Once => {
                 replay::begin(&self.device)?;
                 let learned = self.learn(&work.placed, call, updates);
@@ -212,15 +238,15 @@ impl Cuda {
                 let graph = graph?;
                 graph.launch()?;
                 self.replay.keep(graph);
-                Ok(())
             }
             Seen::Never => {
                 self.learn(&work.placed, call, updates)?;
                 // Rooms may have moved while they grew.
                 self.replay.saw(Work { moves: self.device.moves(), ..work });
-                Ok(())
             }
         }
+        // Not in the graph: the host waits for it.
+        self.told.asked(&self.device)
     }
 }
 

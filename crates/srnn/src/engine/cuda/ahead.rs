@@ -1,0 +1,72 @@
+//! A batch that lies on the device before its update is asked for.
+
+use super::layer::Call;
+use super::upload::Placed;
+use crate::engine::{Ahead, Batch, Regime};
+
+/// What was copied for an update that is to come.
+pub struct Waiting {
+    pub ahead: Ahead,
+    /// The number of the update, which is in what was copied.
+    pub update: u64,
+    pub placed: Placed,
+    pub call: Call,
+}
+
+impl Waiting {
+    /// Whether all of it is what this update needs.
+    pub fn is_for(&self, batch: &Batch, regime: &Regime, update: u64) -> bool {
+        // Held on to, the batch can neither change nor leave its address to another.
+        std::ptr::eq(&*self.ahead.batch, batch)
+            && self.ahead.regime == *regime
+            && self.update == update
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::layer::Keep;
+    use super::*;
+    use crate::engine::{Inputs, Targets, Transition};
+    use std::sync::Arc;
+
+    const REGIME: Regime = Regime {
+        lambda: 0.5,
+        commitment: 0.0,
+        entropy: 0.0,
+        saturation: 0.0,
+        writing: 0.0,
+        tau: 1.0,
+        margin: 0.0,
+        learning_rate: 0.1,
+    };
+
+    const CALL: Call = Call {
+        transition: Transition::Mixture,
+        lambda: 0.0,
+        commits: false,
+        weighs_entropy: false,
+        presses: false,
+        learns: true,
+        press: 0,
+        keep_h: Keep::Never,
+        keep_u: Keep::Never,
+        keep_c: Keep::Never,
+    };
+
+    #[test]
+    fn what_waits_is_for_its_own_batch_regime_and_update_alone() {
+        let batch = Arc::new(Batch {
+            offsets: vec![0, 1],
+            input: Inputs::Tokens(vec![0]),
+            targets: Targets::Rows(vec![0]),
+            class_weights: vec![],
+        });
+        let (equal, ahead) = (Batch::clone(&batch), Ahead { batch: batch.clone(), regime: REGIME });
+        let waiting = Waiting { ahead, update: 7, placed: Placed::default(), call: CALL };
+        assert!(waiting.is_for(&batch, &REGIME, 7));
+        assert!(!waiting.is_for(&equal, &REGIME, 7), "one that could be changed");
+        assert!(!waiting.is_for(&batch, &Regime { lambda: 1.0, ..REGIME }, 7));
+        assert!(!waiting.is_for(&batch, &REGIME, 6), "the update before it was lost");
+    }
+}
