@@ -153,10 +153,15 @@ impl Gpu {
 }
 
 impl Device {
-    /// A stream of its own.
+    /// A stream of its own, and one beside it.
     pub fn new(gpu: &Arc<Gpu>) -> Result<Device, CudaError> {
-        let (stream, beside) = (gpu.context.new_stream()?, gpu.context.new_stream()?);
-        let (event, moves) = (Arc::new(gpu.event()?), Arc::default());
+        Ok(Device { beside: gpu.context.new_stream()?, ..Device::alone(gpu)? })
+    }
+
+    /// The same with nothing beside it.
+    pub fn alone(gpu: &Arc<Gpu>) -> Result<Device, CudaError> {
+        let (stream, event) = (gpu.context.new_stream()?, Arc::new(gpu.event()?));
+        let (beside, moves) = (stream.clone(), Arc::default());
         Ok(Device { gpu: gpu.clone(), stream, beside, event, moves })
     }
 
@@ -173,6 +178,12 @@ impl Device {
     pub fn join(&self) -> Result<(), CudaError> {
         self.event.record(&self.beside)?;
         Ok(self.stream.wait(&self.event)?)
+    }
+
+    /// From here on everything waits for what was asked of another so far.
+    pub fn follow(&self, other: &Device) -> Result<(), CudaError> {
+        other.event.record(&other.stream)?;
+        Ok(self.stream.wait(&other.event)?)
     }
 
     /// Waits until everything asked for is done.

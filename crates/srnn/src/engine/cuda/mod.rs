@@ -139,7 +139,7 @@ impl Cuda {
             updates: 0,
             head: Head::default(),
             products: Products::default(),
-            upload: Upload::default(),
+            upload: Upload::new(gpu)?,
             waiting: None,
             update: Updates::default(),
             report: Room::default(),
@@ -197,8 +197,7 @@ impl Cuda {
     ) -> Result<Step, CudaError> {
         let (placed, call) = self.send(batch, regime)?;
         self.learn_again(placed, call, true)?;
-        // Behind this work in the stream: the copy begins when the work is done, while the host is
-        // told and asks for more.
+        // It reaches the device while this work is done, and its place when that is free.
         if let Some(ahead) = next() {
             self.send_ahead(ahead)?;
         }

@@ -53,6 +53,22 @@ impl<T: DeviceRepr> Room<T> {
         }
         Ok(address)
     }
+
+    /// Copies the first numbers of another room to its beginning.
+    pub fn take(
+        &mut self,
+        device: &Device,
+        from: &Room<T>,
+        count: usize,
+    ) -> Result<Address, CudaError> {
+        let address = self.fit(device, count)?;
+        if count > 0 {
+            let from = from.slice.as_ref().expect("a room that was fitted").slice(0..count);
+            let slice = self.slice.as_mut().expect("fitted just now");
+            device.stream.memcpy_dtod(&from, &mut slice.slice_mut(0..count))?;
+        }
+        Ok(address)
+    }
 }
 
 impl<T: DeviceRepr + ValidAsZeroBits> Room<T> {

@@ -2,17 +2,22 @@
 
 use super::CudaError;
 use super::chunks::Chunks;
-use super::device::{Address, Device, Pinned, Room};
+use super::device::{Address, Device, Gpu, Pinned, Room};
 use super::matrix::NO_ROW;
 use crate::engine::tokens::Tokens;
 use crate::engine::{Batch, Inputs, Transition};
+use std::sync::Arc;
 
 /// A batch on the device, and what may change with every update.
-#[derive(Default)]
 pub struct Upload {
     room: Room<u32>,
     words: Vec<u32>,
+    /// Free when the words are in their room, and before `staged` in the order in which they end.
     pinned: Pinned<u32>,
+    /// Brings words to the device while it computes.
+    bringer: Device,
+    /// Where they wait for their room to be free.
+    staged: Room<u32>,
     draws: Room<f32>,
 }
 
@@ -62,6 +67,18 @@ pub fn padded(distinct: usize) -> usize {
 }
 
 impl Upload {
+    /// Nothing yet, on this GPU.
+    pub fn new(gpu: &Arc<Gpu>) -> Result<Upload, CudaError> {
+        Ok(Upload {
+            room: Room::default(),
+            words: vec![],
+            pinned: Pinned::default(),
+            bringer: Device::alone(gpu)?,
+            staged: Room::default(),
+            draws: Room::default(),
+        })
+    }
+
     /// Copies a batch, the order of its rows, its tokens, what chunks need to know and `presses`
     /// to the device; `met` is how many tokens are met before each time.
     pub fn write(
@@ -114,7 +131,8 @@ impl Upload {
         })
     }
 
-    /// Copies the words, and the numbers after them, to the device. Returns where they are.
+    /// Copies the words, and the numbers after them, to the device: at once as far as the stage,
+    /// and to their room when everything asked so far is done. Returns where they are then.
     // PERF: one copy, from memory that the device reads by itself; the driver would first copy
     // anything else, block by block, while the device waits.
     fn send(&mut self, device: &Device, real: &[f32]) -> Result<Address, CudaError> {
@@ -123,7 +141,10 @@ impl Upload {
         let (first, rest) = all.split_at_mut(words.len());
         first.copy_from_slice(words);
         rest.iter_mut().zip(real).for_each(|(word, x)| *word = x.to_bits());
-        let at = self.room.write(device, all)?;
+        // Those before them are in their room, because `pinned` is free: nobody reads the stage.
+        self.staged.write(&self.bringer, all)?;
+        device.follow(&self.bringer)?;
+        let at = self.room.take(device, &self.staged, count)?;
         self.pinned.asked(device)?;
         Ok(at)
     }
