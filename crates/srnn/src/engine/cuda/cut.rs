@@ -91,8 +91,8 @@ impl OnDevice {
         let [w, rows] = self.token_gradients(device, products, MAIN, both, placed, scan, what)?;
         // W where the other chunks' are made: they are added in order. The rest does not wait for them.
         products.one_by_one(&device.fork()?, device.gpu.processors, &[w])?;
-        products.make(device, &[rows])?;
         products.make(device, jobs)?;
+        products.make(device, &[rows])?;
         device.join()
     }
 }

@@ -307,12 +307,9 @@ impl Kernels {
                 ["wide_mn", "wide_kn", "wide_kk"],
                 "turned_mn",
             ),
-            false => (
-                target.into(),
-                "",
-                ["large_128_mn", "large_128_kn", "large_128_kk"],
-                "large_64_mn",
-            ),
+            false => {
+                (target.into(), "", ["large_128_mn", "large_128_kn", "large_128_kk"], "large_64_mn")
+            }
         };
         let source = [
             compile::WARP,

@@ -136,7 +136,11 @@ impl OnDevice {
             peephole: at(&slots.peephole, 0),
             s: at(&slots.centroids, 0),
             draws,
-            carry_in: if call.learns { rooms.carry_in.fit(device, steps * by_fours(n))? } else { 0 },
+            carry_in: if call.learns {
+                rooms.carry_in.fit(device, steps * by_fours(n))?
+            } else {
+                0
+            },
             gates: rooms.gates.fit(device, steps * 4 * d)?,
             extra: if memory { 0 } else { rooms.extra.fit(device, steps * d)? },
             c: if memory { rooms.c.fit(device, steps * d)? } else { 0 },

@@ -187,7 +187,7 @@ pub enum Into {
 #[derive(Default)]
 pub struct Products {
     parts: [Room<f32>; 2],
-    small: Small,
+    small: [Small; 2],
 }
 
 impl Products {
@@ -213,7 +213,7 @@ impl Products {
         let (small, large): (Vec<_>, Vec<_>) = jobs.partition(|(_, plan)| plan.way == Way::Small);
         let small: Vec<_> = small.iter().map(|(job, plan)| job.arguments(plan.splits)).collect();
         if large.len() + small.len().min(1) < 2 {
-            self.small.products(device, &small)?;
+            self.small[MAIN].products(device, &small)?;
             return large.iter().try_for_each(|(job, plan)| self.large(device, 0, job, *plan));
         }
         let beside = device.fork()?;
@@ -222,7 +222,7 @@ impl Products {
         for (i, (job, plan)) in large.iter().enumerate() {
             self.large(streams[i % 2], i % 2, job, *plan)?;
         }
-        self.small.products(streams[large.len() % 2], &small)?;
+        self.small[large.len() % 2].products(streams[large.len() % 2], &small)?;
         device.join()
     }
 
@@ -238,7 +238,7 @@ impl Products {
         for job in jobs {
             let plan = Plan::of(limits, job.size, job.a, job.b);
             match plan.way {
-                Way::Small => self.small.products(device, &[job.arguments(plan.splits)])?,
+                Way::Small => self.small[BESIDE].products(device, &[job.arguments(plan.splits)])?,
                 _ => self.large(device, BESIDE, job, plan)?,
             }
         }

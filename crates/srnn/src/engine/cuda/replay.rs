@@ -1,4 +1,5 @@
-//! Work that comes again is captured as a graph, and replayed: one launch instead of thirty.
+//! Work that comes again is captured as two graphs, forward and backward, and replayed: two launches
+//! instead of thirty.
 
 use super::CudaError;
 use super::device::Device;
@@ -23,7 +24,7 @@ const MOST: usize = 8;
 /// The last works, and their graphs where they were captured; the last one at the end.
 #[derive(Default)]
 pub struct Replay {
-    known: Vec<(Work, Option<CudaGraph>)>,
+    known: Vec<(Work, Option<[CudaGraph; 2]>)>,
 }
 
 // SAFETY: CUDA forbids that two threads use a graph at the same time, not that another thread uses it
@@ -35,7 +36,7 @@ pub enum Seen<'a> {
     Never,
     /// It was, and will come again.
     Once,
-    Captured(&'a CudaGraph),
+    Captured(&'a [CudaGraph; 2]),
 }
 
 impl Replay {
@@ -45,7 +46,7 @@ impl Replay {
         };
         self.known[at..].rotate_left(1);
         match self.known.last() {
-            Some((_, Some(graph))) => Seen::Captured(graph),
+            Some((_, Some(graphs))) => Seen::Captured(graphs),
             _ => Seen::Once,
         }
     }
@@ -58,9 +59,9 @@ impl Replay {
         self.known.push((work, None));
     }
 
-    /// Keeps the graph of the work that was asked for last.
-    pub fn keep(&mut self, graph: CudaGraph) {
-        self.known.last_mut().expect("work that was seen").1 = Some(graph);
+    /// Keeps the graphs of the work that was asked for last.
+    pub fn keep(&mut self, graphs: [CudaGraph; 2]) {
+        self.known.last_mut().expect("work that was seen").1 = Some(graphs);
     }
 }
 

@@ -15,6 +15,14 @@ use super::{Cuda, CudaError, LAYERS, SAID, update};
 use crate::engine::share::Share;
 use crate::engine::{Ahead, Batch, Fields, Regime, Transition};
 use crate::model::{Layer, When};
+use cudarc::driver::CudaGraph;
+
+/// Half of what a batch teaches: the device begins with the first while it is told of the second.
+#[derive(Clone, Copy)]
+enum Half {
+    Forward,
+    Backward,
+}
 
 impl Cuda {
     /// What layer l reads.
@@ -175,20 +183,37 @@ impl Cuda {
         })
     }
 
-    /// The gradients of a batch, into `grads`; the parts of the loss into the report; and, where
-    /// it is asked for, an update.
-    fn learn(&mut self, placed: &Placed, call: Call, updates: bool) -> Result<(), CudaError> {
-        let params = self.params.address(&self.device);
-        let reported = self.reported();
-        let beside = self.device.fork()?;
-        let grads = self.grads.clear(&beside, self.layout.len)?;
-        let report = self.report.clear(&beside, reported)?;
+    /// Half of what a batch teaches.
+    fn learn(&mut self, half: Half, work: &Work) -> Result<(), CudaError> {
+        match half {
+            Half::Forward => self.learn_forward(&work.placed, work.call),
+            Half::Backward => self.learn_backward(&work.placed, work.call, work.updates),
+        }
+    }
+
+    /// The network forward and what it says; beside that, `grads` and the report are cleared.
+    fn learn_forward(&mut self, placed: &Placed, call: Call) -> Result<(), CudaError> {
         for l in 0..self.layers.len() {
             self.layer_forward(l, placed, call, Fields::default(), 0)?;
         }
-        let press = placed.presses[self.layers.len()];
-        self.say(placed, press)?;
-        self.device.join()?;
+        let (beside, reported) = (self.device.fork()?, self.reported());
+        self.grads.clear(&beside, self.layout.len)?;
+        self.report.clear(&beside, reported)?;
+        self.say(placed, placed.presses[self.layers.len()])?;
+        self.device.join()
+    }
+
+    /// The gradients of a batch, into `grads`; the parts of the loss into the report; and, where
+    /// it is asked for, an update.
+    fn learn_backward(
+        &mut self,
+        placed: &Placed,
+        call: Call,
+        updates: bool,
+    ) -> Result<(), CudaError> {
+        let params = self.params.address(&self.device);
+        let (grads, report) = (self.grads.address(&self.device), self.report.address(&self.device));
+        let (reported, press) = (self.reported(), placed.presses[self.layers.len()]);
         let beside = self.device.fork()?;
         let (arch, layout, both) = (&self.arch, &self.layout, (params, grads));
         let (device, products) = (&self.device, &mut self.products);
@@ -229,24 +254,30 @@ impl Cuda {
     ) -> Result<(), CudaError> {
         let work = Work { placed, call, updates, moves: self.device.moves() };
         match self.replay.of(&work) {
-            Seen::Captured(graph) => graph.launch()?,
+            Seen::Captured(graphs) => graphs.iter().try_for_each(|graph| graph.launch())?,
             Seen::Once => {
-                replay::begin(&self.device)?;
-                let learned = self.learn(&work.placed, call, updates);
-                let graph = replay::end(&self.device);
-                learned?;
-                let graph = graph?;
-                graph.launch()?;
-                self.replay.keep(graph);
+                let graphs =
+                    [self.capture(Half::Forward, &work)?, self.capture(Half::Backward, &work)?];
+                graphs.iter().try_for_each(|graph| graph.launch())?;
+                self.replay.keep(graphs);
             }
             Seen::Never => {
-                self.learn(&work.placed, call, updates)?;
+                self.learn(Half::Forward, &work)?;
+                self.learn(Half::Backward, &work)?;
                 // Rooms may have moved while they grew.
                 self.replay.saw(Work { moves: self.device.moves(), ..work });
             }
         }
         // Not in the graph: the host waits for it.
         self.told.asked(&self.device)
+    }
+
+    fn capture(&mut self, half: Half, work: &Work) -> Result<CudaGraph, CudaError> {
+        replay::begin(&self.device)?;
+        let learned = self.learn(half, work);
+        let graph = replay::end(&self.device);
+        learned?;
+        graph
     }
 }
 
