@@ -1,7 +1,6 @@
 //! A batch that lies on the device before its update is asked for.
 
-use super::layer::Call;
-use super::upload::Placed;
+use super::replay::Work;
 use crate::engine::{Ahead, Batch, Regime};
 
 /// What was copied for an update that is to come.
@@ -9,8 +8,9 @@ pub struct Waiting {
     pub ahead: Ahead,
     /// The number of the update, which is in what was copied.
     pub update: u64,
-    pub placed: Placed,
-    pub call: Call,
+    pub work: Work,
+    /// Whether the device is at its first half.
+    pub begun: bool,
 }
 
 impl Waiting {
@@ -25,7 +25,8 @@ impl Waiting {
 
 #[cfg(test)]
 mod tests {
-    use super::super::layer::Keep;
+    use super::super::layer::{Call, Keep};
+    use super::super::upload::Placed;
     use super::*;
     use crate::engine::{Inputs, Targets, Transition};
     use std::sync::Arc;
@@ -63,7 +64,8 @@ mod tests {
             class_weights: vec![],
         });
         let (equal, ahead) = (Batch::clone(&batch), Ahead { batch: batch.clone(), regime: REGIME });
-        let waiting = Waiting { ahead, update: 7, placed: Placed::default(), call: CALL };
+        let work = Work { placed: Placed::default(), call: CALL, updates: true, moves: 0 };
+        let waiting = Waiting { ahead, update: 7, work, begun: false };
         assert!(waiting.is_for(&batch, &REGIME, 7));
         assert!(!waiting.is_for(&equal, &REGIME, 7), "one that could be changed");
         assert!(!waiting.is_for(&batch, &Regime { lambda: 1.0, ..REGIME }, 7));

@@ -5,7 +5,8 @@ use super::chunks::Chunks;
 use super::device::{Address, Device, Grid, launch};
 use super::few::{Compiled, Few};
 use super::layer::OnDevice;
-use super::matrix::{BESIDE, Into, Job, MAIN, Products};
+use super::many::{Sum, sums};
+use super::matrix::{BESIDE, Into, Job, MAIN, Matrix, Products};
 use super::scan::{MEASURED, SUMS, Scan};
 use super::upload::Placed;
 use std::ops::Range;
@@ -29,7 +30,9 @@ impl OnDevice {
             launches[i].clone().map(|chunk| read.of_rows(cut.tokens(chunk))).collect()
         };
         let grid = Grid::of(self.row_blocks(device, placed), few.forward_threads);
-        products.make(device, &[first, &rows(0)].concat())?;
+        // One after the other: in a graph, what begins at once in another stream begins later.
+        products.make(device, first)?;
+        products.make(device, &rows(0))?;
         let beside = device.fork()?;
         for (i, chunks) in launches.iter().enumerate() {
             // Up to the rows that were made beside the launch before.
@@ -68,14 +71,17 @@ impl OnDevice {
             let beside = device.fork()?;
             let into = if i + 1 == cut.count { Into::Place } else { Into::Sum };
             let what = (embedding, cut.tokens(i), into);
-            let jobs =
+            let [w, rows] =
                 self.token_gradients(&beside, products, BESIDE, both, placed, &scan, what)?;
+            // That of the last but one comes with the last's: the scan would be done before it.
+            let jobs = if i > 1 { vec![w, rows] } else { vec![rows] };
             products.one_by_one(&beside, cut.idle, &jobs)?;
         }
         Ok(())
     }
 
-    /// What is left after the scan backward: the gradients of the first chunk's tokens, and `jobs`.
+    /// What is left after the scan backward: the gradients of the first chunk's tokens, those of W by the
+    /// first two, `left` and then `jobs`.
     #[allow(clippy::too_many_arguments)]
     pub fn after_cut(
         &mut self,
@@ -85,12 +91,18 @@ impl OnDevice {
         placed: &Placed,
         embedding: Address,
         scan: &Scan,
-        jobs: &[Job],
+        (left, jobs): (&[Sum], &[Job]),
     ) -> Result<(), CudaError> {
-        let what = (embedding, placed.chunks.tokens(0), Into::Sum);
-        let [w, rows] = self.token_gradients(device, products, MAIN, both, placed, scan, what)?;
+        let cut = placed.chunks;
+        let into = if cut.count == 2 { Into::Place } else { Into::Sum };
+        let what = (embedding, cut.tokens(0), into);
+        let [_, rows] = self.token_gradients(device, products, MAIN, both, placed, scan, what)?;
+        let d_x = Matrix::rows(self.rooms.d_x.address(device), (scan.ni * scan.d) as usize);
+        let first = 0..cut.tokens(1).end;
+        let [w, _] = self.table_gradients(both, placed, d_x, (embedding, first, into));
         // W where the other chunks' are made: they are added in order. The rest does not wait for them.
         products.one_by_one(&device.fork()?, device.gpu.processors, &[w])?;
+        sums(device, left)?;
         products.make(device, jobs)?;
         products.make(device, &[rows])?;
         device.join()

@@ -276,8 +276,8 @@ impl OnDevice {
         let sum = |to: Matrix, into: Into| Sum::of(d_x_parts, blocks, (rows, wide), to, into);
         match reads {
             Reads::Tokens { embedding } if launches > 1 => {
-                sums(device, &left)?;
-                return self.after_cut(device, products, both, placed, embedding, &scan, &jobs);
+                let rest = (&left[..], &jobs[..]);
+                return self.after_cut(device, products, both, placed, embedding, &scan, rest);
             }
             _ if few.input.leaves_steps() => {
                 sums(&device.fork()?, &left)?;

@@ -50,7 +50,7 @@ use device::{Device, Pinned, Room};
 use head::{Head, SAYS, readouts};
 use layer::{Call, OnDevice, Shape};
 use matrix::Products;
-use replay::Replay;
+use replay::{Replay, Work};
 use scan::MEASURED;
 use std::sync::Arc;
 use update::Updates;
@@ -153,6 +153,8 @@ impl Cuda {
     }
 
     fn try_restore(&mut self, snapshot: &Snapshot<f32>) -> Result<(), CudaError> {
+        // What has begun has begun with others.
+        self.waiting = None;
         self.params.write(&self.device, &snapshot.params)?;
         self.moments.write(&self.device, &snapshot.moments.concat())?;
         self.updates = snapshot.updates;
@@ -195,9 +197,10 @@ impl Cuda {
         regime: &Regime,
         next: &mut dyn FnMut() -> Option<Ahead>,
     ) -> Result<Step, CudaError> {
-        let (placed, call) = self.send(batch, regime)?;
-        self.learn_again(placed, call, true)?;
-        // It reaches the device while this work is done, and its place when that is free.
+        let (work, begun) = self.send(batch, regime)?;
+        self.learn_again(work, begun)?;
+        // It reaches the device while this work is done, its place when that is free, and is begun with
+        // when this is done.
         if let Some(ahead) = next() {
             self.send_ahead(ahead)?;
         }
@@ -213,8 +216,8 @@ impl Cuda {
         batch: &Batch,
         regime: &Regime,
     ) -> Result<Gradients<f32>, CudaError> {
-        let (placed, call) = self.send(batch, regime)?;
-        self.learn_again(placed, call, false)?;
+        let (work, _) = self.send(batch, regime)?;
+        self.learn_again(Work { updates: false, ..work }, false)?;
         let (loss, _) = self.told(batch, regime)?;
         Ok(Gradients { loss, values: self.device.read(&self.grads, self.layout.len)? })
     }
@@ -237,7 +240,7 @@ impl Cuda {
             margin: 0.0,
             learning_rate: 0.0,
         };
-        let (placed, call) = self.send(batch, &regime)?;
+        let (Work { placed, call, .. }, _) = self.send(batch, &regime)?;
         let placed = Placed { steps: batch.steps(), chunks: Chunks::default(), ..placed };
         let call = Call { transition: mode.transition, learns: false, ..call };
         let end = self.arch.input.end().is_some();

@@ -90,36 +90,40 @@ impl Cuda {
     }
 
     /// Copies a batch and what may change with every update to the device, if they do not wait there.
+    /// Returns the work, and whether the device has begun with it.
     pub(super) fn send(
         &mut self,
         batch: &Batch,
         regime: &Regime,
-    ) -> Result<(Placed, Call), CudaError> {
+    ) -> Result<(Work, bool), CudaError> {
         let update = self.updates + 1;
         match self.waiting.take() {
             Some(waiting) if waiting.is_for(batch, regime, update) => {
-                Ok((waiting.placed, waiting.call))
+                Ok((waiting.work, waiting.begun))
             }
-            _ => self.place(batch, regime, update),
+            _ => Ok((self.place(batch, regime, update)?, false)),
         }
     }
 
-    /// The same for the update after the one under way, which is believed not to be lost.
+    /// The same for the update after the one under way, which is believed not to be lost; begins with
+    /// what it does not change.
     pub(super) fn send_ahead(&mut self, ahead: Ahead) -> Result<(), CudaError> {
         let update = self.updates + 2;
-        let (placed, call) = self.place(&ahead.batch, &ahead.regime, update)?;
-        self.waiting = Some(Waiting { ahead, update, placed, call });
+        let work = self.place(&ahead.batch, &ahead.regime, update)?;
+        let begun = match self.replay.of(&work) {
+            Seen::Captured([forward, _]) => {
+                forward.launch()?;
+                true
+            }
+            Seen::Once | Seen::Never => false,
+        };
+        self.waiting = Some(Waiting { ahead, update, work, begun });
         Ok(())
     }
 
     /// Copies a batch and what may change with every update to where the last one was, when
     /// everything asked so far is done.
-    fn place(
-        &mut self,
-        batch: &Batch,
-        regime: &Regime,
-        update: u64,
-    ) -> Result<(Placed, Call), CudaError> {
+    fn place(&mut self, batch: &Batch, regime: &Regime, update: u64) -> Result<Work, CudaError> {
         let share = Share::of(batch, &self.arch);
         let press = |layer: &OnDevice| press(&layer.shape.layer, share, regime).words();
         let mut presses: Vec<Vec<u32>> = self.layers.iter().map(press).collect();
@@ -157,7 +161,7 @@ impl Cuda {
         if !counts && self.arch.readout.when == When::Last && placed.steps > 0 {
             placed.steps = placed.steps.next_power_of_two();
         }
-        Ok((placed, call))
+        Ok(Work { placed, call, updates: true, moves: self.device.moves() })
     }
 
     /// How the scan of the bottom layer is cut.
@@ -245,16 +249,12 @@ impl Cuda {
         self.told.ask(&self.device, report, reported)
     }
 
-    /// [`learn`](Cuda::learn), replayed where it was captured.
-    pub(super) fn learn_again(
-        &mut self,
-        placed: Placed,
-        call: Call,
-        updates: bool,
-    ) -> Result<(), CudaError> {
-        let work = Work { placed, call, updates, moves: self.device.moves() };
+    /// [`learn`](Cuda::learn), replayed where it was captured; the first half may have `begun`.
+    pub(super) fn learn_again(&mut self, work: Work, begun: bool) -> Result<(), CudaError> {
         match self.replay.of(&work) {
-            Seen::Captured(graphs) => graphs.iter().try_for_each(|graph| graph.launch())?,
+            Seen::Captured(graphs) => {
+                graphs[begun as usize..].iter().try_for_each(|graph| graph.launch())?;
+            }
             Seen::Once => {
                 let graphs =
                     [self.capture(Half::Forward, &work)?, self.capture(Half::Backward, &work)?];

@@ -1,39 +1,58 @@
 // The scan forward with few centroids (few.cuh).
 
-// What a step reads of its input: asked for two steps ahead, a step takes less time than memory
-// does; where that is, four steps ahead.
+// What a step reads of its input, asked for some steps ahead: a step takes less time than memory does.
+#if INPUT == VECTORS
+#define ASKED 2
 struct Read {
-#if INPUT == VECTORS
     float x[WIDTH];
-#else
-    float x[NI];
-#endif
-    // Returns where it reads.
-    __device__ __forceinline__ const float *fetch(const Few &p, unsigned place, int j) {
-#if INPUT == VECTORS
+    __device__ __forceinline__ void fetch(const Few &p, unsigned place) {
         const float *row = p.vectors + (unsigned long long)place * WIDTH;
 #pragma unroll
         for (int e = 0; e < WIDTH; e++) x[e] = row[e];
-#else
-        // A thread without a unit reads another's: its weights are zero.
-        const float *row = p.scan.x + (unsigned long long)place * (NI * D) + min(j, D - 1);
-#pragma unroll
-        for (int b = 0; b < NI; b++) x[b] = row[b * D];
-#endif
-        return row;
     }
     // The input's part of block b.
     __device__ __forceinline__ float block(const Weights &weights, int b) const {
-#if INPUT == VECTORS
         float sum = weights.bias[b];
 #pragma unroll
         for (int e = 0; e < WIDTH; e++) sum = fmaf(weights.w[b][e], x[e], sum);
         return sum;
-#else
-        return x[b];
-#endif
     }
 };
+#else
+// Rows of x go through a ring of shared memory. (Registers that wait for memory are waited for together
+// with those that were asked for last: that took a fifth of the time.)
+#define ASKED 4
+struct Ring {
+    static const int ROW = NI * D, THREADS_HERE = THREADS_OF(UNITS);
+    struct Room {
+        __align__(16) float x[ASKED][(ROW + 3) / 4 * 4];
+    };
+    unsigned at;
+
+    __device__ __forceinline__ Ring(Room &room) : at((unsigned)__cvta_generic_to_shared(&room)) {}
+    __device__ __forceinline__ unsigned slot(int t) const { return at + t % ASKED * sizeof(Room) / ASKED; }
+
+    // Asks for the row of step t, when nobody reads that of step t - ASKED any more.
+    __device__ __forceinline__ void ask(const Few &p, int t, unsigned place) const {
+        const float *row = p.scan.x + (unsigned long long)place * ROW;
+        // Rows begin at multiples of 16 bytes, or of 4.
+        const int EACH = ROW % 4 == 0 ? 4 : 1;
+#pragma unroll
+        for (int i = 0; i < (ROW / EACH + THREADS_HERE - 1) / THREADS_HERE; i++) {
+            int from = (threadIdx.x + i * THREADS_HERE) * EACH;
+            if (from >= ROW) continue;
+            if (EACH == 4) copy_four(slot(t) + from * 4, row + from, true);
+            else copy_one(slot(t) + from * 4, row + from, true);
+        }
+        end_group();
+    }
+
+    // A thread without a unit reads another's: its weights are zero.
+    __device__ __forceinline__ float block(int t, int j, int b) const {
+        return from_shared(slot(t) + (b * D + min(j, D - 1)) * 4);
+    }
+};
+#endif
 
 // One row's way forward, or a part of it: steps are counted from where that begins.
 // Exponentials are taken against a reference that is kept from step to step,
@@ -54,10 +73,10 @@ struct Forward {
     float4 *gates;
     float *cells, *alpha;
 
-    // Where the input of a step is, asked for when `after` is known: an address, whose first bit is 0.
-    __device__ __forceinline__ unsigned place_of(int t, const float *after = nullptr) const {
+    // Where the input of a step is.
+    __device__ __forceinline__ unsigned place_of(int t) const {
         unsigned n = first + min(t, length - 1);
-        return LISTED ? p.scan.places[n + ((unsigned long long)after >> 63)] : n;
+        return LISTED ? p.scan.places[n] : n;
     }
 
     // Goes on after the step before the first.
@@ -135,29 +154,82 @@ struct Forward {
         }
     }
 
-    __device__ __forceinline__ void step(int t, Read (&read)[UNITS], unsigned &place) {
-        const float *row;
+    __device__ __forceinline__ void left(int t) {
+        if (EVERY) keep(first + t, (!CUTS || ends) && t + 1 == length);
+        gates += PAD, cells += PAD, alpha += K;
+    }
+
+#if INPUT == VECTORS
+    __device__ __forceinline__ void step(int t, Read &read) {
+        float in[UNITS][NI];
+#pragma unroll
+        for (int w = 0; w < UNITS; w++)
+#pragma unroll
+            for (int b = 0; b < NI; b++) in[w][b] = read.block(weights[w], b);
+        read.fetch(p, place_of(t + ASKED));
+#pragma unroll
+        for (int w = 0; w < UNITS; w++) cell(w, in[w]);
+        choose();
+        left(t);
+    }
+
+    __device__ __forceinline__ void go() {
+        // Registers of their own for even and odd steps: a copy would wait for what is on its way.
+        Read even, odd;
+        even.fetch(p, place_of(0)), odd.fetch(p, place_of(1));
+        int t = 0;
+        for (; t + 1 < length; t += 2) {
+            step(t, even);
+            step(t + 1, odd);
+        }
+        if (t < length) step(t, even);
+    }
+#else
+    // `place` is where the step is that is asked for next; then, where that is that is asked for two steps
+    // later.
+    __device__ __forceinline__ void step(int t, const Ring &ring, unsigned &place) {
 #pragma unroll
         for (int w = 0; w < UNITS; w++) {
             float in[NI];
 #pragma unroll
-            for (int b = 0; b < NI; b++) in[b] = read[w].block(weights[w], b);
+            for (int b = 0; b < NI; b++) in[b] = ring.block(t, j + w * THREADS_HERE, b);
             cell(w, in);
-            row = read[w].fetch(p, place, j + w * THREADS_HERE);
         }
-        // PERF: only after the place has been used, so that the next can have its register: a copy waited
-        // for memory, 130 cycles a step of 1,040.
-        place = place_of(t + 4, row);
+        // The next step's row has come: for this thread's part of it before a barrier, for all after it.
+        wait_groups<ASKED - 2>();
         choose();
-        if (EVERY) keep(first + t, (!CUTS || ends) && t + 1 == length);
-        gates += PAD, cells += PAD, alpha += K;
+        ring.ask(p, t + ASKED, place);
+        place = place_of(t + ASKED + 2);
+        left(t);
     }
+
+    __device__ __forceinline__ void go(const Ring &ring) {
+        // What the row before has asked for has come.
+        wait_groups<0>();
+        __syncthreads();
+#pragma unroll
+        for (int t = 0; t < ASKED; t++) ring.ask(p, t, place_of(t));
+        unsigned even = place_of(ASKED), odd = place_of(ASKED + 1);
+        wait_groups<ASKED - 1>();
+        __syncthreads();
+        int t = 0;
+        for (; t + 1 < length; t += 2) {
+            step(t, ring, even);
+            step(t + 1, ring, odd);
+        }
+        if (t < length) step(t, ring, even);
+    }
+#endif
 };
 
 extern "C" __global__ void __launch_bounds__(THREADS_OF(UNITS), 1) few_forward(Few p) {
     const int threads = THREADS_OF(UNITS);
     __shared__ Exchange<threads / WARP>::Room room;
     Exchange<threads / WARP> exchange(room);
+#if INPUT != VECTORS
+    __shared__ Ring::Room ring_room;
+    Ring ring(ring_room);
+#endif
     int j = threadIdx.x;
     Weights weights[UNITS];
 #pragma unroll
@@ -175,20 +247,11 @@ extern "C" __global__ void __launch_bounds__(THREADS_OF(UNITS), 1) few_forward(F
         way.gates = p.gates + first * PAD + j, way.cells = p.cells + first * PAD + j;
         way.alpha = p.scan.alpha + first * K + j;
         if (CUTS && from > 0) way.resume();
-        // Registers of their own for even and odd steps: a copy would wait for what is on its way.
-        Read even[UNITS], odd[UNITS];
-#pragma unroll
-        for (int w = 0; w < UNITS; w++) {
-            even[w].fetch(p, way.place_of(0), j + w * threads);
-            odd[w].fetch(p, way.place_of(1), j + w * threads);
-        }
-        unsigned even_place = way.place_of(2), odd_place = way.place_of(3);
-        int t = 0;
-        for (; t + 1 < length; t += 2) {
-            way.step(t, even, even_place);
-            way.step(t + 1, odd, odd_place);
-        }
-        if (t < length) way.step(t, even, even_place);
+#if INPUT == VECTORS
+        way.go();
+#else
+        way.go(ring);
+#endif
         way.alpha -= K;
         if (!EVERY && (!CUTS || ends)) way.keep(way.first + length - 1, true);
     }
