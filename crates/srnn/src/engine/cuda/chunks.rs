@@ -61,7 +61,7 @@ impl Chunks {
             return Chunks::default();
         }
         let count = distinct.div_ceil(ROWS[0] * tiles);
-        if count < 2 || count > MOST || count * SHORTEST > longest {
+        if !(2..=MOST).contains(&count) || count * SHORTEST > longest {
             return Chunks::default();
         }
         let tokens = distinct.div_ceil(count).next_multiple_of(ROWS[0]);

@@ -3,7 +3,7 @@
 use super::CudaError;
 use super::device::{Address, Device};
 use cudarc::driver::{
-    CudaEvent, CudaSlice, DevicePtr, DeviceRepr, PinnedHostSlice, ValidAsZeroBits, result,
+    CudaEvent, CudaSlice, DevicePtr, DeviceRepr, PinnedHostSlice, ValidAsZeroBits,
 };
 
 /// Memory on the device that grows to what is needed and is used again.
@@ -62,11 +62,7 @@ impl<T: DeviceRepr> Room<T> {
         count: usize,
     ) -> Result<Address, CudaError> {
         let address = self.fit(device, count)?;
-        if count > 0 {
-            let from = from.slice.as_ref().expect("a room that was fitted").slice(0..count);
-            let slice = self.slice.as_mut().expect("fitted just now");
-            device.stream.memcpy_dtod(&from, &mut slice.slice_mut(0..count))?;
-        }
+        device.copy(address, from.address(device), count * size_of::<T>())?;
         Ok(address)
     }
 }
@@ -146,10 +142,8 @@ impl<T: DeviceRepr + ValidAsZeroBits + Clone + Default> Pinned<T> {
     pub fn ask(&mut self, device: &Device, from: Address, count: usize) -> Result<(), CudaError> {
         let have = self.slice.as_ref().map_or(0, |slice| slice.len());
         assert!(count <= have, "room for {count} numbers where there is some for {have}");
-        // SAFETY: the memory is there, and its owner reads it when the device is done.
-        let into = unsafe { std::slice::from_raw_parts_mut(self.at as *mut T, count) };
-        // SAFETY: as many numbers are at that address.
-        Ok(unsafe { result::memcpy_dtoh_async(into, from, device.stream.cu_stream()) }?)
+        // Its owner reads it when the device is done; an address of the host is one of the device's.
+        device.copy(self.at as Address, from, count * size_of::<T>())
     }
 
     /// The first numbers, once the device has written them.

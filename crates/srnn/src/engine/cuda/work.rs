@@ -197,10 +197,11 @@ impl Cuda {
 
     /// The network forward and what it says; beside that, `grads` and the report are cleared.
     fn learn_forward(&mut self, placed: &Placed, call: Call) -> Result<(), CudaError> {
+        let (beside, reported) = (self.device.fork()?, self.reported());
         for l in 0..self.layers.len() {
             self.layer_forward(l, placed, call, Fields::default(), 0)?;
         }
-        let (beside, reported) = (self.device.fork()?, self.reported());
+        // After what scans wait for there.
         self.grads.clear(&beside, self.layout.len)?;
         self.report.clear(&beside, reported)?;
         self.say(placed, placed.presses[self.layers.len()])?;

@@ -149,3 +149,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, 4) update(Update u) {
         held = next;
     }
 }
+
+// What a batch brings from where it waited, or what is reported to the host.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    copy_words(unsigned *to, const unsigned *from, unsigned long long count) {
+    for (unsigned long long i = blockIdx.x * THREADS + threadIdx.x; i < count; i += gridDim.x * THREADS)
+        to[i] = from[i];
+}
