@@ -30,9 +30,7 @@ impl OnDevice {
             launches[i].clone().map(|chunk| read.of_rows(cut.tokens(chunk))).collect()
         };
         let grid = Grid::of(self.row_blocks(device, placed), few.forward_threads);
-        // One after the other: in a graph, what begins at once in another stream begins later.
-        products.make(device, first)?;
-        products.make(device, &rows(0))?;
+        products.make(device, &[first, &rows(0)].concat())?;
         let beside = device.fork()?;
         for (i, chunks) in launches.iter().enumerate() {
             // Up to the rows that were made beside the launch before.
@@ -100,10 +98,10 @@ impl OnDevice {
         let d_x = Matrix::rows(self.rooms.d_x.address(device), (scan.ni * scan.d) as usize);
         let first = 0..cut.tokens(1).end;
         let [w, _] = self.table_gradients(both, placed, d_x, (embedding, first, into));
-        // W where the other chunks' are made: they are added in order. The rest does not wait for them.
-        products.one_by_one(&device.fork()?, device.gpu.processors, &[w])?;
-        sums(device, left)?;
-        products.make(device, jobs)?;
+        // W where the other chunks' are made: they are added in order.
+        let beside = device.fork()?;
+        sums(&beside, left)?;
+        products.one_by_one(&beside, device.gpu.processors, &[jobs, &[w]].concat())?;
         products.make(device, &[rows])?;
         device.join()
     }

@@ -207,11 +207,7 @@ impl Products {
     /// Products that do not depend on each other: the small ones in one launch, large ones side by
     /// side.
     pub fn make(&mut self, device: &Device, jobs: &[Job]) -> Result<(), CudaError> {
-        let limits = Limits::of(device, device.gpu.processors);
-        let plan = |job: &Job| (*job, Plan::of(limits, job.size, job.a, job.b));
-        let jobs = jobs.iter().filter(|job| job.size.0 > 0 && job.size.2 > 0).map(plan);
-        let (small, large): (Vec<_>, Vec<_>) = jobs.partition(|(_, plan)| plan.way == Way::Small);
-        let small: Vec<_> = small.iter().map(|(job, plan)| job.arguments(plan.splits)).collect();
+        let (small, large) = planned(Limits::of(device, device.gpu.processors), jobs);
         if large.len() + small.len().min(1) < 2 {
             self.small[MAIN].products(device, &small)?;
             return large.iter().try_for_each(|(job, plan)| self.large(device, 0, job, *plan));
@@ -226,23 +222,17 @@ impl Products {
         device.join()
     }
 
-    /// Products one after the other in the stream [`BESIDE`] another, on so many multiprocessors at
-    /// most.
+    /// Products that do not depend on each other in the stream [`BESIDE`] another, on so many
+    /// multiprocessors at most: the small ones in one launch, then one after the other.
     pub fn one_by_one(
         &mut self,
         device: &Device,
         processors: usize,
         jobs: &[Job],
     ) -> Result<(), CudaError> {
-        let limits = Limits::of(device, processors);
-        for job in jobs {
-            let plan = Plan::of(limits, job.size, job.a, job.b);
-            match plan.way {
-                Way::Small => self.small[BESIDE].products(device, &[job.arguments(plan.splits)])?,
-                _ => self.large(device, BESIDE, job, plan)?,
-            }
-        }
-        Ok(())
+        let (small, large) = planned(Limits::of(device, processors), jobs);
+        self.small[BESIDE].products(device, &small)?;
+        large.iter().try_for_each(|(job, plan)| self.large(device, BESIDE, job, *plan))
     }
 
     /// A product in a launch of its own; a second one adds its parts, in order. Each stream has room
@@ -350,6 +340,14 @@ impl Products {
             slopes, u, s, count as i32, k as i32, d as i32, parts)?;
         self.sum(device, splits, (k, d), Matrix::rows(into, d), Into::Sum)
     }
+}
+
+/// The small ones as their launch is told of them, and the others with their plans.
+fn planned(limits: Limits, jobs: &[Job]) -> (Vec<Arguments>, Vec<(Job, Plan)>) {
+    let plan = |job: &Job| (*job, Plan::of(limits, job.size, job.a, job.b));
+    let jobs = jobs.iter().filter(|job| job.size.0 > 0 && job.size.2 > 0).map(plan);
+    let (small, large): (Vec<_>, Vec<_>) = jobs.partition(|(_, plan)| plan.way == Way::Small);
+    (small.iter().map(|(job, plan)| job.arguments(plan.splits)).collect(), large)
 }
 
 /// Adds the parts `[splits][m][n]` of a product into C, in order.
