@@ -63,7 +63,14 @@ fn steps_agree<F: PartialEq + Debug, E: Engine<F>>(case: &Case, make: impl Fn() 
             let [want, got] = [plain.snapshot(), told.snapshot()];
             assert!(want == got, "{name}: round {round}, after step {i}");
         }
-        // The last step said that batch 1 comes next.
+        // The last step said that batch 1 comes next: with other parameters, it must not have begun.
+        let mut other = plain.snapshot();
+        other.params.reverse();
+        let [want, got] = [&mut plain, &mut told].map(|engine| {
+            engine.restore(&other);
+            bits(&engine.step(&batches[1], &regimes[0]))
+        });
+        assert_eq!(want, got, "{name}: round {round}, after a restore");
         let gradients = |engine: &mut E| engine.gradients(&batches[1], &case.regime);
         assert!(gradients(&mut plain) == gradients(&mut told), "{name}: gradients");
         let trace = |engine: &mut E| engine.trace(&batches[2], Mode::default(), Fields::default());

@@ -40,7 +40,7 @@ pub struct Times {
 pub fn measure(sides: &mut [Side], repeats: usize) -> Result<Vec<Times>, Failure> {
     for side in sides.iter_mut() {
         for i in 0..WARM_UPS {
-            step(side, i)?;
+            step(side, i, Next::Told)?;
         }
     }
     let mut seconds = vec![vec![]; sides.len()];
@@ -50,21 +50,32 @@ pub fn measure(sides: &mut [Side], repeats: usize) -> Result<Vec<Times>, Failure
             order.reverse();
         }
         for at in order {
-            step(&mut sides[at], round)?;
+            step(&mut sides[at], round, Next::Told)?;
             for i in 1..=BLOCK {
-                seconds[at].push(step(&mut sides[at], round + i)?);
+                seconds[at].push(step(&mut sides[at], round + i, Next::Told)?);
             }
         }
     }
     Ok(seconds.into_iter().map(Times::of).collect())
 }
 
-/// The seconds of one training step on batch `i`: loss, gradients, update. As in training, the engine
-/// is told what comes next: batch `i + 1`.
-pub fn step(side: &mut Side, i: usize) -> Result<f64, Failure> {
+/// What an engine knows of the step after one.
+#[derive(Clone, Copy)]
+pub enum Next {
+    /// Its batch, as in training: where steps follow each other, some of it is done in this one's
+    /// time, and as much of this one was in the time of the one before.
+    Told,
+    Unknown,
+}
+
+/// The seconds of one training step on batch `i`: loss, gradients, update. Batch `i + 1` comes next.
+pub fn step(side: &mut Side, i: usize, next: Next) -> Result<f64, Failure> {
     let Side { engine, batches, regime } = side;
     let batch = |i: usize| &batches[i % batches.len()];
-    let mut next = || Some(Ahead { batch: batch(i + 1).clone(), regime: *regime });
+    let mut next = || match next {
+        Next::Told => Some(Ahead { batch: batch(i + 1).clone(), regime: *regime }),
+        Next::Unknown => None,
+    };
     let begin = Instant::now();
     let made = engine.step_while(batch(i), regime, &mut next);
     let seconds = begin.elapsed().as_secs_f64();

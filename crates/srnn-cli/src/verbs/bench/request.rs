@@ -1,6 +1,6 @@
 //! One measurement for each line of stdin, so that another program can take turns with ours.
 
-use super::measure::{Side, step};
+use super::measure::{Next, Side, step};
 use crate::failure::Failure;
 use crate::files;
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ pub fn answer(side: &mut Side) -> Result<(), Failure> {
     for (i, line) in std::io::stdin().lock().lines().enumerate() {
         let line = line.map_err(|error| Failure::new(format!("stdin: {error}"), "send text"))?;
         let seconds = match line.trim() {
-            "step" => step(side, i)?,
+            "step" => step(side, i, Next::Unknown)?,
             "gradients" => gradients(side, i),
             other => {
                 let message = format!("stdin, line {}: {other:?} is no request", i + 1);

@@ -1,6 +1,6 @@
 //! A batch that lies on the device before its update is asked for.
 
-use super::replay::Work;
+use super::replay::{Half, Work};
 use crate::engine::{Ahead, Batch, Regime};
 
 /// What was copied for an update that is to come.
@@ -9,8 +9,8 @@ pub struct Waiting {
     /// The number of the update, which is in what was copied.
     pub update: u64,
     pub work: Work,
-    /// Whether the device is at its first half.
-    pub begun: bool,
+    /// The half that the device has not begun with.
+    pub from: Half,
 }
 
 impl Waiting {
@@ -65,7 +65,7 @@ mod tests {
         });
         let (equal, ahead) = (Batch::clone(&batch), Ahead { batch: batch.clone(), regime: REGIME });
         let work = Work { placed: Placed::default(), call: CALL, updates: true, moves: 0 };
-        let waiting = Waiting { ahead, update: 7, work, begun: false };
+        let waiting = Waiting { ahead, update: 7, work, from: Half::Forward };
         assert!(waiting.is_for(&batch, &REGIME, 7));
         assert!(!waiting.is_for(&equal, &REGIME, 7), "one that could be changed");
         assert!(!waiting.is_for(&batch, &Regime { lambda: 1.0, ..REGIME }, 7));

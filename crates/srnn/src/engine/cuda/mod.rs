@@ -50,7 +50,7 @@ use device::{Device, Pinned, Room};
 use head::{Head, SAYS, readouts};
 use layer::{Call, OnDevice, Shape};
 use matrix::Products;
-use replay::{Replay, Work};
+use replay::{Half, Replay, Work};
 use scan::MEASURED;
 use std::sync::Arc;
 use update::Updates;
@@ -197,8 +197,8 @@ impl Cuda {
         regime: &Regime,
         next: &mut dyn FnMut() -> Option<Ahead>,
     ) -> Result<Step, CudaError> {
-        let (work, begun) = self.send(batch, regime)?;
-        self.learn_again(work, begun)?;
+        let (work, from) = self.send(batch, regime)?;
+        self.learn_again(work, from)?;
         // It reaches the device while this work is done, its place when that is free, and is begun with
         // when this is done.
         if let Some(ahead) = next() {
@@ -217,7 +217,7 @@ impl Cuda {
         regime: &Regime,
     ) -> Result<Gradients<f32>, CudaError> {
         let (work, _) = self.send(batch, regime)?;
-        self.learn_again(Work { updates: false, ..work }, false)?;
+        self.learn_again(Work { updates: false, ..work }, Half::Forward)?;
         let (loss, _) = self.told(batch, regime)?;
         Ok(Gradients { loss, values: self.device.read(&self.grads, self.layout.len)? })
     }
@@ -280,6 +280,14 @@ impl Cuda {
         let moments = self.device.read(&self.moments, count * self.layout.len)?;
         let moments = moments.chunks_exact(self.layout.len).map(<[f32]>::to_vec).collect();
         Ok(Snapshot { params: self.params()?, moments, updates: self.updates })
+    }
+}
+
+impl Drop for Cuda {
+    fn drop(&mut self) {
+        // The next update may have begun, in rooms that are about to be given back. A GPU that fails
+        // has been reported where it failed.
+        let _ = self.device.wait();
     }
 }
 

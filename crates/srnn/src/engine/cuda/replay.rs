@@ -18,6 +18,13 @@ pub struct Work {
     pub moves: u64,
 }
 
+/// Half of what a batch teaches: the device begins with the first while it is told of the second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Half {
+    Forward,
+    Backward,
+}
+
 /// Work that is remembered, at most.
 const MOST: usize = 8;
 

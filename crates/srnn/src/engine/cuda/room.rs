@@ -29,6 +29,8 @@ impl<T: DeviceRepr> Room<T> {
             // SAFETY: every kernel writes what it or another reads, or the room is cleared.
             let slice = unsafe { device.stream.alloc(count.next_power_of_two().max(256)) };
             self.slice = Some(slice.map_err(|error| CudaError::Memory { bytes, error })?);
+            // Another stream may be the first to use it.
+            device.wait()?;
         }
         Ok(self.address(device))
     }

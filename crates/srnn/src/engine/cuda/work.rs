@@ -8,7 +8,7 @@ use super::few::Input as FewInput;
 use super::head::{self, Top};
 use super::layer::{Call, Keep, Kernels, OnDevice, Outside, Reads};
 use super::met::{Met, longest_first};
-use super::replay::{self, Seen, Work};
+use super::replay::{self, Half, Seen, Work};
 use super::scan::{MEASURED, Press};
 use super::upload::{self, Placed, Sorting};
 use super::{Cuda, CudaError, LAYERS, SAID, update};
@@ -16,13 +16,6 @@ use crate::engine::share::Share;
 use crate::engine::{Ahead, Batch, Fields, Regime, Transition};
 use crate::model::{Layer, When};
 use cudarc::driver::CudaGraph;
-
-/// Half of what a batch teaches: the device begins with the first while it is told of the second.
-#[derive(Clone, Copy)]
-enum Half {
-    Forward,
-    Backward,
-}
 
 impl Cuda {
     /// What layer l reads.
@@ -90,18 +83,18 @@ impl Cuda {
     }
 
     /// Copies a batch and what may change with every update to the device, if they do not wait there.
-    /// Returns the work, and whether the device has begun with it.
+    /// Returns the work, and the half that the device has not begun with.
     pub(super) fn send(
         &mut self,
         batch: &Batch,
         regime: &Regime,
-    ) -> Result<(Work, bool), CudaError> {
+    ) -> Result<(Work, Half), CudaError> {
         let update = self.updates + 1;
         match self.waiting.take() {
             Some(waiting) if waiting.is_for(batch, regime, update) => {
-                Ok((waiting.work, waiting.begun))
+                Ok((waiting.work, waiting.from))
             }
-            _ => Ok((self.place(batch, regime, update)?, false)),
+            _ => Ok((self.place(batch, regime, update)?, Half::Forward)),
         }
     }
 
@@ -110,14 +103,14 @@ impl Cuda {
     pub(super) fn send_ahead(&mut self, ahead: Ahead) -> Result<(), CudaError> {
         let update = self.updates + 2;
         let work = self.place(&ahead.batch, &ahead.regime, update)?;
-        let begun = match self.replay.of(&work) {
+        let from = match self.replay.of(&work) {
             Seen::Captured([forward, _]) => {
                 forward.launch()?;
-                true
+                Half::Backward
             }
-            Seen::Once | Seen::Never => false,
+            Seen::Once | Seen::Never => Half::Forward,
         };
-        self.waiting = Some(Waiting { ahead, update, work, begun });
+        self.waiting = Some(Waiting { ahead, update, work, from });
         Ok(())
     }
 
@@ -250,11 +243,11 @@ impl Cuda {
         self.told.ask(&self.device, report, reported)
     }
 
-    /// [`learn`](Cuda::learn), replayed where it was captured; the first half may have `begun`.
-    pub(super) fn learn_again(&mut self, work: Work, begun: bool) -> Result<(), CudaError> {
+    /// [`learn`](Cuda::learn), replayed from a half on where it was captured, else from the first on.
+    pub(super) fn learn_again(&mut self, work: Work, from: Half) -> Result<(), CudaError> {
         match self.replay.of(&work) {
             Seen::Captured(graphs) => {
-                graphs[begun as usize..].iter().try_for_each(|graph| graph.launch())?;
+                graphs[from as usize..].iter().try_for_each(|graph| graph.launch())?;
             }
             Seen::Once => {
                 let graphs =

@@ -52,7 +52,6 @@ struct Sums {
 
 // What a step reads of global memory is asked for BACK steps before, and put into a ring of shared
 // memory: a step takes less time than memory does, and registers that wait would hold up others.
-// (Forward reads less and has registers left: the ring is slower there.)
 #define BACK 4
 #define SLOTS 4
 

@@ -39,7 +39,8 @@ struct Update {
 #define ADAM 1
 #define ADADELTA 2
 
-// Within two units of the last place: no update needs more, and memory waits for nothing then.
+// Within two units of the last place, as quotients here are: no update needs more, and memory waits for
+// nothing then. (A quotient by more than 2^126 is zero.)
 __device__ __forceinline__ float root(float x) {
     float y;
     asm("sqrt.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
