@@ -149,6 +149,8 @@ pub struct Update {
 
 impl Update {
     /// Applies it to some parameters with their moments and gradient.
+    // PERF: inlined, so that it is compiled for the vectors of whoever calls it.
+    #[inline(always)]
     pub fn apply<F: Real>(&self, params: &mut [F], mut moments: Vec<&mut [F]>, gradient: &[F]) {
         let (scale, l2, rate) = (F::of(self.scale), F::of(self.l2), F::of(self.rate));
         let params = params.iter_mut().zip(gradient);
@@ -179,9 +181,11 @@ impl Update {
                 let [means, squares] = &mut moments[..] else { unreachable!() };
                 for (((p, &g), m), v) in params.zip(means.iter_mut()).zip(squares.iter_mut()) {
                     let g = g * scale + l2 * *p;
-                    *m = keep1 * *m + take1 * g;
-                    *v = keep2 * *v + take2 * g * g;
-                    *p = *p - rate * (*m * fix1) / ((*v * fix2).sqrt() + epsilon);
+                    // PERF: all is read before anything is written: vectors at the same place of
+                    // their pages would wait for one another.
+                    let (mean, square) = (keep1 * *m + take1 * g, keep2 * *v + take2 * g * g);
+                    *p = *p - rate * (mean * fix1) / ((square * fix2).sqrt() + epsilon);
+                    (*m, *v) = (mean, square);
                 }
             }
             Rule::AdaDelta { decay, epsilon } => {
