@@ -29,8 +29,11 @@ fn the_cpu_engine_gives_the_same_bits_for_one_to_four_threads() {
 
 #[test]
 fn the_cpu_engine_agrees_with_the_reference_where_rows_are_cut_into_short_segments() {
-    let tuning = Tuning { whole_bytes: 0, segment_bytes: 0, ..Tuning::default() };
-    engine_agrees_with_reference(|model, optimiser| Cpu::tuned(model, optimiser, 1, tuning));
+    let four_steps = 4 * 7 * 4 * 16 * size_of::<f32>();
+    for kept_bytes in [0, four_steps] {
+        let tuning = Tuning { kept_bytes, segment_bytes: 0, ..Tuning::default() };
+        engine_agrees_with_reference(|model, optimiser| Cpu::tuned(model, optimiser, 1, tuning));
+    }
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! Four rows through one layer, forward over all steps and back.
 //!
-//! Forward keeps what is carried (α or h) of every step, and c at the start of every segment.
-//! Backward goes segment by segment: the gates are computed again from what was kept (no
-//! reduction is needed for that: a unit's gates depend on its own c alone), then block by block
-//! the adjoints of the steps and their parameter gradients, in one product each.
+//! Forward keeps what is carried (α or h) of every step, the gates of the last steps, and c at the
+//! start of every segment of the steps before them. Backward goes segment by segment: gates that
+//! were not kept are computed again (no reduction is needed for that: a unit's gates depend on its
+//! own c alone), then block by block the adjoints of the steps and their parameter gradients, in
+//! one product each.
 
 use super::cells::{Feed, Kind};
 use super::kernels::ROWS;
@@ -21,12 +22,12 @@ use std::ops::Range;
 /// Steps of the shortest segment.
 const SHORTEST: usize = 3;
 
-/// Where rows are cut into segments.
+/// Where rows are cut.
 #[derive(Clone, Copy, Debug)]
 pub struct Cut {
-    /// Rows that need no more than this many bytes are not cut.
-    pub whole: usize,
-    /// Bytes of one segment's gates and gradients.
+    /// The last steps, as many as need no more than this many bytes, are kept.
+    pub kept: usize,
+    /// Those before them are cut into segments: bytes of one segment's gates and gradients.
     pub segment: usize,
 }
 
@@ -106,15 +107,17 @@ pub struct Space {
     pub hidden: Aligned,
     /// ∂/∂ what was read `[T, ROWS, n_in_p]`, for the layer below.
     pub d_read: Aligned,
+    /// Steps before those whose gates are kept: a number of whole segments.
+    pub again: usize,
     /// Steps per segment.
     pub segment: usize,
     /// Steps per block of a segment.
     pub block: usize,
     /// c at the start of each segment.
     pub marks: Aligned,
-    /// c `[segment+1, ROWS, dp]`.
+    /// c `[I+1, ROWS, dp]`, I the steps of a segment or those that are kept.
     pub c: Aligned,
-    /// u `[segment, ROWS, dp]`.
+    /// u `[I, ROWS, dp]`.
     pub u: Aligned,
     pub gates: Aligned,
     pub da_in: Aligned,
@@ -183,19 +186,20 @@ impl Space {
         let (cp, wide) = (if p.cell.has_memory() { p.dp } else { 0 }, ROWS * p.dp);
         // Of each step: gates, c and u; the gradients of its blocks and of αS.
         let (kept, gradients) = (C::GATES + 2, C::INPUTS + C::STATES + 1);
-        let whole = steps * kept * wide * 4 <= cut.whole;
-        let fitting = |vectors: usize| (cut.segment / (vectors * wide * 4)).max(SHORTEST);
-        self.segment = if whole { steps.max(1) } else { fitting(kept) };
-        self.block = fitting(gradients).min(self.segment);
-        let segments = steps.div_ceil(self.segment).max(1);
+        let fitting = |bytes: usize, vectors: usize| bytes / (vectors * wide * 4);
+        self.segment = fitting(cut.segment, kept).max(SHORTEST);
+        let (cut_off, last) = (steps.saturating_sub(fitting(cut.kept, kept)), steps.max(1) - 1);
+        self.again = cut_off.div_ceil(self.segment).min(last / self.segment) * self.segment;
+        let room = if self.again > 0 { self.segment } else { 1 }.max(steps - self.again);
+        self.block = fitting(cut.segment, gradients).max(SHORTEST).min(room);
         self.carry.resize((steps + 1) * ROWS * p.np);
         self.alpha.resize((steps + 1) * ROWS * p.kp);
         self.log_alpha.resize(if needs_entropy { (steps + 1) * ROWS * p.kp } else { 0 });
         self.d_read.resize(steps * ROWS * p.n_in_p);
-        self.marks.resize(segments * ROWS * cp);
-        self.c.resize((self.segment + 1) * ROWS * cp);
-        self.u.resize(self.segment * wide);
-        self.gates.resize(self.segment * wide * C::GATES);
+        self.marks.resize(self.again / self.segment * ROWS * cp);
+        self.c.resize((room + 1) * ROWS * cp);
+        self.u.resize(room * wide);
+        self.gates.resize(room * wide * C::GATES);
         self.da_in.resize(self.block * wide * C::INPUTS);
         self.da_state.resize(self.block * wide * C::STATES);
         self.d_scores.resize(self.block * ROWS * p.kp);
@@ -217,6 +221,11 @@ impl Space {
         self.carry[..ROWS * p.np].fill(0.0);
         self.alpha[..ROWS * p.kp].fill(0.0);
         self.c[..ROWS * cp].fill(0.0);
+    }
+
+    /// Numbers of c in a step.
+    pub fn memory(&self, p: &Prepared) -> usize {
+        if p.cell.has_memory() { ROWS * p.dp } else { 0 }
     }
 
     /// What the layer above reads.
@@ -276,20 +285,17 @@ pub fn forward<S: Simd, C: Kind>(
         space.hidden.resize(steps * ROWS * p.dp);
     }
     let wide = ROWS * p.dp;
-    let cw = space.c.len() / (space.segment + 1);
-    // Steps before the last segment: their gates are computed again.
-    let again = steps.saturating_sub(1) / space.segment * space.segment;
+    let cw = space.memory(p);
     for t in 0..steps {
-        let i = t % space.segment;
-        if i == 0 {
-            let end = space.segment * cw;
-            if t > 0 {
-                space.c.copy_within(end..end + cw, 0);
-            }
-            let mark = t / space.segment * cw;
-            space.marks[mark..mark + cw].copy_from_slice(&space.c[..cw]);
+        let (again, segment) = (space.again, space.segment);
+        let (i, gates) =
+            if t < again { (t % segment, Gates::Dropped) } else { (t - again, Gates::Kept) };
+        if i == 0 && t > 0 {
+            space.c.copy_within(segment * cw..(segment + 1) * cw, 0);
         }
-        let gates = if t < again { Gates::Dropped } else { Gates::Kept };
+        if i == 0 && t < again {
+            space.marks[t / segment * cw..][..cw].copy_from_slice(&space.c[..cw]);
+        }
         simd.vectorize(CellStep::<C> { p, space, below, t, i, gates, kind: PhantomData });
         if p.k > 0 {
             simd.vectorize(StochasticStep { scan, space, draws, t, i });
@@ -329,15 +335,14 @@ pub fn backward<S: Simd, C: Kind>(
     measured: &mut Measured,
 ) {
     let Scan { p, lengths, .. } = scan;
-    let steps = lengths.longest();
-    let cw = space.c.len() / (space.segment + 1);
-    for segment in (0..steps.div_ceil(space.segment)).rev() {
-        let first = segment * space.segment;
-        let count = space.segment.min(steps - first);
-        if first + count < steps {
-            space.c[..cw].copy_from_slice(&space.marks[segment * cw..][..cw]);
-            for i in 0..count {
-                let t = first + i;
+    let cw = space.memory(p);
+    let (again, segment) = (space.again, space.segment);
+    let segments = (0..again).step_by(segment).map(|first| first..first + segment);
+    for steps in segments.chain(std::iter::once(again..lengths.longest())).rev() {
+        let (first, count) = (steps.start, steps.len());
+        if first < again {
+            space.c[..cw].copy_from_slice(&space.marks[first / segment * cw..][..cw]);
+            for (i, t) in steps.enumerate() {
                 let gates = Gates::Kept;
                 simd.vectorize(CellStep::<C> { p, space, below, t, i, gates, kind: PhantomData });
             }

@@ -265,7 +265,7 @@ impl StepBack<'_> {
     fn cell<S: Simd, C: Kind>(&self, simd: S, space: &mut Space, d: &mut Panels) {
         let p = self.scan.p;
         let (t, i, j, wide) = (self.t, self.i, self.j, ROWS * p.dp);
-        let cw = space.c.len() / (space.segment + 1);
+        let cw = space.memory(p);
         let step = &mut space.step;
         let da_in = &mut space.da_in[j * wide * C::INPUTS..][..wide * C::INPUTS];
         let da_state = &mut space.da_state[j * wide * C::STATES..][..wide * C::STATES];

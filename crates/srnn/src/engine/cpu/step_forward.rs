@@ -43,7 +43,7 @@ impl<C: Kind> WithSimd for CellStep<'_, C> {
     fn with_simd<S: Simd>(self, simd: S) {
         let CellStep { p, space, below, t, i, gates, .. } = self;
         let wide = ROWS * p.dp;
-        let cw = space.c.len() / (space.segment + 1);
+        let cw = space.memory(p);
         let read = read_of(p, &space.read, below);
         let (c_prev, c) = space.c.split_at_mut((i + 1) * cw);
         let dropped = gates == Gates::Dropped && C::may_drop(p.gate);
