@@ -128,6 +128,8 @@ pub struct Outer<'a, const NB: usize> {
     pub width: usize,
     /// `[I, Q·NB]` vectors.
     pub da: &'a [f32],
+    /// `[Q][4]` vectors, the first NB of each four of which get the sums of da; or empty.
+    pub sums: &'a mut [f32],
 }
 
 impl<const NB: usize> WithSimd for Outer<'_, NB> {
@@ -135,43 +137,62 @@ impl<const NB: usize> WithSimd for Outer<'_, NB> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let Outer { d_panel, n, v, width, da } = self;
+        let Outer { d_panel, n, v, width, da, sums } = self;
         let lanes = S::F32_LANES;
         let q_count = d_panel.len() / (n * NB * lanes);
         let da = vectors::<S>(da);
-        let d_panel = vectors_mut::<S>(d_panel);
+        let (d_panel, sums) = (vectors_mut::<S>(d_panel), vectors_mut::<S>(sums));
         for q in 0..q_count {
             let stretch = &mut d_panel[q * n * NB..][..n * NB];
             let mut j = 0;
+            let items = Items { v, width, da, q, q_count };
+            if !sums.is_empty() {
+                let sums = &mut sums[q * 4..][..NB];
+                if wide_tiles::<S>() && n >= 5 {
+                    outer_tile::<S, NB, 5, 1>(simd, stretch, sums, 0, items);
+                    j = 5;
+                } else {
+                    outer_tile::<S, NB, 1, 1>(simd, stretch, sums, 0, items);
+                    j = 1;
+                }
+            }
             while wide_tiles::<S>() && j + 5 <= n {
-                outer_tile::<S, NB, 5>(simd, &mut stretch[j * NB..], j, v, width, da, q, q_count);
+                outer_tile::<S, NB, 5, 0>(simd, &mut stretch[j * NB..], &mut [], j, items);
                 j += 5;
             }
             while j + 4 <= n {
-                outer_tile::<S, NB, 4>(simd, &mut stretch[j * NB..], j, v, width, da, q, q_count);
+                outer_tile::<S, NB, 4, 0>(simd, &mut stretch[j * NB..], &mut [], j, items);
                 j += 4;
             }
             while j < n {
-                outer_tile::<S, NB, 1>(simd, &mut stretch[j * NB..], j, v, width, da, q, q_count);
+                outer_tile::<S, NB, 1, 0>(simd, &mut stretch[j * NB..], &mut [], j, items);
                 j += 1;
             }
         }
     }
 }
 
-#[inline(always)]
-#[allow(clippy::too_many_arguments)]
-fn outer_tile<S: Simd, const NB: usize, const TILE: usize>(
-    simd: S,
-    into: &mut [S::f32s],
-    first: usize,
-    v: &[f32],
+/// The rows of many steps, and which stretch of their units is meant.
+#[derive(Clone, Copy)]
+struct Items<'a, V> {
+    v: &'a [f32],
     width: usize,
-    da: &[S::f32s],
+    da: &'a [V],
     q: usize,
     q_count: usize,
+}
+
+/// TILE rows of dM from `first`, and the sums of da if SUMS is 1 and not 0.
+#[inline(always)]
+fn outer_tile<S: Simd, const NB: usize, const TILE: usize, const SUMS: usize>(
+    simd: S,
+    into: &mut [S::f32s],
+    sums: &mut [S::f32s],
+    first: usize,
+    Items { v, width, da, q, q_count }: Items<'_, S::f32s>,
 ) {
-    let mut acc = [[simd.splat_f32s(0.0); NB]; TILE];
+    let zero = simd.splat_f32s(0.0);
+    let (mut acc, mut sum) = ([[zero; NB]; TILE], [[zero; NB]; SUMS]);
     for (v, da) in v.chunks_exact(width).zip(da.chunks_exact(q_count * NB)) {
         let v = &v[first..][..TILE];
         let da = &da[q * NB..][..NB];
@@ -181,10 +202,20 @@ fn outer_tile<S: Simd, const NB: usize, const TILE: usize>(
                 acc[j][b] = simd.mul_add_e_f32s(x, da[b], acc[j][b]);
             }
         }
+        for sum in &mut sum {
+            for b in 0..NB {
+                sum[b] = simd.add_f32s(sum[b], da[b]);
+            }
+        }
     }
     for j in 0..TILE {
         for b in 0..NB {
             into[j * NB + b] = simd.add_f32s(into[j * NB + b], acc[j][b]);
+        }
+    }
+    for sum in sum {
+        for b in 0..NB {
+            sums[b] = simd.add_f32s(sums[b], sum[b]);
         }
     }
 }

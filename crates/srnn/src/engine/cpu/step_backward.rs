@@ -361,6 +361,7 @@ impl<C: Kind> WithSimd for BlockGradients<'_, C> {
             }
             _ => {
                 let read = read_of(p, &space.read, below);
+                    sums: &mut [],
                 let read = &read[first * ROWS * p.n_in_p..][..items * p.n_in_p];
                 C::input_panel_gradient(simd, p, read, da_in, d);
             }
@@ -372,6 +373,7 @@ impl<C: Kind> WithSimd for BlockGradients<'_, C> {
             gates: &space.gates[i * wide * C::GATES..][..count * wide * C::GATES],
             scratch: &mut space.scratch,
         };
+                    sums: &mut [],
         C::panel_gradients(simd, p, segment, d);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Backward, Forward, Kind, Segment, Writes};
 use super::{
-    add_bias, gate_tanh, gates, input_blocks, pressed_candidate, state_blocks,
+    CANDIDATE, gate_tanh, gates, input_blocks, pressed_candidate, state_blocks,
     through_pressed_gate, through_tanh,
 };
 use crate::engine::cpu::functions::{TANH, tanh};
@@ -17,14 +17,6 @@ use pulp::Simd;
 #[inline(always)]
 fn gru_input_gradient<S: Simd>(simd: S, p: &Prepared, da_in: &[f32], out: &mut [f32]) {
     simd.vectorize(Dots::<3> { out, width: p.n_in_p, n: p.n_in, y: da_in, panel: &p.panels.input });
-}
-
-/// The biases of r, z and n, where no table holds them.
-#[inline(always)]
-fn add_gru_input_bias<S: Simd>(simd: S, p: &Prepared, da_in: &[f32], d: &mut Panels) {
-    if p.n_in > 0 {
-        add_bias(simd, p, &mut d.bias, da_in, 3, (0, 0, 3));
-    }
 }
 
 /// GRU with the reset gate after the matrix. NS = 4: the carried vector is α, and S is a fourth
@@ -128,9 +120,14 @@ impl<const NS: usize> Kind for Gru<NS> {
             v: seg.carry,
             width: p.np,
             da: seg.da_state,
+            sums: &mut [],
         });
-        add_gru_input_bias(simd, p, seg.da_in, d);
-        add_bias(simd, p, &mut d.bias, seg.da_state, NS, (2, 3, 1));
+        // The candidate's recurrent bias, inside r ∘ (·).
+        let (q_count, bias) = (p.dp / S::F32_LANES, vectors_mut::<S>(&mut d.bias));
+        for (at, da) in vectors::<S>(seg.da_state).chunks_exact(NS).enumerate() {
+            let into = &mut bias[at % q_count * 4 + 3];
+            *into = simd.add_f32s(*into, da[CANDIDATE]);
+        }
     }
 
     #[inline(always)]
@@ -147,6 +144,7 @@ impl<const NS: usize> Kind for Gru<NS> {
             v: read,
             width: p.n_in_p,
             da: da_in,
+            sums: &mut d.bias,
         });
     }
 }
@@ -255,8 +253,8 @@ impl Kind for GruResetBefore {
             v: seg.carry,
             width: p.np,
             da: seg.da_state,
+            sums: &mut [],
         });
-        add_gru_input_bias(simd, p, seg.da_in, d);
         // The candidate's matrix meets r∘h, and the third block of da.
         let lanes = S::F32_LANES;
         let cells = seg.da_in.len() / (3 * lanes);
@@ -274,6 +272,7 @@ impl Kind for GruResetBefore {
             v: reset_h,
             width: p.dp,
             da: dn,
+            sums: &mut [],
         });
     }
 
@@ -291,6 +290,7 @@ impl Kind for GruResetBefore {
             v: read,
             width: p.n_in_p,
             da: da_in,
+            sums: &mut d.bias,
         });
     }
 }

@@ -2,8 +2,8 @@
 
 use super::{Backward, Forward, HARD_SLOPE, Kind, Press, Segment, Writes};
 use super::{
-    add_bias, cut, input_blocks, pressed_candidate, state_blocks, through_gate,
-    through_pressed_gate, through_tanh,
+    cut, input_blocks, pressed_candidate, state_blocks, through_gate, through_pressed_gate,
+    through_tanh,
 };
 use crate::engine::cpu::functions::{
     SIGMOID, TANH, gated_sum, gated_tanh, sigmoid_tanh, sigmoids_tanh, tanh,
@@ -251,10 +251,8 @@ impl Kind for Lstm {
             v: seg.carry,
             width: p.np,
             da: seg.da_in,
+            sums: &mut [],
         });
-        if p.n_in > 0 {
-            add_bias(simd, p, &mut d.bias, seg.da_in, 4, (0, 0, 4));
-        }
     }
 
     #[inline(always)]
@@ -271,6 +269,7 @@ impl Kind for Lstm {
             v: read,
             width: p.n_in_p,
             da: da_in,
+            sums: &mut d.bias,
         });
     }
 }

@@ -13,7 +13,7 @@ use super::functions::{SIGMOID, TANH, between, sigmoid_tanh, sigmoids, tanh};
 use super::kernels::{ROWS, accumulate, rows};
 use super::panels::Panels;
 use super::prepare::Prepared;
-use super::simd::{vectors, vectors_mut};
+use super::simd::vectors;
 use crate::model::Gate;
 use pulp::Simd;
 
@@ -304,27 +304,4 @@ fn state_blocks<S: Simd, const NB: usize, const TILE: usize>(
     let carry = rows(carry, p.np);
     let panel = &vectors::<S>(&p.ahead().state)[q * p.n * NB..][..p.n * NB];
     accumulate(simd, acc, std::array::from_fn(|r| carry[first + r]), panel);
-}
-
-/// Adds `blocks` vectors per stretch of each of the I rows into the `[Q][4]` bias panel, from
-/// block `from` of `da` to block `to`.
-#[inline(always)]
-fn add_bias<S: Simd>(
-    simd: S,
-    p: &Prepared,
-    bias: &mut [f32],
-    da: &[f32],
-    blocks: usize,
-    (from, to, count): (usize, usize, usize),
-) {
-    let q_count = p.dp / S::F32_LANES;
-    let bias = vectors_mut::<S>(bias);
-    for row in vectors::<S>(da).chunks_exact(q_count * blocks) {
-        for q in 0..q_count {
-            for b in 0..count {
-                let into = &mut bias[q * 4 + to + b];
-                *into = simd.add_f32s(*into, row[q * blocks + from + b]);
-            }
-        }
-    }
 }
