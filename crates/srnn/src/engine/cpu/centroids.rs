@@ -2,7 +2,7 @@
 //! `reference/centroids.rs`.
 
 use super::functions::exp;
-use super::kernels::{Dots, ROWS, accumulate, rows};
+use super::kernels::{Dots, ROWS, Rows, accumulate, rows};
 use super::prepare::Prepared;
 use super::simd::{vectors, vectors_mut};
 use crate::model::Score;
@@ -40,50 +40,75 @@ pub fn distances<S: Simd>(simd: S, p: &Prepared, u: &[f32], out: &mut [f32]) {
     }
 }
 
-/// `softmax(scores/τ)` of one row, and its logarithm where asked.
+/// `α = softmax(scores/τ)` of four rows `[ROWS, kp]`; returns the largest score/τ of each, and the
+/// sum of the exponentials of the distances from it.
+// PERF: one stage of all rows, then the next, so that they overlap; and α stays in vectors, for
+// numbers that are written one by one and read as a vector keep a processor waiting.
 #[inline(always)]
 pub fn softmax<S: Simd>(
     simd: S,
+    p: &Prepared,
     scores: &[f32],
     inv_tau: f32,
-    k: usize,
     alpha: &mut [f32],
-    log_alpha: &mut [f32],
-) {
-    let largest = scores[..k].iter().fold(f32::NEG_INFINITY, |a, &b| a.max(b)) * inv_tau;
-    let (inv, shift) = (simd.splat_f32s(inv_tau), simd.splat_f32s(-largest));
-    for (a, &s) in vectors_mut::<S>(alpha).iter_mut().zip(vectors::<S>(scores)) {
-        *a = exp(simd, simd.mul_add_e_f32s(s, inv, shift));
-    }
-    alpha[k..].fill(0.0);
-    let mut sum = simd.splat_f32s(0.0);
-    vectors::<S>(alpha).iter().for_each(|&a| sum = simd.add_f32s(sum, a));
-    let sum = simd.reduce_sum_f32s(sum);
-    let scale = simd.splat_f32s(1.0 / sum);
-    vectors_mut::<S>(alpha).iter_mut().for_each(|a| *a = simd.mul_f32s(*a, scale));
-    if !log_alpha.is_empty() {
-        let log_sum = sum.ln();
-        for (l, s) in log_alpha[..k].iter_mut().zip(scores) {
-            *l = s * inv_tau - largest - log_sum;
+) -> Rows<(f32, f32)> {
+    let (zero, least) = (simd.splat_f32s(0.0), simd.splat_f32s(f32::NEG_INFINITY));
+    let (ones, inv) = (vectors::<S>(&p.is_one), simd.splat_f32s(inv_tau));
+    let (mut largest, mut sums, mut found) = ([0.0; ROWS], [zero; ROWS], [(0.0, 0.0); ROWS]);
+    for (largest, scores) in largest.iter_mut().zip(rows(scores, p.kp)) {
+        let mut most = least;
+        for (&s, &one) in vectors::<S>(scores).iter().zip(ones) {
+            let there = simd.greater_than_f32s(one, zero);
+            most = simd.max_f32s(most, simd.select_f32s(there, s, least));
         }
-        log_alpha[k..].fill(0.0);
+        *largest = simd.reduce_max_f32s(most) * inv_tau;
     }
+    for (r, alpha) in alpha.chunks_exact_mut(p.kp).enumerate() {
+        let (scores, shift) = (&scores[r * p.kp..][..p.kp], simd.splat_f32s(-largest[r]));
+        let alpha = vectors_mut::<S>(alpha).iter_mut();
+        for ((a, &s), &one) in alpha.zip(vectors::<S>(scores)).zip(ones) {
+            *a = simd.mul_f32s(one, exp(simd, simd.mul_add_e_f32s(s, inv, shift)));
+            sums[r] = simd.add_f32s(sums[r], *a);
+        }
+    }
+    for (r, alpha) in alpha.chunks_exact_mut(p.kp).enumerate() {
+        found[r] = (largest[r], simd.reduce_sum_f32s(sums[r]));
+        let scale = simd.splat_f32s(1.0 / found[r].1);
+        vectors_mut::<S>(alpha).iter_mut().for_each(|a| *a = simd.mul_f32s(*a, scale));
+    }
+    found
+}
+
+/// `ln softmax(scores/τ)` of one row, from what [`softmax`] found.
+pub fn log_softmax(scores: &[f32], inv_tau: f32, k: usize, found: (f32, f32), out: &mut [f32]) {
+    let (largest, log_sum) = (found.0, found.1.ln());
+    for (l, s) in out[..k].iter_mut().zip(scores) {
+        *l = s * inv_tau - largest - log_sum;
+    }
+    out[k..].fill(0.0);
 }
 
 /// `out = αS` for four rows `[ROWS, dp]`.
 #[inline(always)]
 pub fn mix<S: Simd>(simd: S, p: &Prepared, alpha: &[f32], out: &mut [f32]) {
-    out.fill(0.0);
-    add_mixture(simd, p, alpha, out);
+    mixture::<S, false>(simd, p, alpha, out);
 }
 
 /// `out += αS` for four rows `[ROWS, dp]`.
 #[inline(always)]
 pub fn add_mixture<S: Simd>(simd: S, p: &Prepared, alpha: &[f32], out: &mut [f32]) {
-    let q_count = p.dp / S::F32_LANES;
+    mixture::<S, true>(simd, p, alpha, out);
+}
+
+#[inline(always)]
+fn mixture<S: Simd, const ADDED: bool>(simd: S, p: &Prepared, alpha: &[f32], out: &mut [f32]) {
+    let (q_count, zero) = (p.dp / S::F32_LANES, simd.splat_f32s(0.0));
     let (s, out, alpha) = (vectors::<S>(&p.panels.s), vectors_mut::<S>(out), rows(alpha, p.kp));
     for q in 0..q_count {
-        let mut acc: [[S::f32s; 1]; ROWS] = std::array::from_fn(|r| [out[r * q_count + q]]);
+        let mut acc = [[zero]; ROWS];
+        if ADDED {
+            (0..ROWS).for_each(|r| acc[r][0] = out[r * q_count + q]);
+        }
         accumulate(simd, &mut acc, alpha, &s[q * p.k..][..p.k]);
         (0..ROWS).for_each(|r| out[r * q_count + q] = acc[r][0]);
     }
@@ -93,6 +118,21 @@ pub fn add_mixture<S: Simd>(simd: S, p: &Prepared, alpha: &[f32], out: &mut [f32
 pub fn slopes(d_scores: &mut [f32], distances: &[f32]) {
     for (d, &length) in d_scores.iter_mut().zip(distances) {
         *d = if length > 0.0 { *d / length } else { 0.0 };
+    }
+}
+
+/// The Euclidean score's push on u: `du −= Σ_j slope_j·(u − s_j)` for four rows.
+#[inline(always)]
+pub fn push_states<S: Simd>(simd: S, p: &Prepared, slopes: &[f32], u: &[f32], du: &mut [f32]) {
+    let (q_count, s) = (p.dp / S::F32_LANES, vectors::<S>(&p.panels.s));
+    let (u, du) = (vectors::<S>(u), vectors_mut::<S>(du));
+    for at in 0..ROWS * q_count {
+        let (r, q) = (at / q_count, at % q_count);
+        for j in 0..p.k {
+            let slope = simd.splat_f32s(slopes[r * p.kp + j]);
+            let gap = simd.sub_f32s(u[at], s[q * p.k + j]);
+            du[at] = simd.negate_mul_add_e_f32s(slope, gap, du[at]);
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use super::scan::{self, Cut, FromHead, Left, Lengths, Pressure, Scan, Space};
 use super::sums::Sums;
 use crate::engine::form::Form;
 use crate::engine::tokens::Tokens;
-use crate::engine::{Batch, Fields, IGNORE, Inputs, LayerTrace, Mode};
+use crate::engine::{Batch, Fields, IGNORE, Inputs, LayerTrace, Mode, Transition};
 use crate::key::Stream;
 use crate::model::{Arch, Cell, Reset, When};
 use pulp::{Simd, WithSimd};
@@ -282,8 +282,11 @@ fn scan_of<'a>(shared: &Shared<'a>, group: &Group, l: usize) -> Scan<'a> {
     Scan { p, lengths, mode, pressure, emits_hidden, cut }
 }
 
-/// The draws of each row in layer l; an absent row has none to make.
+/// The draws of each row in layer l, if there are any; an absent row has none to make.
 fn draws(shared: &Shared<'_>, group: &Group, l: usize) -> Vec<Stream> {
+    if shared.mode.transition == Transition::Mixture {
+        return vec![];
+    }
     let stream = |row: &Option<usize>| shared.mode.transition.draws(row.unwrap_or(0), l);
     group.rows.iter().map(stream).collect()
 }

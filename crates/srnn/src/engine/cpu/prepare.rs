@@ -48,6 +48,8 @@ pub struct Prepared {
     pub k: usize,
     /// K padded.
     pub kp: usize,
+    /// 1 for each centroid, then 0 `[kp]`.
+    pub is_one: Aligned,
     /// Numbers carried: K or D.
     pub n: usize,
     /// The same, padded.
@@ -182,9 +184,11 @@ impl At<'_> {
         let panels = self.panels(form);
         let (cell, gate) = (layer.cell, layer.gate);
         let (dp, kp, np) = (padded(d), padded(k), padded(n));
+        let mut is_one = Aligned::zeros(kp);
+        is_one[..k].fill(1.0);
         #[rustfmt::skip]
         return Prepared {
-            cell, gate, stochastic, lambda, form, source, d, dp, k, kp, n, np,
+            cell, gate, stochastic, lambda, form, source, d, dp, k, kp, is_one, n, np,
             n_in: 0, n_in_p: 0, panels, scaled: Panels::default(),
         };
     }

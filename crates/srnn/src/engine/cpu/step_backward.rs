@@ -2,8 +2,8 @@
 //! add to the gradients of the parameters.
 
 use super::cells::{Backward, Kind, Press, Segment, measure_gates};
-use super::centroids::{add_mixture, distances, mix, pull_centroids, slopes};
-use super::kernels::{Dots, Outer, ROWS, add_scaled, dot};
+use super::centroids::{add_mixture, distances, mix, pull_centroids, push_states, slopes};
+use super::kernels::{Dots, Outer, ROWS, add_scaled, dot, rows};
 use super::panels::Panels;
 use super::prepare::{Prepared, Source};
 use super::scan::{FromHead, Measured, Scan, Space, StepSpace, read_of};
@@ -66,13 +66,15 @@ impl StepBack<'_> {
     #[inline(always)]
     fn stochastic<S: Simd>(&self, simd: S, space: &mut Space, measured: &mut Measured) -> bool {
         let p = self.scan.p;
-        space.step.du.fill(0.0);
         let pulled = self.pulls_mixture();
-        if pulled {
-            space.d_mixture[self.j * ROWS * p.dp..][..ROWS * p.dp].fill(0.0);
-        }
-        for r in (0..ROWS).filter(|&r| self.scan.lengths.has(r, self.t)) {
-            self.gather(simd, space, r);
+        if self.begins_outside() {
+            space.step.du.fill(0.0);
+            if pulled {
+                space.d_mixture[self.j * ROWS * p.dp..][..ROWS * p.dp].fill(0.0);
+            }
+            for r in (0..ROWS).filter(|&r| self.scan.lengths.has(r, self.t)) {
+                self.gather(simd, space, r);
+            }
         }
         if p.k == 0 {
             return false;
@@ -81,6 +83,19 @@ impl StepBack<'_> {
         self.alpha(simd, space, pulled);
         self.scores(simd, space, measured);
         pulled
+    }
+
+    /// Whether something besides the scores may reach du of some row.
+    // PERF: where nothing does, as at most steps of a classifier of words, du is not cleared first.
+    #[inline(always)]
+    fn begins_outside(&self) -> bool {
+        let Scan { p, lengths, pressure, .. } = self.scan;
+        let is_read = || self.head.every_step || (0..ROWS).any(|r| lengths.is_last(r, self.t));
+        p.k == 0
+            || p.form == Form::Direct
+            || pressure.commitment != 0.0
+            || self.above.is_some()
+            || is_read()
     }
 
     /// Whether a gradient reaches αS of some row.
@@ -165,14 +180,17 @@ impl StepBack<'_> {
     fn alpha<S: Simd>(&self, simd: S, space: &mut Space, pulled: bool) {
         let (p, wide, kw) = (self.scan.p, ROWS * self.scan.p.dp, ROWS * self.scan.p.kp);
         let d_alpha = &mut space.step.d_alpha;
-        d_alpha.fill(0.0);
         if pulled {
+            d_alpha.fill(0.0);
             let y = &space.d_mixture[self.j * wide..][..wide];
             let (width, n, panel) = (p.kp, p.k, &p.panels.s);
             simd.vectorize(Dots::<1> { out: d_alpha, width, n, y, panel });
         }
         if p.form == Form::LowRank {
-            add_scaled(simd, d_alpha, 1.0, &space.step.d_carry);
+            match pulled {
+                true => add_scaled(simd, d_alpha, 1.0, &space.step.d_carry),
+                false => d_alpha.copy_from_slice(&space.step.d_carry),
+            }
             match self.above {
                 Some((p_above, above)) if p_above.source == Source::Carry => {
                     add_scaled(simd, d_alpha, 1.0, &above.d_read[self.t * kw..][..kw]);
@@ -189,46 +207,45 @@ impl StepBack<'_> {
         let (t, wide, kw) = (self.t, ROWS * p.dp, ROWS * p.kp);
         let (score, inv_tau) = p.stochastic.expect("a layer with centroids");
         let d_scores = &mut space.d_scores[self.j * kw..][..kw];
+        let alpha = &space.alpha[(t + 1) * kw..][..kw];
+        let d_alpha = &mut space.step.d_alpha;
+        if pressure.entropy != 0.0 {
+            for r in (0..ROWS).filter(|&r| lengths.is_stochastic(r, t)) {
+                // ∂H/∂α through the softmax is that of −ln α: constants cancel.
+                let row = r * p.kp..(r + 1) * p.kp;
+                let log_alpha = &space.log_alpha[(t + 1) * kw..][row.clone()];
+                measured.entropy -= dot(simd, &alpha[row.clone()], log_alpha) as f64;
+                add_scaled(simd, &mut d_alpha[row], -pressure.entropy, log_alpha);
+            }
+        }
+        let (alpha, d_alpha) = (rows(alpha, p.kp), rows(d_alpha, p.kp));
+        let (mut means, inv) = ([0.0; ROWS], simd.splat_f32s(inv_tau));
         for r in 0..ROWS {
-            let row = r * p.kp..(r + 1) * p.kp;
-            let d_row = &mut d_scores[row.clone()];
+            means[r] = dot(simd, alpha[r], d_alpha[r]);
+        }
+        for (r, d) in d_scores.chunks_exact_mut(p.kp).enumerate() {
             if !lengths.is_stochastic(r, t) {
-                d_row.fill(0.0);
+                d.fill(0.0);
                 continue;
             }
-            let alpha = &space.alpha[(t + 1) * kw..][row.clone()];
-            let d_alpha = &mut space.step.d_alpha[row.clone()];
-            if pressure.entropy != 0.0 {
-                // ∂H/∂α through the softmax is that of −ln α: constants cancel.
-                let log_alpha = &space.log_alpha[(t + 1) * kw..][row];
-                measured.entropy -= dot(simd, alpha, log_alpha) as f64;
-                add_scaled(simd, d_alpha, -pressure.entropy, log_alpha);
-            }
-            let mean = simd.splat_f32s(dot(simd, alpha, d_alpha));
-            let inv = simd.splat_f32s(inv_tau);
-            let (alpha, d_alpha) = (vectors::<S>(alpha), vectors::<S>(d_alpha));
-            for ((d, &a), &da) in vectors_mut::<S>(d_row).iter_mut().zip(alpha).zip(d_alpha) {
+            let mean = simd.splat_f32s(means[r]);
+            let (alpha, d_alpha) = (vectors::<S>(alpha[r]), vectors::<S>(d_alpha[r]));
+            for ((d, &a), &da) in vectors_mut::<S>(d).iter_mut().zip(alpha).zip(d_alpha) {
                 *d = simd.mul_f32s(simd.mul_f32s(a, inv), simd.sub_f32s(da, mean));
             }
         }
         let du = &mut space.step.du;
         match score {
-            Score::Dot => add_mixture(simd, p, d_scores, du),
+            Score::Dot if self.begins_outside() => add_mixture(simd, p, d_scores, du),
+            Score::Dot => mix(simd, p, d_scores, du),
             Score::Euclidean => {
+                if !self.begins_outside() {
+                    du.fill(0.0);
+                }
                 let u = &space.u[self.i * wide..][..wide];
                 distances(simd, p, u, &mut space.step.scores);
                 slopes(d_scores, &space.step.scores);
-                // Σ_j slope_j·(u − s_j), subtracted.
-                let (q_count, s) = (p.dp / S::F32_LANES, vectors::<S>(&p.panels.s));
-                let (u, du) = (vectors::<S>(u), vectors_mut::<S>(du));
-                for at in 0..ROWS * q_count {
-                    let (r, q) = (at / q_count, at % q_count);
-                    for j in 0..p.k {
-                        let slope = simd.splat_f32s(d_scores[r * p.kp + j]);
-                        let gap = simd.sub_f32s(u[at], s[q * p.k + j]);
-                        du[at] = simd.negate_mul_add_e_f32s(slope, gap, du[at]);
-                    }
-                }
+                push_states(simd, p, d_scores, u, du);
             }
         }
     }
@@ -334,6 +351,7 @@ impl<C: Kind> WithSimd for BlockGradients<'_, C> {
                     v: d_scores,
                     width: p.kp,
                     da: u,
+                    sums: &mut [],
                 }),
                 Score::Euclidean => pull_centroids(simd, p, d_scores, u, &mut d.s),
             }
@@ -345,6 +363,7 @@ impl<C: Kind> WithSimd for BlockGradients<'_, C> {
                     v: &alpha[pulled.start * kw..pulled.end * kw],
                     width: p.kp,
                     da: &space.d_mixture[pulled.start * wide..pulled.end * wide],
+                    sums: &mut [],
                 });
             }
         }
@@ -361,7 +380,6 @@ impl<C: Kind> WithSimd for BlockGradients<'_, C> {
             }
             _ => {
                 let read = read_of(p, &space.read, below);
-                    sums: &mut [],
                 let read = &read[first * ROWS * p.n_in_p..][..items * p.n_in_p];
                 C::input_panel_gradient(simd, p, read, da_in, d);
             }
@@ -373,7 +391,6 @@ impl<C: Kind> WithSimd for BlockGradients<'_, C> {
             gates: &space.gates[i * wide * C::GATES..][..count * wide * C::GATES],
             scratch: &mut space.scratch,
         };
-                    sums: &mut [],
         C::panel_gradients(simd, p, segment, d);
     }
 }

@@ -4,7 +4,7 @@
 // instruction set. Inlined into one another they take the compiler minutes and run no faster.
 
 use super::cells::{Forward, Kind};
-use super::centroids::{mix, scores, softmax};
+use super::centroids::{log_softmax, mix, scores, softmax};
 use super::head::largest;
 use super::kernels::{ROWS, add_scaled};
 use super::prepare::Prepared;
@@ -84,28 +84,24 @@ impl WithSimd for StochasticStep<'_> {
         let u = &space.u[i * wide..][..wide];
         let inv_tau = scores(simd, p, u, &mut space.step.scores);
         let alpha = &mut space.alpha[(t + 1) * kw..][..kw];
-        let mut none = [];
-        let log_alpha = match space.log_alpha.is_empty() {
-            true => &mut none[..],
-            false => &mut space.log_alpha[(t + 1) * kw..][..kw],
-        };
-        for r in 0..ROWS {
+        let found = softmax(simd, p, &space.step.scores, inv_tau, alpha);
+        for (r, found) in found.into_iter().enumerate() {
             let row = r * p.kp..(r + 1) * p.kp;
-            let log_row = log_alpha.get_mut(row.clone()).unwrap_or(&mut []);
-            softmax(
-                simd,
-                &space.step.scores[row.clone()],
-                inv_tau,
-                p.k,
-                &mut alpha[row.clone()],
-                log_row,
-            );
+            if let Some(log_alpha) = space.log_alpha.get_mut((t + 1) * kw..) {
+                let (scores, log_alpha) =
+                    (&space.step.scores[row.clone()], &mut log_alpha[row.clone()]);
+                log_softmax(scores, inv_tau, p.k, found, log_alpha);
+            }
             if !lengths.is_stochastic(r, t) {
                 alpha[row].fill(0.0);
             }
         }
         // What the mixture is made with: α, or the one centroid that was drawn.
         let next = &mut space.carry[(t + 1) * ROWS * p.np..][..ROWS * p.np];
+        if mode.transition == Transition::Mixture && p.form == Form::LowRank {
+            next.copy_from_slice(alpha);
+            return;
+        }
         let chosen = &mut space.step.scores;
         chosen.copy_from_slice(alpha);
         if mode.transition != Transition::Mixture {
