@@ -244,7 +244,13 @@ fn down<S: Simd>(
     let count = shared.layers.len();
     let Space { ids, d_ids, .. } = &mut space.layers[0];
     d_ids.clear();
-    d_ids.extend(ids.iter().map(|ids| ids.map(|id| sums.places[id as usize])));
+    // Where a row has ended nothing is added: to any place.
+    let place = |t: usize, r: usize, id: u32| match group.lengths.has(r, t) {
+        true => sums.places[id as usize],
+        false => 0,
+    };
+    let of_step = |(t, ids): (usize, &[u32; ROWS])| std::array::from_fn(|r| place(t, r, ids[r]));
+    d_ids.extend(ids.iter().enumerate().map(of_step));
     for l in (0..count).rev() {
         let (below, rest) = space.layers.split_at_mut(l);
         let below = below.last().map(|space| (&shared.layers[l - 1], space));

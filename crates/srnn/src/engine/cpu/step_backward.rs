@@ -3,7 +3,7 @@
 
 use super::cells::{Backward, Kind, Press, Segment, measure_gates};
 use super::centroids::{add_mixture, distances, mix, pull_centroids, push_states, slopes};
-use super::kernels::{Dots, Outer, ROWS, add_scaled, dot, rows};
+use super::kernels::{Beside, Dots, Outer, ROWS, add_scaled, dot, rows};
 use super::panels::Panels;
 use super::prepare::{Prepared, Source};
 use super::scan::{FromHead, Measured, Scan, Space, StepSpace, read_of};
@@ -338,7 +338,7 @@ impl<C: Kind> WithSimd for BlockGradients<'_, C> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         let BlockGradients { scan, space, below, first, i, count, pulled, d, .. } = self;
-        let Scan { p, lengths, .. } = scan;
+        let p = scan.p;
         let (wide, kw, items) = (ROWS * p.dp, ROWS * p.kp, count * ROWS);
         let da_in = &space.da_in[..count * wide * C::INPUTS];
         if p.k > 0 {
@@ -350,8 +350,9 @@ impl<C: Kind> WithSimd for BlockGradients<'_, C> {
                     n: p.k,
                     v: d_scores,
                     width: p.kp,
+                    items,
                     da: u,
-                    sums: &mut [],
+                    beside: Beside::Nothing,
                 }),
                 Score::Euclidean => pull_centroids(simd, p, d_scores, u, &mut d.s),
             }
@@ -362,30 +363,25 @@ impl<C: Kind> WithSimd for BlockGradients<'_, C> {
                     n: p.k,
                     v: &alpha[pulled.start * kw..pulled.end * kw],
                     width: p.kp,
+                    items: pulled.len() * ROWS,
                     da: &space.d_mixture[pulled.start * wide..pulled.end * wide],
-                    sums: &mut [],
+                    beside: Beside::Nothing,
                 });
             }
         }
-        match p.source {
-            Source::Table => {
-                let row_len = p.dp * C::INPUTS;
-                for item in 0..items {
-                    let (t, r) = (first + item / ROWS, item % ROWS);
-                    if lengths.has(r, t) {
-                        let into = &mut d.input[space.d_ids[t][r] as usize * row_len..][..row_len];
-                        add_scaled(simd, into, 1.0, &da_in[item * row_len..][..row_len]);
-                    }
-                }
-            }
-            _ => {
-                let read = read_of(p, &space.read, below);
-                let read = &read[first * ROWS * p.n_in_p..][..items * p.n_in_p];
-                C::input_panel_gradient(simd, p, read, da_in, d);
-            }
+        if p.source != Source::Table {
+            let read = read_of(p, &space.read, below);
+            let read = &read[first * ROWS * p.n_in_p..][..items * p.n_in_p];
+            C::input_panel_gradient(simd, p, read, da_in, d);
         }
+        let places = match p.source {
+            Source::Table => space.d_ids[first..first + count].as_flattened(),
+            _ => &[],
+        };
         let segment = Segment {
+            items,
             carry: &space.carry[first * ROWS * p.np..][..items * p.np],
+            places,
             da_in,
             da_state: &space.da_state[..count * wide * C::STATES],
             gates: &space.gates[i * wide * C::GATES..][..count * wide * C::GATES],

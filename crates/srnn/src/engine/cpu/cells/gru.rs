@@ -6,7 +6,7 @@ use super::{
     through_pressed_gate, through_tanh,
 };
 use crate::engine::cpu::functions::{TANH, tanh};
-use crate::engine::cpu::kernels::{Dots, Outer, ROWS, accumulate, rows};
+use crate::engine::cpu::kernels::{Beside, Dots, Outer, ROWS, accumulate, rows};
 use crate::engine::cpu::panels::Panels;
 use crate::engine::cpu::prepare::Prepared;
 use crate::engine::cpu::simd::{vectors, vectors_mut};
@@ -17,6 +17,22 @@ use pulp::Simd;
 #[inline(always)]
 fn gru_input_gradient<S: Simd>(simd: S, p: &Prepared, da_in: &[f32], out: &mut [f32]) {
     simd.vectorize(Dots::<3> { out, width: p.n_in_p, n: p.n_in, y: da_in, panel: &p.panels.input });
+}
+
+/// Adds to the gradient of a table that is read.
+#[inline(always)]
+fn gru_table_gradient<S: Simd>(simd: S, seg: &Segment<'_>, d: &mut Panels) {
+    if !seg.places.is_empty() {
+        simd.vectorize(Outer::<3> {
+            d_panel: &mut [],
+            n: 0,
+            v: &[],
+            width: 0,
+            items: seg.items,
+            da: seg.da_in,
+            beside: Beside::Table(&mut d.input, seg.places),
+        });
+    }
 }
 
 /// GRU with the reset gate after the matrix. NS = 4: the carried vector is α, and S is a fourth
@@ -119,9 +135,11 @@ impl<const NS: usize> Kind for Gru<NS> {
             n: p.n,
             v: seg.carry,
             width: p.np,
+            items: seg.items,
             da: seg.da_state,
-            sums: &mut [],
+            beside: Beside::Nothing,
         });
+        gru_table_gradient(simd, &seg, d);
         // The candidate's recurrent bias, inside r ∘ (·).
         let (q_count, bias) = (p.dp / S::F32_LANES, vectors_mut::<S>(&mut d.bias));
         for (at, da) in vectors::<S>(seg.da_state).chunks_exact(NS).enumerate() {
@@ -143,8 +161,9 @@ impl<const NS: usize> Kind for Gru<NS> {
             n: p.n_in,
             v: read,
             width: p.n_in_p,
+            items: read.len() / p.n_in_p,
             da: da_in,
-            sums: &mut d.bias,
+            beside: Beside::Sums(&mut d.bias),
         });
     }
 }
@@ -252,9 +271,11 @@ impl Kind for GruResetBefore {
             n: p.n,
             v: seg.carry,
             width: p.np,
+            items: seg.items,
             da: seg.da_state,
-            sums: &mut [],
+            beside: Beside::Nothing,
         });
+        gru_table_gradient(simd, &seg, d);
         // The candidate's matrix meets r∘h, and the third block of da.
         let lanes = S::F32_LANES;
         let cells = seg.da_in.len() / (3 * lanes);
@@ -271,8 +292,9 @@ impl Kind for GruResetBefore {
             n: p.d,
             v: reset_h,
             width: p.dp,
+            items: seg.items,
             da: dn,
-            sums: &mut [],
+            beside: Beside::Nothing,
         });
     }
 
@@ -289,8 +311,9 @@ impl Kind for GruResetBefore {
             n: p.n_in,
             v: read,
             width: p.n_in_p,
+            items: read.len() / p.n_in_p,
             da: da_in,
-            sums: &mut d.bias,
+            beside: Beside::Sums(&mut d.bias),
         });
     }
 }

@@ -8,9 +8,9 @@ use super::{
 use crate::engine::cpu::functions::{
     SIGMOID, TANH, gated_sum, gated_tanh, sigmoid_tanh, sigmoids_tanh, tanh,
 };
-use crate::engine::cpu::kernels::{Dots, Outer, ROWS, Rows};
+use crate::engine::cpu::kernels::{Beside, Dots, Outer, ROWS, Rows};
 use crate::engine::cpu::panels::Panels;
-use crate::engine::cpu::prepare::Prepared;
+use crate::engine::cpu::prepare::{Prepared, Source};
 use crate::engine::cpu::simd::{vectors, vectors_mut};
 use crate::model::Gate;
 use pulp::Simd;
@@ -250,8 +250,12 @@ impl Kind for Lstm {
             n: p.n,
             v: seg.carry,
             width: p.np,
+            items: seg.items,
             da: seg.da_in,
-            sums: &mut [],
+            beside: match p.source {
+                Source::Table => Beside::Table(&mut d.input, seg.places),
+                _ => Beside::Nothing,
+            },
         });
     }
 
@@ -268,8 +272,9 @@ impl Kind for Lstm {
             n: p.n_in,
             v: read,
             width: p.n_in_p,
+            items: read.len() / p.n_in_p,
             da: da_in,
-            sums: &mut d.bias,
+            beside: Beside::Sums(&mut d.bias),
         });
     }
 }

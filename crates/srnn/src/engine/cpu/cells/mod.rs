@@ -83,8 +83,13 @@ pub struct Backward<'a> {
 
 /// The gradients of one layer over the steps of a segment, to be turned into those of its panels.
 pub struct Segment<'a> {
-    /// `[I, np]`, I = steps · ROWS.
+    /// I = steps · ROWS.
+    pub items: usize,
+    /// `[I, np]`.
     pub carry: &'a [f32],
+    /// The rows of the table's gradient that the items are added to `[I]`; empty where no table is
+    /// read.
+    pub places: &'a [u32],
     /// `[I, Q·INPUTS]` vectors.
     pub da_in: &'a [f32],
     /// `[I, Q·STATES]` vectors; empty where `da_in` serves.
@@ -133,7 +138,7 @@ pub trait Kind {
     /// ∂/∂ what was read `[ROWS, n_in_p]`; assigned.
     fn input_gradient<S: Simd>(simd: S, p: &Prepared, da_in: &[f32], out: &mut [f32]);
 
-    /// Adds the segment's gradients of state panel and biases.
+    /// Adds the segment's gradients of state panel and biases, and of a table that is read.
     fn panel_gradients<S: Simd>(simd: S, p: &Prepared, seg: Segment<'_>, d: &mut Panels);
 
     /// Adds the segment's gradient of the input panel, from what was read `[I, n_in_p]`.
