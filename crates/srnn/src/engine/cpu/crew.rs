@@ -2,11 +2,11 @@
 //!
 //! Training makes one step after the other, and a step of a small network takes a millisecond or
 //! two: asking the system for a sleeping thread would cost a good part of that. So a hand that has
-//! finished looks out for more work for a while before it sleeps; between looks it lets others go
-//! first.
+//! finished looks out for more work for a while before it sleeps; at first without a pause, then
+//! between looks it lets others go first.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -15,6 +15,10 @@ use std::time::{Duration, Instant};
 // PERF: longer than what a step does alone. On two threads, against a pool whose threads sleep
 // sooner: T=100, d=100, k=5: 1.91 ms, 2.00; 32×300 tokens out of 10,000: 83 ms, 100.
 const LOOK_OUT: Duration = Duration::from_millis(1);
+
+/// How long it does so without letting others go first.
+// PERF: longer than what a step does alone between two orders.
+const KEEN: Duration = Duration::from_micros(50);
 
 /// Threads that wait for work.
 pub struct Crew {
@@ -33,6 +37,12 @@ struct Shared {
     count: AtomicUsize,
     /// Hands at work: what the caller looks at.
     at_work: AtomicUsize,
+    // PERF: who sleeps says so before a last look, and who has something to tell changes what is
+    // looked at before asking who sleeps: so nobody is called, nor a lock taken, where all are awake.
+    /// Hands that sleep, or are about to.
+    asleep: AtomicUsize,
+    /// Whether the caller sleeps, or is about to.
+    caller_sleeps: AtomicBool,
 }
 
 #[derive(Default)]
@@ -60,6 +70,8 @@ impl Crew {
             finished: Condvar::new(),
             count: AtomicUsize::new(0),
             at_work: AtomicUsize::new(0),
+            asleep: AtomicUsize::new(0),
+            caller_sleeps: AtomicBool::new(false),
         });
         let hand = |number| {
             let shared = Arc::clone(&shared);
@@ -96,9 +108,8 @@ impl Crew {
             assert_eq!(shared.at_work.load(Ordering::Acquire), 0, "one order at a time");
             orders.work = Some(work_of_hands);
             shared.at_work.store(self.hands(), Ordering::Release);
-            shared.count.fetch_add(1, Ordering::Release);
         }
-        shared.given.notify_all();
+        shared.give();
         let own = catch_unwind(AssertUnwindSafe(|| work(0)));
         shared.wait();
         let theirs = shared.orders().panic.take();
@@ -110,13 +121,8 @@ impl Crew {
 
 impl Drop for Crew {
     fn drop(&mut self) {
-        {
-            // Under the lock: a hand that found nothing to do must not fall asleep after this.
-            let mut orders = self.shared.orders();
-            orders.leave = true;
-            self.shared.count.fetch_add(1, Ordering::Release);
-        }
-        self.shared.given.notify_all();
+        self.shared.orders().leave = true;
+        self.shared.give();
         for thread in self.threads.drain(..) {
             thread.join().expect("a hand passes its panics on");
         }
@@ -129,16 +135,32 @@ impl Shared {
         self.orders.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Lets hands see an order.
+    fn give(&self) {
+        self.count.fetch_add(1, Ordering::SeqCst);
+        if self.asleep.load(Ordering::SeqCst) > 0 {
+            self.call(&self.given);
+        }
+    }
+
+    /// Wakes those who sleep. Whoever is about to has the lock until he does.
+    fn call(&self, sleepers: &Condvar) {
+        drop(self.orders());
+        sleepers.notify_all();
+    }
+
     /// The life of a hand.
     fn serve(&self, number: usize) {
         let mut seen = 0;
         loop {
-            self.look_out(|| self.count.load(Ordering::Acquire) != seen);
-            let mut orders = self.orders();
-            while self.count.load(Ordering::Acquire) == seen {
-                orders = self.given.wait(orders).unwrap_or_else(PoisonError::into_inner);
+            let given = || self.count.load(Ordering::SeqCst) != seen;
+            if !self.look_out(given) {
+                self.asleep.fetch_add(1, Ordering::SeqCst);
+                self.sleep_until(&self.given, given);
+                self.asleep.fetch_sub(1, Ordering::SeqCst);
             }
-            seen = self.count.load(Ordering::Acquire);
+            seen = self.count.load(Ordering::SeqCst);
+            let orders = self.orders();
             if orders.leave {
                 return;
             }
@@ -147,25 +169,31 @@ impl Shared {
             // SAFETY: the caller of `Crew::run` waits until `at_work` is 0, and this hand is
             // counted there until after its last use of the work.
             let done = catch_unwind(AssertUnwindSafe(|| unsafe { (*work.0)(number) }));
-            let mut orders = self.orders();
             if let Err(panic) = done {
-                orders.panic = Some(panic);
+                self.orders().panic = Some(panic);
             }
-            if self.at_work.fetch_sub(1, Ordering::AcqRel) == 1 {
-                self.finished.notify_all();
+            let last = self.at_work.fetch_sub(1, Ordering::SeqCst) == 1;
+            if last && self.caller_sleeps.load(Ordering::SeqCst) {
+                self.call(&self.finished);
             }
         }
     }
 
     /// Waits for all hands.
     fn wait(&self) {
-        let finished = || self.at_work.load(Ordering::Acquire) == 0;
-        if self.look_out(finished) {
-            return;
+        let finished = || self.at_work.load(Ordering::SeqCst) == 0;
+        if !self.look_out(finished) {
+            self.caller_sleeps.store(true, Ordering::SeqCst);
+            self.sleep_until(&self.finished, finished);
+            self.caller_sleeps.store(false, Ordering::SeqCst);
         }
+    }
+
+    /// Sleeps until `seen`; whoever brings it about has been told to call.
+    fn sleep_until(&self, called: &Condvar, seen: impl Fn() -> bool) {
         let mut orders = self.orders();
-        while !finished() {
-            orders = self.finished.wait(orders).unwrap_or_else(PoisonError::into_inner);
+        while !seen() {
+            orders = called.wait(orders).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
@@ -179,10 +207,13 @@ impl Shared {
                 }
                 std::hint::spin_loop();
             }
-            if begin.elapsed() > LOOK_OUT {
+            let waited = begin.elapsed();
+            if waited > LOOK_OUT {
                 return false;
             }
-            std::thread::yield_now();
+            if waited > KEEN {
+                std::thread::yield_now();
+            }
         }
     }
 }
