@@ -372,7 +372,7 @@ fn block<S: Simd, C: Kind>(
     let mut pulled = count..count;
     for i in steps.rev() {
         let j = i - start;
-        let at = StepBack { scan, above, head, t: first + i, i, j };
+        let at = &StepBack { scan, above, head, t: first + i, i, j };
         if simd.vectorize(StochasticBack { at, space, measured }) {
             // Only steps where αS was pulled at have written; those between count as zero.
             let end = if pulled.is_empty() { j + 1 } else { pulled.end };

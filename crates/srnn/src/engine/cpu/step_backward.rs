@@ -15,7 +15,6 @@ use std::marker::PhantomData;
 use std::ops::Range;
 
 /// Where a step backward is: step t, at place i of its segment and j of its block.
-#[derive(Clone, Copy)]
 pub struct StepBack<'a> {
     pub scan: Scan<'a>,
     pub above: Option<(&'a Prepared, &'a Space)>,
@@ -28,7 +27,7 @@ pub struct StepBack<'a> {
 /// From the gradients that reach h_t and α_t to du, in `step.du`; returns whether αS was pulled
 /// at.
 pub struct StochasticBack<'a> {
-    pub at: StepBack<'a>,
+    pub at: &'a StepBack<'a>,
     pub space: &'a mut Space,
     pub measured: &'a mut Measured,
 }
@@ -45,7 +44,7 @@ impl WithSimd for StochasticBack<'_> {
 
 /// Through the cell, to what was carried and read.
 pub struct CellBack<'a, C> {
-    pub at: StepBack<'a>,
+    pub at: &'a StepBack<'a>,
     pub space: &'a mut Space,
     pub d: &'a mut Panels,
     pub measured: &'a mut Measured,
