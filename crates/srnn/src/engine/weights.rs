@@ -42,15 +42,17 @@ impl<F: Real> Weights<F> {
         step(&mut self.state, gradients, apply)
     }
 
-    /// The same, where `apply` applies the update, in pieces of its own.
+    /// The same, with a norm of the gradient and an update, in pieces, of the engine's own.
     pub fn descend_by(
         &mut self,
         gradients: &Gradients<F>,
         learning_rate: f64,
+        norm: impl FnOnce(&[F]) -> f64,
         apply: impl FnOnce(Update, &mut Snapshot<F>),
     ) -> Step {
         let apply = |state: &mut Snapshot<F>| {
-            self.optimiser.update_by(state, &gradients.values, learning_rate, apply)
+            let norm = norm(&gradients.values);
+            self.optimiser.update_by(state, norm, learning_rate, apply)
         };
         step(&mut self.state, gradients, apply)
     }

@@ -37,7 +37,7 @@ use super::{
     Transition,
 };
 use crate::model::Model;
-use crate::train::{Optimiser, Update};
+use crate::train::{Optimiser, Update, norm};
 use group::{Group, GroupSpace, Learn, Observe, RowTrace, Shared, groups};
 use head::Head;
 use prepare::{Machine, finish, prepare};
@@ -205,7 +205,8 @@ impl Engine<f32> for Cpu {
     fn step(&mut self, batch: &Batch, regime: &Regime) -> Step {
         let gradients = self.gradients(batch, regime);
         let (workers, level) = (&self.workers, self.tuning.level);
-        self.weights.descend_by(&gradients, regime.learning_rate, |update, state| {
+        let norm = |values: &[f32]| level.run(Norm(values));
+        self.weights.descend_by(&gradients, regime.learning_rate, norm, |update, state| {
             apply(update, state, &gradients.values, workers, level);
         })
     }
@@ -303,6 +304,18 @@ impl WithSimd for Applied<'_> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) {
         self.update.apply(self.params, self.moments, self.gradient);
+    }
+}
+
+/// The norm of a gradient.
+struct Norm<'a>(&'a [f32]);
+
+impl WithSimd for Norm<'_> {
+    type Output = f64;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) -> f64 {
+        norm(self.0)
     }
 }
 
