@@ -19,6 +19,7 @@ mod kernels;
 mod pack;
 mod panels;
 mod prepare;
+mod products;
 mod scan;
 mod simd;
 mod step_backward;
@@ -104,7 +105,7 @@ impl Cpu {
     }
 
     fn machine(&self) -> Machine<'_> {
-        Machine { lanes: self.tuning.level.lanes(), workers: &self.workers }
+        Machine { level: self.tuning.level, workers: &self.workers }
     }
 
     /// The memory of a worker, who alone asks for it.
@@ -279,12 +280,10 @@ fn apply(
     let pieces: Vec<_> = params
         .map(|(params, gradient)| {
             let moments = moments.iter_mut().map(|all| all.next().expect("as many")).collect();
-            Mutex::new(Some((params, moments, gradient)))
+            (params, moments, gradient)
         })
         .collect();
-    workers.map(&pieces, |_, piece| {
-        let piece = piece.lock().expect("one takes each").take();
-        let (params, moments, gradient) = piece.expect("taken once");
+    workers.on_each(pieces, |(params, moments, gradient)| {
         level.run(Applied { update, params, moments, gradient });
     });
 }

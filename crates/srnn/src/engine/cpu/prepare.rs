@@ -5,13 +5,15 @@
 //! `E·Wᵀ + b` per distinct token of the batch: the low-rank form. Where h is not a mixture of few
 //! centroids, the scan carries h itself and reads R: the direct form.
 
-use super::pack::{Packing, gemm_nn, gemm_nt, gemm_tn};
+use super::pack::Packing;
 use super::panels::Panels;
-use super::simd::{Aligned, padded};
+use super::products::Products;
+use super::simd::{Aligned, Level, padded};
 use super::workers::Workers;
 use crate::engine::form::{Form, form, state_blocks};
 use crate::engine::tokens::Tokens;
 use crate::model::{Arch, Cell, Gate, Input, Layer, LayerSlots, Layout, Reset, Score};
+use std::ops::Range;
 
 /// What a layer reads at each step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,8 +82,8 @@ impl Prepared {
 /// What it is computed with.
 #[derive(Clone, Copy)]
 pub struct Machine<'a> {
-    /// Numbers in a vector.
-    pub lanes: usize,
+    /// The instruction set.
+    pub level: Level,
     /// Threads.
     pub workers: &'a Workers,
 }
@@ -106,9 +108,7 @@ pub fn prepare(
             }
             (_, Some(_)) => Source::Carry,
         };
-        let packing = Packing { units: layer.units, lanes: machine.lanes };
-        let (slots, workers) = (&layout.layers[l], machine.workers);
-        let at = At { layer, slots, params, packing, workers };
+        let at = At::new(layer, &layout.layers[l], params, machine);
         let mut prepared = at.prepared(form(layer, lambda), source, lambda, tau);
         prepared.n_in = match source {
             Source::Table => 0,
@@ -126,7 +126,7 @@ pub fn prepare(
             // A table is scaled where it is made, and only forward reads it.
             let Prepared { panels, scaled, gate, .. } = &mut prepared;
             let table = (source == Source::Table).then(|| std::mem::take(&mut panels.input));
-            *scaled = panels.scaled(*gate, machine.lanes);
+            *scaled = panels.scaled(*gate, machine.level.lanes());
             scaled.input = table.unwrap_or(std::mem::take(&mut scaled.input));
         }
         layers.push(prepared);
@@ -148,9 +148,7 @@ pub fn finish(
 ) {
     for (l, (prepared, d)) in layers.iter().zip(adjoints).enumerate() {
         let layer = &arch.layers[l];
-        let packing = Packing { units: layer.units, lanes: machine.lanes };
-        let (slots, workers) = (&layout.layers[l], machine.workers);
-        let at = At { layer, slots, params, packing, workers };
+        let at = At::new(layer, &layout.layers[l], params, machine);
         at.state_adjoint(prepared, d, grads);
         at.small_adjoints(prepared, d, grads);
         match prepared.source {
@@ -171,10 +169,22 @@ pub struct At<'a> {
     pub(super) slots: &'a LayerSlots,
     pub(super) params: &'a [f32],
     pub(super) packing: Packing,
-    pub(super) workers: &'a Workers,
+    pub(super) products: Products<'a>,
 }
 
-impl At<'_> {
+impl<'a> At<'a> {
+    fn new(
+        layer: &'a Layer,
+        slots: &'a LayerSlots,
+        params: &'a [f32],
+        machine: Machine<'a>,
+    ) -> At<'a> {
+        let units = layer.units;
+        let packing = Packing { units, lanes: machine.level.lanes() };
+        let products = Products { machine, units, blocks: layer.cell.blocks() };
+        At { layer, slots, params, packing, products }
+    }
+
     fn prepared(&self, form: Form, source: Source, lambda: f64, tau: f64) -> Prepared {
         let layer = self.layer;
         let (d, k) = (layer.units, layer.centroids.map_or(0, |s| s.k));
@@ -198,13 +208,17 @@ impl At<'_> {
         let (r, s) = (&p[slots.w_hh.clone()], &p[slots.centroids.clone()]);
         let k = s.len() / d;
         let blocks = self.layer.cell.blocks();
+        let s_panel = self.packing.pack(k, 1, |j, _, u| s[j * d + u]);
         let state = match form {
             Form::LowRank => {
-                let mut g = vec![0.0; k * blocks * d];
-                gemm_nt(self.workers, [k, d, blocks * d], s, r, &mut g);
-                self.packing.pack(k, state_blocks(self.layer.cell, form), |j, b, u| {
-                    if b < blocks { g[(j * blocks + b) * d + u] } else { s[j * d + u] }
-                })
+                let of = state_blocks(self.layer.cell, form);
+                let mut g = self.packing.panel_of(&self.products.table(s, r), k, blocks, of);
+                let stretches = g.chunks_exact_mut(of * self.packing.lanes);
+                for (into, s) in stretches.zip(s_panel.chunks_exact(self.packing.lanes)) {
+                    // The fourth block of a GRU, if there is one.
+                    into.chunks_exact_mut(s.len()).skip(blocks).for_each(|h| h.copy_from_slice(s));
+                }
+                g
             }
             Form::Direct => self
                 .packing
@@ -226,8 +240,7 @@ impl At<'_> {
         let peepholes = &p[slots.peephole.clone()];
         let peephole =
             self.packing.pack(1, 3, |_, b, u| peepholes.get(b * d + u).copied().unwrap_or(0.0));
-        let s = self.packing.pack(k, 1, |j, _, u| s[j * d + u]);
-        Panels { state, candidate, input: Aligned::default(), bias, peephole, s }
+        Panels { state, candidate, input: Aligned::default(), bias, peephole, s: s_panel }
     }
 
     /// Whether the candidate's recurrent bias stays inside `r ∘ (·)`.
@@ -255,11 +268,7 @@ impl At<'_> {
         let e = w.len() / (blocks * d);
         match below {
             None => self.packing.pack(n_in, blocks, |j, b, u| w[(b * d + u) * e + j]),
-            Some(s) => {
-                let mut m = vec![0.0; n_in * blocks * d];
-                gemm_nt(self.workers, [n_in, e, blocks * d], s, w, &mut m);
-                self.packing.pack(n_in, blocks, |j, b, u| m[(j * blocks + b) * d + u])
-            }
+            Some(s) => self.packing.panel_of(&self.products.table(s, w), n_in, blocks, blocks),
         }
     }
 
@@ -269,17 +278,16 @@ impl At<'_> {
         let (r, s) = (self.slots.w_hh.clone(), self.slots.centroids.clone());
         match prepared.form {
             Form::LowRank => {
-                let mut dg = vec![0.0; n * blocks * d];
-                self.packing.unpack(&d_panels.state, n, packed, |j, b, u, value| {
-                    if b < blocks {
-                        dg[(j * blocks + b) * d + u] = value;
-                    } else {
-                        grads[s.start + j * d + u] += value;
-                    }
-                });
-                let (params, rows) = (self.params, blocks * d);
-                gemm_nn(self.workers, [n, rows, d], &dg, &params[r.clone()], &mut grads[s.clone()]);
-                gemm_tn(self.workers, [rows, n, d], &dg, &params[s], &mut grads[r]);
+                let dg = self.packing.table_of(&d_panels.state, n, blocks, packed);
+                if packed > blocks {
+                    let ds = &mut grads[s.clone()];
+                    self.packing.unpack(&d_panels.state, n, packed, |j, b, u, value| {
+                        if b == blocks {
+                            ds[j * d + u] += value;
+                        }
+                    });
+                }
+                self.table_adjoints(&dg, s, r, grads);
             }
             Form::Direct => {
                 let d_r = &mut grads[r];
@@ -337,7 +345,7 @@ impl At<'_> {
     fn input_adjoint(
         &self,
         n_in: usize,
-        below: Option<std::ops::Range<usize>>,
+        below: Option<Range<usize>>,
         d_panels: &Panels,
         grads: &mut [f32],
     ) {
@@ -350,17 +358,20 @@ impl At<'_> {
             });
             return;
         };
-        let mut dm = vec![0.0; n_in * blocks * d];
-        self.packing.unpack(&d_panels.input, n_in, blocks, |j, b, u, value| {
-            dm[(j * blocks + b) * d + u] = value;
-        });
-        gemm_nn(
-            self.workers,
-            [n_in, blocks * d, e],
-            &dm,
-            &self.params[w.clone()],
-            &mut grads[s.clone()],
-        );
-        gemm_tn(self.workers, [blocks * d, n_in, e], &dm, &self.params[s], &mut grads[w]);
+        let dm = self.packing.table_of(&d_panels.input, n_in, blocks, blocks);
+        self.table_adjoints(&dm, s, w, grads);
+    }
+
+    /// Adds the gradients of rows and weights that a table was made of, both parameters.
+    fn table_adjoints(
+        &self,
+        d_table: &[f32],
+        rows: Range<usize>,
+        w: Range<usize>,
+        grads: &mut [f32],
+    ) {
+        let factors = (&self.params[rows.clone()], &self.params[w.clone()]);
+        let [d_rows, d_w] = grads.get_disjoint_mut([rows, w]).expect("parameters do not overlap");
+        self.products.adjoint(d_table, factors, (d_rows, d_w));
     }
 }

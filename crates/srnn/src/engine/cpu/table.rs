@@ -2,7 +2,6 @@
 //! and the adjoint of that.
 
 use super::cells::scales;
-use super::pack::{gemm_nn, gemm_nt, gemm_tn};
 use super::panels::{Panels, add};
 use super::prepare::At;
 use super::simd::{Aligned, padded};
@@ -12,20 +11,12 @@ use crate::model::Cell;
 impl At<'_> {
     /// `E·Wᵀ + b`, a row per distinct token `[U][Q][NI]`; scaled for an LSTM.
     pub(super) fn table(&self, embedding: &[f32], tokens: &Tokens) -> Aligned {
-        let (w, e) = self.input_weights_in_order();
-        let (count, width) = (tokens.distinct.len(), w.len() / e);
-        let mut table = Aligned::zeros(count * width);
-        gemm_nt(
-            self.workers,
-            [count, e, width],
-            &gather(embedding, e, &tokens.distinct),
-            &w,
-            &mut table,
-        );
+        let (w, e) = self.input_weights();
+        let mut table = self.products.table(&gather(embedding, e, &tokens.distinct), w);
         let bias =
             self.packing.pack(1, self.layer.cell.blocks(), |_, b, u| self.input_bias()(b, u));
         let by = self.packing.pack(1, self.layer.cell.blocks(), |_, b, _| self.table_scale(b));
-        for row in table.chunks_exact_mut(width) {
+        for row in table.chunks_exact_mut(bias.len()) {
             for ((x, bias), by) in row.iter_mut().zip(&*bias).zip(&*by) {
                 *x = (*x + bias) * by;
             }
@@ -41,23 +32,10 @@ impl At<'_> {
         }
     }
 
-    /// W with its rows in the order of a table's numbers `[Q·NI·lanes, E]`, so that products with
-    /// it need not be packed; and E.
-    fn input_weights_in_order(&self) -> (Vec<f32>, usize) {
+    /// W, and E.
+    fn input_weights(&self) -> (&[f32], usize) {
         let w = &self.params[self.slots.w_ih.clone()];
-        let e = w.len() / (self.layer.cell.blocks() * self.layer.units);
-        let mut ordered = vec![0.0; padded(self.layer.units) * self.layer.cell.blocks() * e];
-        for (row, from) in w.chunks_exact(e).enumerate() {
-            ordered[self.place_in_table(row) * e..][..e].copy_from_slice(from);
-        }
-        (ordered, e)
-    }
-
-    /// Where row b·D + u of W is in a row of the table.
-    fn place_in_table(&self, row: usize) -> usize {
-        let (b, u) = (row / self.layer.units, row % self.layer.units);
-        let lanes = self.packing.lanes;
-        (u / lanes * self.layer.cell.blocks() + b) * lanes + u % lanes
+        (w, w.len() / (self.layer.cell.blocks() * self.layer.units))
     }
 
     /// Adds the gradients of embedding, W and biases.
@@ -68,24 +46,17 @@ impl At<'_> {
         d_panels: &Panels,
         grads: &mut [f32],
     ) {
-        let (w, e) = self.input_weights_in_order();
-        let (dx, count, width) = (&d_panels.input, tokens.distinct.len(), w.len() / e);
+        let ((w, e), dx) = (self.input_weights(), &d_panels.input);
         if self.layer.bias {
-            let mut sum = vec![0.0; width];
-            dx.chunks_exact(width).for_each(|row| add(&mut sum, row));
+            let mut sum = vec![0.0; self.layer.cell.blocks() * padded(self.layer.units)];
+            dx.chunks_exact(sum.len()).for_each(|row| add(&mut sum, row));
             self.packing.unpack(&sum, 1, self.layer.cell.blocks(), |_, b, u, value| {
                 self.add_bias_gradient(b, u, value, false, grads);
             });
         }
         let rows = gather(&self.params[embedding.clone()], e, &tokens.distinct);
-        let mut d_w = vec![0.0; width * e];
-        gemm_tn(self.workers, [width, count, e], dx, &rows, &mut d_w);
-        for (row, into) in grads[self.slots.w_ih.clone()].chunks_exact_mut(e).enumerate() {
-            add(into, &d_w[self.place_in_table(row) * e..][..e]);
-        }
-        let mut d_rows = rows;
-        d_rows.fill(0.0);
-        gemm_nn(self.workers, [count, width, e], dx, &w, &mut d_rows);
+        let (mut d_rows, d_w) = (vec![0.0; rows.len()], &mut grads[self.slots.w_ih.clone()]);
+        self.products.adjoint(dx, (&rows, w), (&mut d_rows, d_w));
         for (&id, row) in tokens.distinct.iter().zip(d_rows.chunks_exact(e)) {
             add(&mut grads[embedding.start + id as usize * e..][..e], row);
         }

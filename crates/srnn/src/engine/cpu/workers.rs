@@ -61,8 +61,17 @@ impl Workers {
         size: usize,
         work: impl Fn(usize, &mut [f32]) + Sync + Send,
     ) {
-        let pieces: Vec<Mutex<&mut [f32]>> = all.chunks_mut(size.max(1)).map(Mutex::new).collect();
-        self.each(pieces.len(), |_, i| work(i, &mut pieces[i].lock().expect("one takes each")));
+        let pieces = all.chunks_mut(size.max(1)).enumerate().collect();
+        self.on_each(pieces, |(i, piece)| work(i, piece));
+    }
+
+    /// Does `work` on each of some things.
+    pub fn on_each<A: Send>(&self, things: Vec<A>, work: impl Fn(A) + Sync) {
+        let things: Vec<_> = things.into_iter().map(|thing| Mutex::new(Some(thing))).collect();
+        self.each(things.len(), |_, i| {
+            let thing = things[i].lock().expect("one takes each").take().expect("taken once");
+            simd::without_denormals(|| work(thing));
+        });
     }
 
     /// Does `work(worker, i)` for every i below `count`.
