@@ -85,8 +85,8 @@ pub struct Cpu {
     workers: Workers,
     /// The memory of each worker.
     spaces: Vec<Mutex<GroupSpace>>,
-    /// The sums of each chunk, and of all; kept so that their memory is.
-    sums: (Vec<Mutex<Sums>>, Sums),
+    /// The sums of each chunk, and of halves of all; kept so that their memory is.
+    sums: (Vec<Mutex<Sums>>, [Sums; 2]),
 }
 
 impl Cpu {
@@ -169,7 +169,7 @@ impl Engine<f32> for Cpu {
     }
 
     fn gradients(&mut self, batch: &Batch, regime: &Regime) -> Gradients<f32> {
-        let (mut parts, mut sums) = std::mem::take(&mut self.sums);
+        let (mut parts, mut halves) = std::mem::take(&mut self.sums);
         let Weights { arch, layout, state, .. } = &self.weights;
         let tokens = Tokens::of(batch, arch.input.vocabulary());
         let (params, machine) = (&state.params, self.machine());
@@ -193,13 +193,13 @@ impl Engine<f32> for Cpu {
             total_weight: batch.total_weight(),
             cut: self.tuning.cut(),
         };
-        self.sum(shared, &mut parts, &mut sums);
+        let sums = self.sum(shared, &mut parts, &mut halves);
         let mut values = vec![0.0; layout.len];
         let d = &sums.panels;
         finish(arch, layout, params, &tokens, &layers, d, machine, &mut values);
         sums.head.finish(arch, layout, &mut values);
-        let loss = loss(&sums, &layers, share, regime);
-        self.sums = (parts, sums);
+        let loss = loss(sums, &layers, share, regime);
+        self.sums = (parts, halves);
         Gradients { loss, values }
     }
 
@@ -218,8 +218,14 @@ impl Engine<f32> for Cpu {
 }
 
 impl Cpu {
-    /// The sums over all rows of a batch: chunk by chunk, then in the chunks' order.
-    fn sum(&self, shared: Shared<'_>, parts: &mut Vec<Mutex<Sums>>, total: &mut Sums) {
+    /// The sums over all rows of a batch: chunk by chunk, then of each half of the chunks in their
+    /// order, then of both.
+    fn sum<'a>(
+        &self,
+        shared: Shared<'_>,
+        parts: &mut Vec<Mutex<Sums>>,
+        [total, later]: &'a mut [Sums; 2],
+    ) -> &'a mut Sums {
         let groups = groups(shared.arch, shared.batch);
         // Dealt out in turn, so that every chunk has long rows and short ones.
         let count = CHUNKS.min(groups.len()).max(1);
@@ -237,8 +243,8 @@ impl Cpu {
         let parts: Vec<&Sums> = (parts[..count].iter_mut())
             .map(|part| &*part.get_mut().expect("nobody panicked"))
             .collect();
-        total.clear_for_all(&shared);
-        total.add(&parts, shared.layers, &self.workers);
+        total.of_all(&parts, later, &shared, &self.workers);
+        total
     }
 }
 

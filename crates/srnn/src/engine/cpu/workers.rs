@@ -40,20 +40,6 @@ impl Workers {
         results.into_iter().map(done).collect()
     }
 
-    /// Does `work` on the last thread, which is another than this one if there is one, and waits.
-    pub fn on_last(&self, work: impl FnOnce() + Send) {
-        let Some(crew) = &self.crew else {
-            return work();
-        };
-        let (last, work) = (crew.hands(), Mutex::new(Some(work)));
-        crew.run(&|worker| {
-            if worker == last {
-                let work = work.lock().expect("one takes it").take();
-                work.expect("taken once")();
-            }
-        });
-    }
-
     /// Does `work` on pieces of `size` numbers, told which piece it is.
     pub fn on_pieces(
         &self,
@@ -117,15 +103,6 @@ mod tests {
                 });
                 assert_eq!(found, squares);
             }
-        }
-    }
-
-    #[test]
-    fn what_the_last_thread_is_asked_for_is_done_once_and_elsewhere_if_it_can_be() {
-        for threads in [1, 2, 5] {
-            let (here, mut done_by) = (std::thread::current().id(), vec![]);
-            Workers::new(threads).on_last(|| done_by.push(std::thread::current().id()));
-            assert!(matches!(done_by[..], [by] if (by == here) == (threads == 1)));
         }
     }
 
