@@ -86,6 +86,11 @@ impl Crew {
         self.threads.len()
     }
 
+    /// Wakes hands that sleep: an order will soon be given.
+    pub fn rouse(&self) {
+        self.shared.rouse();
+    }
+
     /// Has the caller, as number 0, and every hand, from 1, do `work` once, and returns when all
     /// have.
     ///
@@ -138,6 +143,11 @@ impl Shared {
     /// Lets hands see an order.
     fn give(&self) {
         self.count.fetch_add(1, Ordering::SeqCst);
+        self.rouse();
+    }
+
+    /// Has hands look out for an order.
+    fn rouse(&self) {
         if self.asleep.load(Ordering::SeqCst) > 0 {
             self.call(&self.given);
         }
@@ -154,9 +164,9 @@ impl Shared {
         let mut seen = 0;
         loop {
             let given = || self.count.load(Ordering::SeqCst) != seen;
-            if !self.look_out(given) {
+            while !self.look_out(given) {
                 self.asleep.fetch_add(1, Ordering::SeqCst);
-                self.sleep_until(&self.given, given);
+                self.sleep_unless(&self.given, given);
                 self.asleep.fetch_sub(1, Ordering::SeqCst);
             }
             seen = self.count.load(Ordering::SeqCst);
@@ -182,18 +192,18 @@ impl Shared {
     /// Waits for all hands.
     fn wait(&self) {
         let finished = || self.at_work.load(Ordering::SeqCst) == 0;
-        if !self.look_out(finished) {
+        while !self.look_out(finished) {
             self.caller_sleeps.store(true, Ordering::SeqCst);
-            self.sleep_until(&self.finished, finished);
+            self.sleep_unless(&self.finished, finished);
             self.caller_sleeps.store(false, Ordering::SeqCst);
         }
     }
 
-    /// Sleeps until `seen`; whoever brings it about has been told to call.
-    fn sleep_until(&self, called: &Condvar, seen: impl Fn() -> bool) {
-        let mut orders = self.orders();
-        while !seen() {
-            orders = called.wait(orders).unwrap_or_else(PoisonError::into_inner);
+    /// Sleeps until called, unless it is `seen` that there is no need to.
+    fn sleep_unless(&self, called: &Condvar, seen: impl Fn() -> bool) {
+        let orders = self.orders();
+        if !seen() {
+            drop(called.wait(orders).unwrap_or_else(PoisonError::into_inner));
         }
     }
 
@@ -235,6 +245,22 @@ mod tests {
             });
             assert_eq!(done.into_inner(), 0x01_01_01_01);
         }
+    }
+
+    #[test]
+    fn hands_that_are_roused_wake_without_an_order() {
+        let crew = Crew::new(2);
+        let asleep = || crew.shared.asleep.load(Ordering::SeqCst);
+        let until = |count| {
+            let begin = Instant::now();
+            while asleep() != count && begin.elapsed() < Duration::from_secs(10) {
+                std::thread::yield_now();
+            }
+            assert_eq!(asleep(), count);
+        };
+        until(2);
+        crew.rouse();
+        until(0);
     }
 
     #[test]

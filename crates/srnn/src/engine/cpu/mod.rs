@@ -137,6 +137,7 @@ impl Engine<f32> for Cpu {
     }
 
     fn trace(&mut self, batch: &Batch, mode: Mode, fields: Fields) -> Trace<f32> {
+        self.workers.rouse();
         let Weights { arch, layout, state, .. } = &self.weights;
         let tokens = Tokens::of(batch, arch.input.vocabulary());
         let (params, machine) = (&state.params, self.machine());
@@ -170,6 +171,7 @@ impl Engine<f32> for Cpu {
 
     fn gradients(&mut self, batch: &Batch, regime: &Regime) -> Gradients<f32> {
         let (mut parts, mut halves) = std::mem::take(&mut self.sums);
+        self.workers.rouse();
         let Weights { arch, layout, state, .. } = &self.weights;
         let tokens = Tokens::of(batch, arch.input.vocabulary());
         let (params, machine) = (&state.params, self.machine());
