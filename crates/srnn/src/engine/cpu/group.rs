@@ -164,9 +164,12 @@ fn read_inputs(shared: &Shared<'_>, group: &Group, space: &mut Space) {
     };
     match &shared.batch.input {
         Inputs::Tokens(_) => {
-            let place = |t, r| at(t, r).map_or(0, |n| shared.tokens.places[n]);
             space.ids.clear();
-            space.ids.extend((0..steps).map(|t| std::array::from_fn(|r| place(t, r))));
+            space.ids.resize(steps, [0; ROWS]);
+            for (r, b) in group.rows.iter().enumerate().filter_map(|(r, row)| Some((r, (*row)?))) {
+                let places = &shared.tokens.places[shared.batch.row(b)];
+                space.ids.iter_mut().zip(places).for_each(|(ids, &place)| ids[r] = place);
+            }
         }
         Inputs::Real(x) => {
             space.read.resize(steps * ROWS * p.n_in_p);
@@ -243,14 +246,14 @@ fn down<S: Simd>(
 ) {
     let count = shared.layers.len();
     let Space { ids, d_ids, .. } = &mut space.layers[0];
-    d_ids.clear();
     // Where a row has ended nothing is added: to any place.
-    let place = |t: usize, r: usize, id: u32| match group.lengths.has(r, t) {
-        true => sums.places[id as usize],
-        false => 0,
-    };
-    let of_step = |(t, ids): (usize, &[u32; ROWS])| std::array::from_fn(|r| place(t, r, ids[r]));
-    d_ids.extend(ids.iter().enumerate().map(of_step));
+    d_ids.clear();
+    d_ids.resize(ids.len(), [0; ROWS]);
+    for (r, &length) in group.lengths.rows.iter().enumerate() {
+        for (into, ids) in d_ids.iter_mut().zip(ids.iter()).take(length) {
+            into[r] = sums.places[ids[r] as usize];
+        }
+    }
     for l in (0..count).rev() {
         let (below, rest) = space.layers.split_at_mut(l);
         let below = below.last().map(|space| (&shared.layers[l - 1], space));

@@ -65,8 +65,9 @@ impl StepBack<'_> {
     #[inline(always)]
     fn stochastic<S: Simd>(&self, simd: S, space: &mut Space, measured: &mut Measured) -> bool {
         let p = self.scan.p;
-        let pulled = self.pulls_mixture();
-        if self.begins_outside() {
+        let begins_outside = self.begins_outside();
+        let pulled = begins_outside && self.pulls_mixture();
+        if begins_outside {
             space.step.du.fill(0.0);
             if pulled {
                 space.d_mixture[self.j * ROWS * p.dp..][..ROWS * p.dp].fill(0.0);
