@@ -250,17 +250,17 @@ mod tests {
     #[test]
     fn hands_that_are_roused_wake_without_an_order() {
         let crew = Crew::new(2);
-        let asleep = || crew.shared.asleep.load(Ordering::SeqCst);
-        let until = |count| {
+        let becomes = |count: usize, meanwhile: &dyn Fn()| {
             let begin = Instant::now();
-            while asleep() != count && begin.elapsed() < Duration::from_secs(10) {
+            while crew.shared.asleep.load(Ordering::SeqCst) != count {
+                assert!(begin.elapsed() < Duration::from_secs(10), "never {count} asleep");
+                meanwhile();
                 std::thread::yield_now();
             }
-            assert_eq!(asleep(), count);
         };
-        until(2);
-        crew.rouse();
-        until(0);
+        becomes(2, &|| {});
+        // Again and again: they fall asleep before a busy machine looks.
+        becomes(0, &|| crew.rouse());
     }
 
     #[test]
