@@ -6,7 +6,7 @@ use super::device::{Address, Device, Grid, launch};
 use super::few::{Compiled, Few};
 use super::layer::OnDevice;
 use super::many::{Sum, sums};
-use super::matrix::{BESIDE, Into, Job, MAIN, Matrix, Products};
+use super::matrix::{BESIDE, Into, Job, MAIN, Products};
 use super::scan::{MEASURED, SUMS, Scan};
 use super::upload::Placed;
 use std::ops::Range;
@@ -67,12 +67,15 @@ impl OnDevice {
                 break;
             }
             let beside = device.fork()?;
-            let into = if i + 1 == cut.count { Into::Place } else { Into::Sum };
-            let what = (embedding, cut.tokens(i), into);
-            let [w, rows] =
-                self.token_gradients(&beside, products, BESIDE, both, placed, &scan, what)?;
+            let tokens = cut.tokens(i);
+            let d_x = self.sum_tokens(&beside, products, BESIDE, placed, &scan, tokens.clone())?;
+            let mut jobs = vec![];
             // That of the last but one comes with the last's: the scan would be done before it.
-            let jobs = if i > 1 { vec![w, rows] } else { vec![rows] };
+            if i > 1 {
+                let into = if i + 1 == cut.count { Into::Place } else { Into::Sum };
+                jobs.push(self.w_of_tokens(both, placed, d_x, (embedding, tokens.clone(), into)));
+            }
+            jobs.push(self.embeddings_of_tokens(both, placed, d_x, (embedding, tokens)));
             products.one_by_one(&beside, cut.idle, &jobs)?;
         }
         Ok(())
@@ -93,11 +96,9 @@ impl OnDevice {
     ) -> Result<(), CudaError> {
         let cut = placed.chunks;
         let into = if cut.count == 2 { Into::Place } else { Into::Sum };
-        let what = (embedding, cut.tokens(0), into);
-        let [_, rows] = self.token_gradients(device, products, MAIN, both, placed, scan, what)?;
-        let d_x = Matrix::rows(self.rooms.d_x.address(device), (scan.ni * scan.d) as usize);
-        let first = 0..cut.tokens(1).end;
-        let [w, _] = self.table_gradients(both, placed, d_x, (embedding, first, into));
+        let d_x = self.sum_tokens(device, products, MAIN, placed, scan, cut.tokens(0))?;
+        let rows = self.embeddings_of_tokens(both, placed, d_x, (embedding, cut.tokens(0)));
+        let w = self.w_of_tokens(both, placed, d_x, (embedding, 0..cut.tokens(1).end, into));
         // W where the other chunks' are made: they are added in order.
         let beside = device.fork()?;
         sums(&beside, left)?;

@@ -289,7 +289,8 @@ impl OnDevice {
                 left.push(sum(d_x, Into::Place));
                 sums(device, &left)?;
                 let what = (embedding, 0..rows, Into::Place);
-                jobs.extend(self.table_gradients(both, placed, d_x, what));
+                jobs.push(self.w_of_tokens(both, placed, d_x, what));
+                jobs.push(self.embeddings_of_tokens(both, placed, d_x, (embedding, 0..rows)));
             }
             Reads::Vectors { .. } => {
                 left.push(sum(Matrix::rows(d_w, width).transposed(), Into::Place));

@@ -149,10 +149,12 @@ impl OnDevice {
         let d_w = Matrix::rows(both.1 + 4 * slots.w_ih.start as u64, *width);
         match reads {
             Reads::Tokens { embedding } => {
-                let what = (embedding, 0..placed.distinct, Into::Place);
-                let jobs =
-                    self.token_gradients(device, products, MAIN, both, placed, scan, what)?;
-                Ok(jobs.into())
+                let all = 0..placed.distinct;
+                let d_x = self.sum_tokens(device, products, MAIN, placed, scan, all.clone())?;
+                Ok(vec![
+                    self.w_of_tokens(both, placed, d_x, (embedding, all.clone(), Into::Place)),
+                    self.embeddings_of_tokens(both, placed, d_x, (embedding, all)),
+                ])
             }
             Reads::Vectors { at, .. } => {
                 let da = Matrix::rows(scan.da_in, wide);
@@ -163,19 +165,17 @@ impl OnDevice {
         }
     }
 
-    /// W and the embedding from what the steps that read some of the tokens have left; the former is
-    /// placed, or added to what other tokens gave.
-    #[allow(clippy::too_many_arguments)]
-    pub fn token_gradients(
+    /// The gradients of the rows that some tokens have in the table of `E·Wᵀ`, summed over the steps
+    /// that read them; returns all of the table's.
+    pub fn sum_tokens(
         &mut self,
         device: &Device,
         products: &mut Products,
         stream: usize,
-        both: (Address, Address),
         placed: &Placed,
         scan: &Scan,
-        (embedding, tokens, into): (Address, Range<usize>, Into),
-    ) -> Result<[Job; 2], CudaError> {
+        tokens: Range<usize>,
+    ) -> Result<Matrix, CudaError> {
         let (wide, distinct) = ((scan.ni * scan.d) as usize, placed.distinct);
         let d_x = Matrix::rows(self.rooms.d_x.fit(device, distinct * wide)?, wide);
         let first = placed.first + 4 * tokens.start as u64;
@@ -183,30 +183,36 @@ impl OnDevice {
         let count = placed.steps * tokens.len() / distinct.max(1);
         let to = d_x.at + 4 * (tokens.start * wide) as u64;
         products.sum_by_token(device, stream, scan.da_in, (count, wide), by, to)?;
-        Ok(self.table_gradients(both, placed, d_x, (embedding, tokens, into)))
+        Ok(d_x)
     }
 
-    /// W and the embedding from the gradient of their product, a row for each of some distinct tokens.
-    pub fn table_gradients(
+    /// W from the gradients of some tokens' rows; placed, or added to what other tokens gave.
+    pub fn w_of_tokens(
+        &self,
+        (_, grads): (Address, Address),
+        placed: &Placed,
+        d_x: Matrix,
+        (embedding, tokens, into): (Address, Range<usize>, Into),
+    ) -> Job {
+        let (width, ids, d_x) = (self.shape.width, placed.ids_of(&tokens), d_x.from(tokens.start));
+        let d_w = Matrix::rows(grads + 4 * self.shape.slots.w_ih.start as u64, width);
+        let rows = Matrix::rows(embedding, width).listed(ids);
+        Job::new((d_x.row, tokens.len(), width), d_x.transposed(), rows, d_w, into)
+    }
+
+    /// The embeddings of some tokens from the gradients of their rows.
+    pub fn embeddings_of_tokens(
         &self,
         (params, grads): (Address, Address),
         placed: &Placed,
         d_x: Matrix,
-        (embedding, tokens, sum): (Address, Range<usize>, Into),
-    ) -> [Job; 2] {
-        let (width, distinct, wide) = (self.shape.width, tokens.len(), d_x.row);
-        let at = 4 * self.shape.slots.w_ih.start as u64;
-        let ids = placed.ids + 4 * tokens.start as u64;
-        let d_x = Matrix { at: d_x.at + 4 * (tokens.start * wide) as u64, ..d_x };
-        let rows = |at: Address| Matrix::rows(at, width).listed(ids);
-        let (w, d_w) = (Matrix::rows(params + at, width), Matrix::rows(grads + at, width));
+        (embedding, tokens): (Address, Range<usize>),
+    ) -> Job {
+        let (width, ids, d_x) = (self.shape.width, placed.ids_of(&tokens), d_x.from(tokens.start));
+        let w = Matrix::rows(params + 4 * self.shape.slots.w_ih.start as u64, width);
         // Gradients lie as the parameters do.
-        let into = rows(grads + (embedding - params));
-        let size = (wide, distinct, width);
-        [
-            Job::new(size, d_x.transposed(), rows(embedding), d_w, sum),
-            Job::new((distinct, wide, width), d_x, w, into, Into::Place),
-        ]
+        let into = Matrix::rows(grads + (embedding - params), width).listed(ids);
+        Job::new((tokens.len(), d_x.row, width), d_x, w, into, Into::Place)
     }
 
     /// What the layer below is sent, `[N,E]`.

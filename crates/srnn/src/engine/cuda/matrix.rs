@@ -36,6 +36,11 @@ impl Matrix {
         Matrix { at, row: width, column: 1, list: 0 }
     }
 
+    /// Its rows from one on.
+    pub fn from(self, row: usize) -> Matrix {
+        Matrix { at: self.at + 4 * (row * self.row) as u64, ..self }
+    }
+
     /// Its transpose.
     pub fn transposed(self) -> Matrix {
         Matrix { row: self.column, column: self.row, ..self }
@@ -110,8 +115,7 @@ impl Job {
     pub fn of_rows(self, rows: std::ops::Range<usize>) -> Job {
         let (_, k, n) = self.size;
         let listed = Matrix { list: self.a.list + 4 * rows.start as u64, ..self.a };
-        let c = Matrix { at: self.c.at + 4 * (rows.start * self.c.row) as u64, ..self.c };
-        Job { size: (rows.len(), k, n), a: listed, c, ..self }
+        Job { size: (rows.len(), k, n), a: listed, c: self.c.from(rows.start), ..self }
     }
 
     /// As the kernels read it, its sum cut into so many parts.
@@ -265,20 +269,6 @@ impl Products {
         Ok(())
     }
 
-    /// Adds the parts `[splits][m][n]`, in order.
-    fn sum(
-        &self,
-        device: &Device,
-        splits: usize,
-        (m, n): (usize, usize),
-        c: Matrix,
-        into: Into,
-    ) -> Result<(), CudaError> {
-        let job = Job::new((m, 0, n), Matrix::NONE, Matrix::NONE, c, into);
-        let parts = self.parts[0].address(device);
-        add_parts(device, Arguments { c: parts, ..job.arguments(splits) }, c.at)
-    }
-
     /// `C[place] += Σ rows` over the steps that have the place: `steps` in the order of places,
     /// those of place i from `first[i]` on. `stream` is [`MAIN`] or [`BESIDE`].
     #[allow(clippy::too_many_arguments)]
@@ -306,8 +296,7 @@ impl Products {
             return Ok(());
         }
         let c = Matrix::rows(into, width);
-        let job = Job::new((places, 0, width), Matrix::NONE, Matrix::NONE, c, Into::Place);
-        add_parts(device, Arguments { c: parts, ..job.arguments(splits) }, into)
+        sum_parts(device, (parts, splits), (places, width), c, Into::Place)
     }
 
     /// Adds the sum of `count` rows to `into`.
@@ -322,7 +311,7 @@ impl Products {
         let parts = self.parts[0].fit(device, splits * width)?;
         let grid = Grid::over(width.div_ceil(128), splits, 1, 128);
         launch!(device, &device.gpu.kernels.sum_rows, grid; rows, count as i32, width as i32, parts)?;
-        self.sum(device, splits, (1, width), Matrix::rows(into, width), Into::Sum)
+        sum_parts(device, (parts, splits), (1, width), Matrix::rows(into, width), Into::Sum)
     }
 
     /// Adds to the gradients of centroids what slopes along u − s pull.
@@ -338,7 +327,7 @@ impl Products {
         let grid = Grid::over(k, splits, 1, 128);
         launch!(device, &device.gpu.kernels.pull_centroids, grid;
             slopes, u, s, count as i32, k as i32, d as i32, parts)?;
-        self.sum(device, splits, (k, d), Matrix::rows(into, d), Into::Sum)
+        sum_parts(device, (parts, splits), (k, d), Matrix::rows(into, d), Into::Sum)
     }
 }
 
@@ -348,6 +337,18 @@ fn planned(limits: Limits, jobs: &[Job]) -> (Vec<Arguments>, Vec<(Job, Plan)>) {
     let jobs = jobs.iter().filter(|job| job.size.0 > 0 && job.size.2 > 0).map(plan);
     let (small, large): (Vec<_>, Vec<_>) = jobs.partition(|(_, plan)| plan.way == Way::Small);
     (small.iter().map(|(job, plan)| job.arguments(plan.splits)).collect(), large)
+}
+
+/// Adds so many parts `[m][n]` that no product has left, in order.
+fn sum_parts(
+    device: &Device,
+    (parts, splits): (Address, usize),
+    (m, n): (usize, usize),
+    c: Matrix,
+    into: Into,
+) -> Result<(), CudaError> {
+    let job = Job::new((m, 0, n), Matrix::NONE, Matrix::NONE, c, into);
+    add_parts(device, Arguments { c: parts, ..job.arguments(splits) }, c.at)
 }
 
 /// Adds the parts `[splits][m][n]` of a product into C, in order.

@@ -66,6 +66,13 @@ pub fn padded(distinct: usize) -> usize {
     distinct.next_multiple_of((distinct.next_power_of_two() / 16).max(1))
 }
 
+impl Placed {
+    /// Where the ids of some of the distinct tokens are.
+    pub fn ids_of(&self, tokens: &std::ops::Range<usize>) -> Address {
+        self.ids + 4 * tokens.start as u64
+    }
+}
+
 impl Upload {
     /// Nothing yet, on this GPU.
     pub fn new(gpu: &Arc<Gpu>) -> Result<Upload, CudaError> {

@@ -2,15 +2,6 @@
 // is a multiple of: their sum is known, and divided by, when a unit's sums are made. So nobody waits
 // for it.
 
-// The largest of a warp's numbers, NaN where there is a NaN that no smaller number hides: the bits of
-// numbers are in their order, those of negative ones backwards.
-__device__ __forceinline__ float warp_top(float x) {
-    int bits = __float_as_int(x);
-    bits ^= bits >> 31 & 0x7fffffff;
-    int top = warp_most(bits);
-    return __int_as_float(top ^ (top >> 31 & 0x7fffffff));
-}
-
 typedef Weights<Gather<1>::N, GATHERED_HELD, NB> Gathering;
 
 struct ForwardRoom {

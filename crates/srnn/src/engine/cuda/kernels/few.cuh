@@ -76,13 +76,6 @@ template <int HALF> __device__ __forceinline__ void fold(float v[KP], int lane) 
     if constexpr (HALF > 1) fold<HALF / 2>(v, lane);
 }
 
-// The largest of a warp's numbers, by the order of their bits.
-__device__ __forceinline__ float lanes_max(float x) {
-    int bits = __float_as_int(x);
-    bits = __reduce_max_sync(ALL_LANES, bits ^ (bits >> 31 & 0x7fffffff));
-    return __int_as_float(bits ^ (bits >> 31 & 0x7fffffff));
-}
-
 // Shared memory by its own addresses: a pointer is turned into one anew at every use.
 __device__ __forceinline__ float from_shared(unsigned at) {
     float x;

@@ -129,7 +129,7 @@ struct Forward {
         // Within 2^±60, what is too small for a float is nothing beside the sum. Every thread of the row
         // has the same sum: the vote tells the compiler so. What is no number stays none.
         if (__builtin_expect(__any_sync(ALL_LANES, !(sum > 1e-18f && sum < 1e18f)), 0)) {
-            reference = lanes_max(j % KP < K ? score : -INFINITY);
+            reference = warp_top(j % KP < K ? score : -INFINITY);
             mine = exp2f_quick(score - reference);
             exchange.spread(mine, e);
             sum = all_of(e);

@@ -75,6 +75,11 @@ __device__ __forceinline__ void leave_two(const Product &p, int m, int n, float2
     if (n + 1 < p.n) at[1] = two.y;
 }
 
+__device__ __forceinline__ void add(float &x, float y) { x += y; }
+__device__ __forceinline__ void add(float4 &x, float4 y) {
+    x.x += y.x, x.y += y.y, x.z += y.z, x.w += y.w;
+}
+
 __device__ __forceinline__ float4 four_at(const float *at) { return *(const float4 *)at; }
 __device__ __forceinline__ bool by_fours(const void *at) { return ((unsigned long long)at & 15) == 0; }
 
@@ -94,14 +99,8 @@ __device__ __forceinline__ void place_four(const Product &p, float *c, int m, in
     }
 #pragma unroll
     for (int i = 0; i < 2; i++)
-        if (p.add[i].at) {
-            float4 y = four_at(p.add[i].at + m * p.add[i].row + n);
-            x.x += y.x, x.y += y.y, x.z += y.z, x.w += y.w;
-        }
-    if (p.accumulate) {
-        float4 y = four_at(at);
-        x.x = y.x + x.x, x.y = y.y + x.y, x.z = y.z + x.z, x.w = y.w + x.w;
-    }
+        if (p.add[i].at) add(x, four_at(p.add[i].at + m * p.add[i].row + n));
+    if (p.accumulate) add(x, four_at(at));
     *(float4 *)at = x;
 }
 
@@ -117,7 +116,7 @@ __device__ __forceinline__ void leave_four(const Product &p, int m, int n, float
 
 // Four columns of C that are left together in every row, with what is added to all rows.
 struct Fours {
-    float4 add[2];
+    float4 addends[2];
     bool are_whole;
 
     __device__ __forceinline__ Fours(const Product &p, int n) {
@@ -126,10 +125,10 @@ struct Fours {
         for (int i = 0; i < 2; i++) {
             const Addend &row = p.add[i];
             bool adds = p.splits == 1 && row.at;
-            add[i] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+            addends[i] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
             if (!adds) continue;
             are_whole = are_whole && row.row == 0 && n + 3 < row.columns && by_fours(row.at + n);
-            if (are_whole) add[i] = four_at(row.at + n);
+            if (are_whole) addends[i] = four_at(row.at + n);
         }
     }
 
@@ -138,12 +137,8 @@ struct Fours {
         float *part = p.c + ((long long)blockIdx.z * p.m + m) * p.n + n;
         float *at = parts ? m < p.m ? part : nullptr : place_of(p, p.c, m, n);
         if (!at) return;
-#pragma unroll
-        for (int i = 0; i < 2; i++) x.x += add[i].x, x.y += add[i].y, x.z += add[i].z, x.w += add[i].w;
-        if (!parts && p.accumulate) {
-            float4 y = four_at(at);
-            x.x = y.x + x.x, x.y = y.y + x.y, x.z = y.z + x.z, x.w = y.w + x.w;
-        }
+        add(x, addends[0]), add(x, addends[1]);
+        if (!parts && p.accumulate) add(x, four_at(at));
         *(float4 *)at = x;
     }
 };
@@ -272,11 +267,6 @@ extern "C" __global__ void __launch_bounds__(THREADS) thin_4(Product p) { thin_p
 extern "C" __global__ void __launch_bounds__(THREADS) thin_16(Product p) { thin_product<4, 16>(p); }
 // For rows that do not begin at multiples of 16 bytes.
 extern "C" __global__ void __launch_bounds__(THREADS) thin_any(Product p) { thin_product<1, 16>(p); }
-
-__device__ __forceinline__ void add(float &x, float y) { x += y; }
-__device__ __forceinline__ void add(float4 &x, float4 y) {
-    x.x += y.x, x.y += y.y, x.z += y.z, x.w += y.w;
-}
 
 // Adds the parts of a product into C. Of few numbers a warp's lanes take a column each, the warps of a
 // block every eighth part, in order; then the warps' sums are added in order. Of many a thread takes

@@ -29,6 +29,15 @@ __device__ __forceinline__ int warp_most(int x) {
     return most;
 }
 
+// The largest of a warp's numbers, NaN where there is a NaN that no smaller number hides: the bits of
+// numbers are in their order, those of negative ones backwards.
+__device__ __forceinline__ float warp_top(float x) {
+    int bits = __float_as_int(x);
+    bits ^= bits >> 31 & 0x7fffffff;
+    int top = warp_most(bits);
+    return __int_as_float(top ^ (top >> 31 & 0x7fffffff));
+}
+
 // The sum over a block, known to thread 0; `room` has a number a warp.
 __device__ __forceinline__ double block_sum(double x, double *room) {
     x = warp_sum(x);
