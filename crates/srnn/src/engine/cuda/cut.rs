@@ -6,7 +6,7 @@ use super::device::{Address, Device, Grid, launch};
 use super::few::{Compiled, Few};
 use super::layer::OnDevice;
 use super::many::{Sum, sums};
-use super::matrix::{BESIDE, Into, Job, MAIN, Products};
+use super::matrix::{Into, Job, Products};
 use super::scan::{MEASURED, SUMS, Scan};
 use super::upload::Placed;
 use std::ops::Range;
@@ -68,7 +68,7 @@ impl OnDevice {
             }
             let beside = device.fork()?;
             let tokens = cut.tokens(i);
-            let d_x = self.sum_tokens(&beside, products, BESIDE, placed, &scan, tokens.clone())?;
+            let d_x = self.sum_tokens(&beside, products, placed, &scan, tokens.clone())?;
             let mut jobs = vec![];
             // That of the last but one comes with the last's: the scan would be done before it.
             if i > 1 {
@@ -96,7 +96,7 @@ impl OnDevice {
     ) -> Result<(), CudaError> {
         let cut = placed.chunks;
         let into = if cut.count == 2 { Into::Place } else { Into::Sum };
-        let d_x = self.sum_tokens(device, products, MAIN, placed, scan, cut.tokens(0))?;
+        let d_x = self.sum_tokens(device, products, placed, scan, cut.tokens(0))?;
         let rows = self.embeddings_of_tokens(both, placed, d_x, (embedding, cut.tokens(0)));
         let w = self.w_of_tokens(both, placed, d_x, (embedding, 0..cut.tokens(1).end, into));
         // W where the other chunks' are made: they are added in order.

@@ -1,17 +1,14 @@
 //! The GPU: its context, the kernels compiled for it, launches and memory.
 
 pub use super::room::{Pinned, Room};
+pub use super::track::{Device, TRACKS};
 use super::{CudaError, compile};
 use cudarc::driver::sys::{
     CUdevice_attribute as Attribute, CUevent_flags, CUfunction_attribute_enum,
 };
-use cudarc::driver::{
-    CudaContext, CudaEvent, CudaFunction, CudaStream, DeviceRepr, DriverError, PinnedHostSlice,
-    result,
-};
+use cudarc::driver::{CudaContext, CudaEvent, CudaFunction, CudaStream, DriverError, result};
 use std::collections::HashMap;
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// The compute capabilities from which on warps can be reduced in one instruction, as
@@ -26,7 +23,7 @@ pub type Address = u64;
 
 /// A GPU with the kernels that need no compiling for a shape. Engines share it.
 pub struct Gpu {
-    context: Arc<CudaContext>,
+    pub(super) context: Arc<CudaContext>,
     pub(super) kernels: Kernels,
     /// Multiprocessors.
     pub(super) processors: usize,
@@ -40,19 +37,6 @@ pub struct Gpu {
     target: String,
     /// What was compiled for a shape, by the names of its kernels and its definitions.
     compiled: Mutex<HashMap<String, Vec<CudaFunction>>>,
-}
-
-/// A GPU, and the stream in which an engine does its work, one thing after the other.
-#[derive(Clone)]
-pub struct Device {
-    pub gpu: Arc<Gpu>,
-    pub stream: Arc<CudaStream>,
-    /// The stream beside it.
-    beside: Arc<CudaStream>,
-    /// What one stream waits for in the other.
-    event: Arc<CudaEvent>,
-    /// How often a room was moved: what was captured before that is of no use.
-    moves: Arc<AtomicU64>,
 }
 
 /// Kernels for every shape.
@@ -152,92 +136,6 @@ impl Gpu {
         Ok(kernels)
     }
 }
-
-impl Device {
-    /// A stream of its own, and one beside it.
-    pub fn new(gpu: &Arc<Gpu>) -> Result<Device, CudaError> {
-        Ok(Device { beside: gpu.context.new_stream()?, ..Device::alone(gpu)? })
-    }
-
-    /// The same with nothing beside it.
-    pub fn alone(gpu: &Arc<Gpu>) -> Result<Device, CudaError> {
-        let (stream, event) = (gpu.context.new_stream()?, Arc::new(gpu.event()?));
-        let (beside, moves) = (stream.clone(), Arc::default());
-        Ok(Device { gpu: gpu.clone(), stream, beside, event, moves })
-    }
-
-    /// The same with a stream beside this one: what is asked of it begins when everything asked so
-    /// far is done, and nothing waits for it until it is [`join`](Device::join)ed.
-    pub fn fork(&self) -> Result<Device, CudaError> {
-        self.event.record(&self.stream)?;
-        self.beside.wait(&self.event)?;
-        let (stream, beside) = (self.beside.clone(), self.stream.clone());
-        Ok(Device { stream, beside, ..self.clone() })
-    }
-
-    /// From here on everything waits for what was asked of the stream beside this one.
-    pub fn join(&self) -> Result<(), CudaError> {
-        self.event.record(&self.beside)?;
-        Ok(self.stream.wait(&self.event)?)
-    }
-
-    /// From here on everything waits for what was asked of another so far.
-    pub fn follow(&self, other: &Device) -> Result<(), CudaError> {
-        other.event.record(&other.stream)?;
-        Ok(self.stream.wait(&other.event)?)
-    }
-
-    /// Waits until everything asked for is done.
-    pub fn wait(&self) -> Result<(), CudaError> {
-        Ok(self.stream.synchronize()?)
-    }
-
-    /// A room moves: waits for everything that may still be at work in it.
-    pub fn moving(&self) -> Result<(), CudaError> {
-        self.wait()?;
-        self.beside.synchronize()?;
-        self.moves.fetch_add(1, Ordering::Relaxed);
-        Ok(())
-    }
-
-    /// Memory of the host that the device reaches by itself.
-    pub fn pin<T: DeviceRepr>(&self, count: usize) -> Result<PinnedHostSlice<T>, CudaError> {
-        // No flag: memory that bypasses caches is slower to write.
-        // SAFETY: it is filled before anything reads it.
-        Ok(unsafe { self.gpu.context.alloc_pinned_with_flags(count, 0) }?)
-    }
-
-    /// Copies so many bytes, a multiple of four, by a kernel.
-    // PERF: what copies beside the multiprocessors begins some 7 µs after them, and they after it.
-    pub fn copy(&self, to: Address, from: Address, bytes: usize) -> Result<(), CudaError> {
-        let words = bytes / 4;
-        let blocks = words.div_ceil(COPIED).min(4 * self.gpu.processors);
-        launch!(self, &self.gpu.kernels.copy_words, Grid::of(blocks, COPIED); to, from, words as u64)?;
-        Ok(())
-    }
-
-    /// How often a room was moved.
-    pub fn moves(&self) -> u64 {
-        self.moves.load(Ordering::Relaxed)
-    }
-
-    /// Copies numbers to the host, and waits for them.
-    pub fn read<T: DeviceRepr + Default + Clone>(
-        &self,
-        from: &Room<T>,
-        count: usize,
-    ) -> Result<Vec<T>, CudaError> {
-        let mut values = vec![T::default(); count];
-        if count > 0 {
-            from.copy(self, &mut values)?;
-            self.wait()?;
-        }
-        Ok(values)
-    }
-}
-
-/// Threads of a block that copies.
-const COPIED: usize = 256;
 
 /// Blocks and threads of a launch, and bytes of shared memory.
 #[derive(Clone, Copy)]

@@ -5,7 +5,7 @@ use super::CudaError;
 use super::device::{Address, Device};
 use super::layer::{OnDevice, Reads, Shape};
 use super::many::Sum;
-use super::matrix::{Addend, Into, Job, MAIN, Matrix, Products};
+use super::matrix::{Addend, Into, Job, Matrix, Products};
 use super::scan::{SUM_BIAS, SUM_CANDIDATE, SUM_INPUT, SUM_PEEPHOLE, SUMS, Scan, by_fours};
 use super::upload::Placed;
 use std::ops::Range;
@@ -150,7 +150,7 @@ impl OnDevice {
         match reads {
             Reads::Tokens { embedding } => {
                 let all = 0..placed.distinct;
-                let d_x = self.sum_tokens(device, products, MAIN, placed, scan, all.clone())?;
+                let d_x = self.sum_tokens(device, products, placed, scan, all.clone())?;
                 Ok(vec![
                     self.w_of_tokens(both, placed, d_x, (embedding, all.clone(), Into::Place)),
                     self.embeddings_of_tokens(both, placed, d_x, (embedding, all)),
@@ -171,7 +171,6 @@ impl OnDevice {
         &mut self,
         device: &Device,
         products: &mut Products,
-        stream: usize,
         placed: &Placed,
         scan: &Scan,
         tokens: Range<usize>,
@@ -182,7 +181,7 @@ impl OnDevice {
         let by = (placed.by_place, first, tokens.len());
         let count = placed.steps * tokens.len() / distinct.max(1);
         let to = d_x.at + 4 * (tokens.start * wide) as u64;
-        products.sum_by_token(device, stream, scan.da_in, (count, wide), by, to)?;
+        products.sum_by_token(device, scan.da_in, (count, wide), by, to)?;
         Ok(d_x)
     }
 

@@ -1,7 +1,7 @@
 //! Products and sums on the device (`kernels/matrix.cu`).
 
 use super::CudaError;
-use super::device::{Address, Device, Grid, Room, launch};
+use super::device::{Address, Device, Grid, Room, TRACKS, launch};
 use super::many::Small;
 use super::plan::{Limits, Lines, Plan, Way};
 
@@ -9,10 +9,6 @@ use super::plan::{Limits, Lines, Plan, Way};
 const THREADS: usize = 256;
 /// Sums that a block of `sum_parts` makes at a time.
 const LANES: usize = 32;
-
-/// The stream in which an engine works, and the one beside it: each has room for parts of sums.
-pub const MAIN: usize = 0;
-pub const BESIDE: usize = 1;
 
 /// In a list of rows: none. It is read as zeros, and nothing is written to it.
 pub const NO_ROW: u32 = u32::MAX;
@@ -187,11 +183,11 @@ pub enum Into {
     Sum,
 }
 
-/// Products, and the room for their parts.
+/// Products, and the room that each track has for their parts.
 #[derive(Default)]
 pub struct Products {
-    parts: [Room<f32>; 2],
-    small: [Small; 2],
+    parts: [Room<f32>; TRACKS],
+    small: [Small; TRACKS],
 }
 
 impl Products {
@@ -213,21 +209,20 @@ impl Products {
     pub fn make(&mut self, device: &Device, jobs: &[Job]) -> Result<(), CudaError> {
         let (small, large) = planned(Limits::of(device, device.gpu.processors), jobs);
         if large.len() + small.len().min(1) < 2 {
-            self.small[MAIN].products(device, &small)?;
-            return large.iter().try_for_each(|(job, plan)| self.large(device, 0, job, *plan));
+            return self.each(device, &small, &large);
         }
         let beside = device.fork()?;
-        let streams = [device, &beside];
+        let tracks = [device, &beside];
         // Side by side: the next one's blocks begin where the last ones of another leave room.
         for (i, (job, plan)) in large.iter().enumerate() {
-            self.large(streams[i % 2], i % 2, job, *plan)?;
+            self.large(tracks[i % 2], job, *plan)?;
         }
-        self.small[large.len() % 2].products(streams[large.len() % 2], &small)?;
+        self.each(tracks[large.len() % 2], &small, &[])?;
         device.join()
     }
 
-    /// Products that do not depend on each other in the stream [`BESIDE`] another, on so many
-    /// multiprocessors at most: the small ones in one launch, then one after the other.
+    /// The same in one track, on so many multiprocessors at most: the small ones in one launch, then
+    /// one after the other.
     pub fn one_by_one(
         &mut self,
         device: &Device,
@@ -235,23 +230,25 @@ impl Products {
         jobs: &[Job],
     ) -> Result<(), CudaError> {
         let (small, large) = planned(Limits::of(device, processors), jobs);
-        self.small[BESIDE].products(device, &small)?;
-        large.iter().try_for_each(|(job, plan)| self.large(device, BESIDE, job, *plan))
+        self.each(device, &small, &large)
     }
 
-    /// A product in a launch of its own; a second one adds its parts, in order. Each stream has room
-    /// for them.
-    fn large(
+    fn each(
         &mut self,
         device: &Device,
-        stream: usize,
-        job: &Job,
-        plan: Plan,
+        small: &[Arguments],
+        large: &[(Job, Plan)],
     ) -> Result<(), CudaError> {
+        self.small[device.track].products(device, small)?;
+        large.iter().try_for_each(|(job, plan)| self.large(device, job, *plan))
+    }
+
+    /// A product in a launch of its own; a second one adds its parts, in order.
+    fn large(&mut self, device: &Device, job: &Job, plan: Plan) -> Result<(), CudaError> {
         let ((m, _, n), splits) = (job.size, plan.splits);
         let mut arguments = job.arguments(splits);
         if splits > 1 {
-            arguments.c = self.parts[stream].fit(device, splits * m * n)?;
+            arguments.c = self.parts[device.track].fit(device, splits * m * n)?;
         }
         let (rows, columns) = plan.tile;
         let grid = Grid::over(n.div_ceil(columns), m.div_ceil(rows), splits, THREADS);
@@ -270,12 +267,10 @@ impl Products {
     }
 
     /// `C[place] += Σ rows` over the steps that have the place: `steps` in the order of places,
-    /// those of place i from `first[i]` on. `stream` is [`MAIN`] or [`BESIDE`].
-    #[allow(clippy::too_many_arguments)]
+    /// those of place i from `first[i]` on.
     pub fn sum_by_token(
         &mut self,
         device: &Device,
-        stream: usize,
         rows: Address,
         (count, width): (usize, usize),
         (steps, first, places): (Address, Address, usize),
@@ -287,7 +282,7 @@ impl Products {
         let splits = wanted.min(count / places.max(1) / 16).clamp(1, 128);
         let parts = match splits {
             1 => into,
-            _ => self.parts[stream].fit(device, splits * places * width)?,
+            _ => self.parts[device.track].fit(device, splits * places * width)?,
         };
         let grid = Grid::over(places, splits, across, 256);
         launch!(device, &device.gpu.kernels.sum_by_token, grid;
@@ -308,7 +303,7 @@ impl Products {
         into: Address,
     ) -> Result<(), CudaError> {
         let splits = (count / 64).clamp(1, 256);
-        let parts = self.parts[0].fit(device, splits * width)?;
+        let parts = self.parts[device.track].fit(device, splits * width)?;
         let grid = Grid::over(width.div_ceil(128), splits, 1, 128);
         launch!(device, &device.gpu.kernels.sum_rows, grid; rows, count as i32, width as i32, parts)?;
         sum_parts(device, (parts, splits), (1, width), Matrix::rows(into, width), Into::Sum)
@@ -323,7 +318,7 @@ impl Products {
         into: Address,
     ) -> Result<(), CudaError> {
         let splits = (count / 64).clamp(1, 64);
-        let parts = self.parts[0].fit(device, splits * k * d)?;
+        let parts = self.parts[device.track].fit(device, splits * k * d)?;
         let grid = Grid::over(k, splits, 1, 128);
         launch!(device, &device.gpu.kernels.pull_centroids, grid;
             slopes, u, s, count as i32, k as i32, d as i32, parts)?;

@@ -29,6 +29,7 @@ mod prepare;
 mod replay;
 mod room;
 mod scan;
+mod track;
 mod update;
 mod upload;
 mod work;
