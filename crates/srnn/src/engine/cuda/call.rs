@@ -2,6 +2,7 @@
 
 use super::chunks::Cut;
 use super::device::{Address, Room};
+use super::many::Counts;
 use crate::engine::Transition;
 use crate::model::{Cell, Gate, Layer, LayerSlots, Reset};
 
@@ -135,5 +136,5 @@ pub struct Rooms {
     pub d_s_parts: Room<f32>,
     pub d_x_parts: Room<f32>,
     pub d_below: Room<f32>,
-    pub carry: Room<f32>,
+    pub arrived: Counts,
 }

@@ -6,6 +6,7 @@
 //! gone through the row's chunk.
 
 use super::device::Address;
+use super::matrix::Into;
 use super::plan::{COLUMNS, ROWS};
 use std::ops::Range;
 
@@ -95,6 +96,11 @@ impl Chunks {
     pub fn forward(&self) -> Vec<Range<usize>> {
         let pairs = (1..self.count).step_by(2).map(|i| i..self.count.min(i + 2));
         std::iter::once(0..1).chain(pairs).collect()
+    }
+
+    /// What becomes of a sum over the tokens of chunk i, where the last chunk's comes first.
+    pub fn adds(&self, i: usize) -> Into {
+        if i + 1 == self.count { Into::Place } else { Into::Sum }
     }
 
     /// Whether there is more than one.

@@ -44,6 +44,7 @@ pub struct Kernels {
     pub product: CudaFunction,
     pub products: CudaFunction,
     pub sums: CudaFunction,
+    pub await_arrival: CudaFunction,
     /// By the columns of B, at most: 1, 4, 16; then for rows at any address.
     pub product_thin: [CudaFunction; 4],
     /// By tile, large and small, and by the lines of both operands.
@@ -204,6 +205,22 @@ macro_rules! launch {
 }
 pub(super) use launch;
 
+/// The same as a kernel for whose blocks another track waits until they have begun.
+macro_rules! begin {
+    ($device:expr, $other:expr, $kernel:expr, $grid:expr; $($argument:expr),+ $(,)?) => {
+        // SAFETY: as above.
+        unsafe {
+            $device.begin(
+                $other,
+                $kernel,
+                $grid,
+                &mut [$(&$argument as *const _ as *mut std::ffi::c_void),+],
+            )
+        }
+    };
+}
+pub(super) use begin;
+
 impl Kernels {
     fn load(
         context: &Arc<CudaContext>,
@@ -237,7 +254,7 @@ impl Kernels {
         .concat();
         #[rustfmt::skip]
         let names = [
-            "product_128", "products", "sums", "thin_1", "thin_4", "thin_16", "thin_any", large[0], large[1], large[2],
+            "product_128", "products", "sums", "await_arrival", "thin_1", "thin_4", "thin_16", "thin_any", large[0], large[1], large[2],
             low, "large_64_kn", "large_64_kk", "sum_parts", "sum_by_token", "sum_rows", "sum_columns", "transpose",
             "pull_centroids", "read_out", "cross_entropy",
             "classify", "classify_back", "square_parts", "update", "copy_words", "forward_1", "forward_4", "backward_1", "backward_4",
@@ -249,6 +266,7 @@ impl Kernels {
             product: next(),
             products: next(),
             sums: next(),
+            await_arrival: next(),
             product_thin: [next(), next(), next(), next()],
             product_large: [[next(), next(), next()], [next(), next(), next()]],
             sum_parts: next(),

@@ -8,7 +8,7 @@ use super::device::{Address, Device, Grid, launch};
 use super::gradients::Weighed;
 use super::layer::{Call, OnDevice, Reads, Shape};
 use super::many::{Sum, sums};
-use super::matrix::{Into, Matrix, Products};
+use super::matrix::{Into, Job, Matrix, Products};
 use super::scan::{MEASURED, SUMS, Scan};
 use super::upload::Placed;
 use crate::engine::Transition;
@@ -76,7 +76,7 @@ pub struct Few {
     pub d_s: Address,
     pub d_x: Address,
     pub times: Address,
-    pub carry: Address,
+    pub arrived: Address,
     pub tokens: i32,
     pub chunks: i32,
     pub keep_h: i32,
@@ -188,6 +188,7 @@ impl OnDevice {
             w: params + 4 * slots.w_ih.start as u64,
             bias: if layer.bias { self.rooms.bias.address(device) } else { 0 },
             tokens: placed.distinct as i32,
+            chunks: 1,
             keep_h: call.keep_h as i32,
             keep_u: call.keep_u as i32,
             keep_c: call.keep_c as i32,
@@ -224,76 +225,115 @@ impl OnDevice {
         reads: Reads,
         call: Call,
         few: &Compiled,
-        mut scan: Scan,
+        scan: Scan,
         report: Address,
     ) -> Result<(), CudaError> {
-        let ((params, grads), blocks) = (both, self.row_blocks(device, placed));
-        let (d, k) = (scan.d as usize, scan.k as usize);
-        let (wide, width) = ((scan.ni * scan.d) as usize, self.shape.width);
-        // Only tokens are cut.
-        let launches = match reads {
-            Reads::Tokens { .. } => placed.chunks.count,
-            Reads::Vectors { .. } => 1,
-        };
-        // Every launch leaves sums of its own.
-        let (each, blocks) = (blocks, blocks * launches);
-        let rooms = &mut self.rooms;
-        scan.sums = rooms.sums.fit(device, blocks * SUMS * d)?;
-        scan.measured = rooms.measured.fit(device, blocks * MEASURED)?;
-        if few.input.leaves_steps() {
-            scan.da_in = rooms.da_in.fit(device, placed.steps * wide)?;
-        }
+        let blocks = self.row_blocks(device, placed);
+        // Numbers whose gradients the scan sums.
         let rows = match few.input {
             Input::Rows | Input::ListedRows => 0,
             Input::FewTokens => placed.distinct,
-            Input::Vectors => width,
+            Input::Vectors => self.shape.width,
         };
-        let d_m_parts = rooms.d_m_parts.fit(device, blocks * k * 4 * d)?;
-        let d_s_parts = rooms.d_s_parts.fit(device, blocks * k * d)?;
-        let d_x_parts = rooms.d_x_parts.fit(device, blocks * rows * wide)?;
-        let mut arguments = self.few(device, params, scan, placed, reads, call)?;
-        (arguments.d_m, arguments.d_s, arguments.d_x) = (d_m_parts, d_s_parts, d_x_parts);
-        let shared = if few.input == Input::FewTokens { token_bytes(rows, d) } else { 0 };
-        let grid = Grid::of(each, few.backward_threads).shared(shared);
-        match reads {
-            Reads::Tokens { embedding } if launches > 1 => {
-                let by = (few, grid);
-                self.few_backward_cut(device, products, both, placed, embedding, by, arguments)?;
-            }
-            _ => launch!(device, &few.backward, grid; arguments)?,
+        let scan = self.fit_few(device, placed, few, scan, (blocks, rows))?;
+        let rooms = &self.rooms;
+        let at = [&rooms.d_m_parts, &rooms.d_s_parts, &rooms.d_x_parts].map(|r| r.address(device));
+        let [d_m, d_s, d_x] = at;
+        let arguments =
+            Few { d_m, d_s, d_x, ..self.few(device, both.0, scan, placed, reads, call)? };
+        let shared = match few.input {
+            Input::FewTokens => token_bytes(rows, scan.d as usize),
+            Input::Rows | Input::ListedRows | Input::Vectors => 0,
+        };
+        let grid = Grid::of(blocks, few.backward_threads).shared(shared);
+        let (left, jobs) = self.few_left(device, both, &arguments, blocks, report)?;
+        if let Reads::Tokens { embedding } = reads
+            && placed.chunks.is_cut()
+        {
+            let (by, rest) = ((few, grid, arguments), (&left[..], &jobs[..]));
+            return self.few_backward_cut(device, products, both, placed, embedding, by, rest);
         }
-        let slots = &self.shape.slots;
-        let d_s = Matrix::rows(grads + 4 * slots.centroids.start as u64, d);
-        let d_w = grads + 4 * slots.w_ih.start as u64;
+        launch!(device, &few.backward, grid; arguments)?;
+        let what = (placed, reads, few.input, &arguments);
+        self.few_after(device, products, both, what, rows, (left, jobs))
+    }
+
+    /// Room for what so many blocks leave, with the gradients of so many numbers of the input.
+    fn fit_few(
+        &mut self,
+        device: &Device,
+        placed: &Placed,
+        few: &Compiled,
+        scan: Scan,
+        (blocks, rows): (usize, usize),
+    ) -> Result<Scan, CudaError> {
+        let (d, k, wide) = (scan.d as usize, scan.k as usize, (scan.ni * scan.d) as usize);
+        let rooms = &mut self.rooms;
+        rooms.d_m_parts.fit(device, blocks * k * 4 * d)?;
+        rooms.d_s_parts.fit(device, blocks * k * d)?;
+        rooms.d_x_parts.fit(device, blocks * rows * wide)?;
+        let da_in = match few.input.leaves_steps() {
+            true => rooms.da_in.fit(device, placed.steps * wide)?,
+            false => 0,
+        };
+        let sums = rooms.sums.fit(device, blocks * SUMS * d)?;
+        let measured = rooms.measured.fit(device, blocks * MEASURED)?;
+        Ok(Scan { da_in, sums, measured, ..scan })
+    }
+
+    /// What is to be added up of what the blocks leave, and multiplied then.
+    fn few_left(
+        &mut self,
+        device: &Device,
+        both: (Address, Address),
+        arguments: &Few,
+        blocks: usize,
+        report: Address,
+    ) -> Result<(Vec<Sum>, Vec<Job>), CudaError> {
+        let Few { scan, d_m: d_m_parts, d_s: d_s_parts, .. } = arguments;
+        let (d, k) = (scan.d as usize, scan.k as usize);
+        let d_s = Matrix::rows(both.1 + 4 * self.shape.slots.centroids.start as u64, d);
         let d_m = Matrix::rows(self.rooms.d_m.fit(device, k * 4 * d)?, 4 * d);
-        let mut left = self.sums(grads, &scan, blocks, Weighed::ByProduct);
+        let mut left = self.sums(both.1, scan, blocks, Weighed::ByProduct);
         left.extend([
             Sum::of_doubles(scan.measured, blocks, MEASURED, report),
-            Sum::of(d_s_parts, blocks, (k, d), d_s, Into::Sum),
-            Sum::of(d_m_parts, blocks, (k, 4 * d), d_m, Into::Place),
+            Sum::of(*d_s_parts, blocks, (k, d), d_s, Into::Sum),
+            Sum::of(*d_m_parts, blocks, (k, 4 * d), d_m, Into::Place),
         ]);
-        let mut jobs = self.low_rank_gradients(both, &scan, d_m).to_vec();
-        let sum = |to: Matrix, into: Into| Sum::of(d_x_parts, blocks, (rows, wide), to, into);
+        Ok((left, self.low_rank_gradients(both, scan, d_m).to_vec()))
+    }
+
+    /// What follows a scan of one launch.
+    fn few_after(
+        &mut self,
+        device: &Device,
+        products: &mut Products,
+        both: (Address, Address),
+        (placed, reads, input, arguments): (&Placed, Reads, Input, &Few),
+        rows: usize,
+        (mut left, mut jobs): (Vec<Sum>, Vec<Job>),
+    ) -> Result<(), CudaError> {
+        let Few { scan, d_x: parts, .. } = arguments;
+        let (wide, blocks) = ((scan.ni * scan.d) as usize, self.row_blocks(device, placed));
+        let sum = |to: Matrix| Sum::of(*parts, blocks, (rows, wide), to, Into::Place);
         match reads {
-            Reads::Tokens { embedding } if launches > 1 => {
-                let rest = (&left[..], &jobs[..]);
-                return self.after_cut(device, products, both, placed, embedding, &scan, rest);
-            }
-            _ if few.input.leaves_steps() => {
+            _ if input.leaves_steps() => {
                 sums(&device.fork()?, &left)?;
-                jobs.extend(self.input_gradients(device, products, both, placed, &scan, reads)?);
+                jobs.extend(self.input_gradients(device, products, both, placed, scan, reads)?);
                 device.join()?;
             }
             Reads::Tokens { embedding } => {
                 let d_x = Matrix::rows(self.rooms.d_x.fit(device, rows * wide)?, wide);
-                left.push(sum(d_x, Into::Place));
+                left.push(sum(d_x));
                 sums(device, &left)?;
                 let what = (embedding, 0..rows, Into::Place);
                 jobs.push(self.w_of_tokens(both, placed, d_x, what));
                 jobs.push(self.embeddings_of_tokens(both, placed, d_x, (embedding, 0..rows)));
             }
             Reads::Vectors { .. } => {
-                left.push(sum(Matrix::rows(d_w, width).transposed(), Into::Place));
+                let Shape { slots, width, .. } = &self.shape;
+                let d_w = Matrix::rows(both.1 + 4 * slots.w_ih.start as u64, *width);
+                left.push(sum(d_w.transposed()));
                 sums(device, &left)?;
             }
         }

@@ -27,9 +27,33 @@ struct Jobs {
 #[derive(Default)]
 pub struct Small {
     parts: Room<f32>,
-    arrived: Room<u32>,
-    /// Counts that have been cleared.
+    arrived: Counts,
+}
+
+/// Numbers that kernels count up from zero, and leave at zero.
+#[derive(Default)]
+pub struct Counts {
+    room: Room<u32>,
+    /// So many have been cleared.
     cleared: usize,
+}
+
+impl Counts {
+    pub fn fit(&mut self, device: &Device, count: usize) -> Result<Address, CudaError> {
+        if count > self.cleared {
+            self.cleared = count.next_power_of_two();
+            self.room.clear(device, self.cleared)?;
+            // Another track may be the first to count.
+            device.wait()?;
+        }
+        Ok(self.room.address(device))
+    }
+}
+
+/// From here on everything waits until so many have arrived at a count.
+pub fn await_arrival(device: &Device, arrived: Address, all: usize) -> Result<(), CudaError> {
+    launch!(device, &device.gpu.kernels.await_arrival, Grid::of(1, 1); arrived, all as u32)?;
+    Ok(())
 }
 
 impl Small {
@@ -48,19 +72,10 @@ impl Small {
                 blocks += product.tiles(EDGE) * product.splits as usize;
             }
             jobs.parts = self.parts.fit(device, blocks * EDGE * EDGE)?;
-            jobs.arrived = self.counts(device, blocks)?;
+            jobs.arrived = self.arrived.fit(device, blocks)?;
             launch!(device, &device.gpu.kernels.products, Grid::of(blocks, THREADS); jobs)?;
         }
         Ok(())
-    }
-
-    /// So many zeros, which every launch leaves as they were.
-    fn counts(&mut self, device: &Device, count: usize) -> Result<Address, CudaError> {
-        if count > self.cleared {
-            self.cleared = count.next_power_of_two();
-            return self.arrived.clear(device, self.cleared);
-        }
-        Ok(self.arrived.address(device))
     }
 }
 

@@ -1,13 +1,19 @@
 //! A GPU as an engine sees it: tracks, in each of which one thing is done after the other.
 
 use super::CudaError;
-use super::device::{Address, Gpu, Grid, Room, launch};
-use cudarc::driver::{CudaEvent, CudaStream, DeviceRepr, PinnedHostSlice};
+use super::device::{Address, Gpu, Grid, Room, launch, start};
+use cudarc::driver::sys::{
+    CUlaunchAttribute, CUlaunchAttributeID, CUlaunchAttributeValue,
+    CUlaunchAttributeValue_union__bindgen_ty_3 as LaunchCompletion, CUlaunchConfig,
+    cuLaunchKernelEx,
+};
+use cudarc::driver::{CudaEvent, CudaFunction, CudaStream, DeviceRepr, PinnedHostSlice};
+use std::ffi::c_void;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Tracks of an engine: the one in which it works, which is the first, and those beside it.
-pub const TRACKS: usize = 4;
+pub const TRACKS: usize = 5;
 const MAIN: usize = 0;
 pub const BESIDE: usize = 1;
 
@@ -66,6 +72,52 @@ impl Device {
     pub fn follow(&self, other: &Device) -> Result<(), CudaError> {
         other.event.record(&other.stream)?;
         Ok(self.stream.wait(&other.event)?)
+    }
+
+    /// Asks the device to run a kernel; from here on everything in another track waits until all of
+    /// its blocks have begun, or are done. Whoever waits there for what they count does not wait in the
+    /// way of them, not even where a tool runs one kernel after the other.
+    // PERF: if anything else of a graph that is captured comes before it in the other track, it waits until
+    // they are done.
+    ///
+    /// # Safety
+    /// As [`start`]'s.
+    pub unsafe fn begin(
+        &self,
+        other: &Device,
+        kernel: &CudaFunction,
+        grid: Grid,
+        arguments: &mut [*mut c_void],
+    ) -> Result<(), CudaError> {
+        // Tried on these alone.
+        if !self.gpu.clusters {
+            // SAFETY: the caller's.
+            unsafe { start(&self.stream, kernel, grid, arguments) }?;
+            return other.follow(self);
+        }
+        let completion = LaunchCompletion { event: self.event.cu_event(), flags: 0 };
+        let mut attribute = CUlaunchAttribute {
+            id: CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT,
+            pad: [0; 4],
+            value: CUlaunchAttributeValue { launchCompletionEvent: completion },
+        };
+        let Grid { blocks, threads, shared } = grid;
+        let config = CUlaunchConfig {
+            gridDimX: blocks.0,
+            gridDimY: blocks.1,
+            gridDimZ: blocks.2,
+            blockDimX: threads.0,
+            blockDimY: threads.1,
+            blockDimZ: threads.2,
+            sharedMemBytes: shared,
+            hStream: self.stream.cu_stream(),
+            attrs: &mut attribute,
+            numAttrs: 1,
+        };
+        let (arguments, none) = (arguments.as_mut_ptr(), std::ptr::null_mut());
+        // SAFETY: the caller's, and the attribute is there until the call returns.
+        unsafe { cuLaunchKernelEx(&config, kernel.cu_function(), arguments, none) }.result()?;
+        Ok(other.stream.wait(&self.event)?)
     }
 
     /// Waits until everything asked for is done.

@@ -149,9 +149,8 @@ struct Backward {
         }
     }
 
-    // At step t: the last, or one that another launch went up to, which left its gradients.
-    __device__ __forceinline__ void begin(float (&alpha)[KP], float (&alpha_prev)[KP], int t,
-                                          const float *carry) {
+    // At step t, the last.
+    __device__ __forceinline__ void begin(float (&alpha)[KP], float (&alpha_prev)[KP], int t) {
         // What was asked for at the end of the row before has come, and every warp is done with it.
         wait_groups<0>();
         __syncthreads();
@@ -167,23 +166,9 @@ struct Backward {
         look(alpha, alpha_prev);
 #pragma unroll
         for (int i = 0; i < KP; i++) v[i] = 0.0f;
-        if (CUTS && t + 1 < length) {
-#pragma unroll
-            for (int i = 0; i < K; i++) v[i] = carry[i * THREADS];
-            // What pulls at h is among them already.
-            dc = carry[K * THREADS], out = {0.0f, carry[(K + 1) * THREADS]};
-            return;
-        }
         out = outer(p, weights, first, t, length, row, alpha, u, press.commitment, sums.committed);
         dc = outer_c(p, first, t, length, row);
         pulled(alpha);
-    }
-
-    // Leaves the gradients of the step that is next, for another launch.
-    __device__ __forceinline__ void leave(float *carry) const {
-#pragma unroll
-        for (int i = 0; i < K; i++) carry[i * THREADS] = v[i];
-        carry[K * THREADS] = dc, carry[(K + 1) * THREADS] = out.own;
     }
 
     // From the gradients of the cell's output to those of its pre-activations (dx: the input's).
@@ -288,6 +273,14 @@ struct Backward {
     }
 };
 
+// Says that a row is through: what this block has written is seen by whoever counts it.
+__device__ __forceinline__ void arrive(unsigned *arrived) {
+    __syncthreads();
+    if (threadIdx.x > 0) return;
+    __threadfence();
+    atomicAdd(arrived, 1u);
+}
+
 extern "C" __global__ void __launch_bounds__(THREADS, 1) few_backward(Few p) {
     __shared__ Exchange<THREADS / WARP>::Room exchange_room;
     Exchange<THREADS / WARP> exchange(exchange_room);
@@ -306,22 +299,22 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) few_backward(Few p) {
             dynamic[token * THREADS + j] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
     for (int at = blockIdx.x; at < p.scan.rows; at += gridDim.x) {
         long long first;
-        int length, row, from, to;
+        int length, row;
         find_row(p.scan, at, first, length, row);
-        find_times(p, length, from, to);
-        if (from >= to) continue;
         Backward way = {p, weights, press, exchange, of, (unsigned)first, length, row, j,
                         ys, cs, alphas, reads};
         float even[KP], odd[KP];
-        float *carry = p.carry + (long long)at * (K + 2) * THREADS + j;
-        int t = to - 1;
-        way.begin(even, odd, t, carry);
-        for (; t > from; t -= 2) {
-            way.step(even, odd, t);
-            way.step(odd, even, t - 1);
+        int t = length - 1;
+        if (t >= 0) way.begin(even, odd, t);
+        for (int chunk = CUTS ? p.chunks : 1; chunk-- > 0;) {
+            int from = CUTS && chunk > 0 ? p.times[chunk] : 0;
+            for (int least = max(from, 1); t >= least; t -= 2) {
+                way.step(even, odd, t);
+                way.step(odd, even, t - 1);
+            }
+            if (t == 0 && from == 0) way.step(even, odd, t--);
+            if (CUTS && chunk > 0) arrive(p.arrived + chunk);
         }
-        if (t == from) way.step(even, odd, t);
-        if (CUTS && from > 0) way.leave(carry);
     }
     if (j < D) {
         long long block = blockIdx.x;

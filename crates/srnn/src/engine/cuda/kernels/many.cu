@@ -28,6 +28,13 @@ __device__ __forceinline__ bool is_last(unsigned *arrived, int parts) {
     return last;
 }
 
+// Waits until so many have arrived, whose number is zero again afterwards.
+extern "C" __global__ void await_arrival(unsigned *arrived, unsigned all) {
+    unsigned count = 0;
+    while (count < all) asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(count) : "l"(arrived) : "memory");
+    *arrived = 0;
+}
+
 extern "C" __global__ void __launch_bounds__(THREADS) products(const __grid_constant__ Jobs jobs) {
     __shared__ __align__(8) float a[PART][EDGE + 2], b[PART][EDGE + 2];
     int job = 0;
