@@ -54,6 +54,11 @@ fn specs() -> Vec<Spec> {
             lengths: vec![40; 4],
             ..named("tokens beyond those a block sums itself", layer(LSTM_P, 100, dot(5)))
         },
+        Spec {
+            input: tokens(20_000, 48, false, false),
+            lengths: (0..48).map(|b| [70, 70, 0, 70, 68, 70, 1, 70][b % 8]).collect(),
+            ..named("tokens so many that the scan is cut", layer(LSTM_P, 256, dot(10)))
+        },
     ]
 }
 
