@@ -12,7 +12,7 @@ use std::ops::Range;
 
 /// Chunks, at most.
 const MOST: usize = 8;
-/// Chunks of at least so many times are worth a launch.
+/// Chunks of at least so many times are worth it, on average.
 const SHORTEST: usize = 16;
 /// As many of the largest products' tiles, one below the other, are worth one.
 const LEAST_TILES: usize = 4;
@@ -27,24 +27,49 @@ pub enum Cut {
 }
 
 /// How a scan is cut.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Chunks {
+    /// None where it is not.
     pub count: usize,
-    /// Tokens of a chunk; the last one has what is left.
-    tokens: usize,
-    /// Tokens of all.
-    distinct: usize,
-    /// Multiprocessors that do not scan.
+    /// The first token of each, and then how many there are.
+    first: [usize; MOST + 1],
+    /// Multiprocessors that do not scan: what others wait for while they scan is made by these, so that
+    /// it is never kept from beginning.
     pub idle: usize,
-    /// Where the times are at which chunks begin, and the end `[count+1]`.
-    pub times: Address,
+    /// Where the times are at which chunks begin `[count]`.
+    times: Address,
 }
 
-impl Default for Chunks {
-    fn default() -> Chunks {
-        Chunks { count: 1, tokens: 0, distinct: 0, idle: 0, times: 0 }
+/// `Chunks` of `kernels/scan.cuh`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Chunked {
+    count: i32,
+    first: [i32; MOST + 1],
+    tiles: [i32; MOST],
+    times: Address,
+    made: Address,
+    through: Address,
+}
+
+impl Chunked {
+    /// A scan that is not cut.
+    pub const WHOLE: Chunked =
+        Chunked { count: 1, first: [0; MOST + 1], tiles: [0; MOST], times: 0, made: 0, through: 0 };
+
+    /// Where the rows of the batch are counted that are through chunk i.
+    pub fn through(&self, i: usize) -> Address {
+        self.through + 4 * i as u64
+    }
+
+    /// The same where all rows of x are there.
+    pub fn made(self) -> Chunked {
+        Chunked { made: 0, ..self }
     }
 }
+
+/// Counts that a scan needs.
+pub const COUNTS: usize = 2 * MOST;
 
 impl Chunks {
     /// For rows of `longest` steps at most and so many tokens, of which each has a row of `wide`
@@ -54,30 +79,33 @@ impl Chunks {
         (distinct, wide): (usize, usize),
         processors: usize,
     ) -> Chunks {
-        // A chunk's products have a tile for each multiprocessor that is idle, at most: those that
-        // scan stay free for the next chunk's scan.
         let idle = processors.saturating_sub(rows);
-        let tiles = idle / wide.div_ceil(COLUMNS).max(1);
+        // Tiles one below the other: those that all idle multiprocessors make at a time, and all.
+        let (tiles, all) = (idle / wide.div_ceil(COLUMNS).max(1), distinct.div_ceil(ROWS[0]));
         if rows == 0 || 2 * rows > processors || tiles < LEAST_TILES {
             return Chunks::default();
         }
-        let count = distinct.div_ceil(ROWS[0] * tiles);
-        if !(2..=MOST).contains(&count) || count * SHORTEST > longest {
+        // PERF: two products of a chunk are made beside each other, each of parts: so many tiles fill
+        // half of the idle multiprocessors of an H200 (of 8 to 12 tiles, 8 were best).
+        let each = (2 * tiles / 3).max(all.div_ceil(MOST));
+        let count = all.div_ceil(each);
+        if count < 2 || count * SHORTEST > longest {
             return Chunks::default();
         }
-        let tokens = distinct.div_ceil(count).next_multiple_of(ROWS[0]);
-        let count = distinct.div_ceil(tokens);
-        Chunks { count, tokens, distinct, idle, times: 0 }
+        let first = std::array::from_fn(|i| distinct.min(i * each * ROWS[0]));
+        Chunks { count, first, idle, times: 0 }
     }
 
-    /// A few chunks, whatever it costs.
-    pub fn always(distinct: usize, processors: usize) -> Chunks {
-        if distinct < 2 {
+    /// A few chunks of tokens that rows read, whatever it costs.
+    pub fn always(rows: usize, distinct: usize, processors: usize) -> Chunks {
+        // All that are met first are in the first chunk.
+        let tokens = distinct.div_ceil(MOST).max(rows);
+        let count = distinct.div_ceil(tokens.max(1));
+        if count < 2 {
             return Chunks::default();
         }
-        let tokens = distinct.div_ceil(MOST);
-        let count = distinct.div_ceil(tokens);
-        Chunks { count, tokens, distinct, idle: processors, times: 0 }
+        let first = std::array::from_fn(|i| distinct.min(i * tokens));
+        Chunks { count, first, idle: processors.saturating_sub(rows), times: 0 }
     }
 
     /// The same with its times at an address.
@@ -87,15 +115,21 @@ impl Chunks {
 
     /// The tokens of chunk i.
     pub fn tokens(&self, i: usize) -> Range<usize> {
-        let end = |i: usize| if i == self.count { self.distinct } else { i * self.tokens };
-        end(i)..end(i + 1)
+        self.first[i]..self.first[i + 1]
     }
 
-    /// The chunks of each launch forward: a scan waits for its first rows alone, and takes longer than
-    /// the rows of two chunks do, so that after the first they go in pairs.
-    pub fn forward(&self) -> Vec<Range<usize>> {
-        let pairs = (1..self.count).step_by(2).map(|i| i..self.count.min(i + 2));
-        std::iter::once(0..1).chain(pairs).collect()
+    /// As kernels are told it, with [`COUNTS`] at an address; a row of x has so many numbers.
+    pub fn counted(&self, wide: usize, counts: Address) -> Chunked {
+        let (down, across) = (|row: usize| row.div_ceil(ROWS[0]), wide.div_ceil(COLUMNS));
+        let tiles = |i: usize| across * (down(self.first[i + 1]) - down(self.first[i]));
+        Chunked {
+            count: self.count as i32,
+            first: self.first.map(|row| row as i32),
+            tiles: std::array::from_fn(|i| tiles(i) as i32),
+            times: self.times,
+            made: counts,
+            through: counts + 4 * MOST as u64,
+        }
     }
 
     /// What becomes of a sum over the tokens of chunk i, where the last chunk's comes first.
@@ -108,7 +142,7 @@ impl Chunks {
         self.count > 1
     }
 
-    /// When chunks begin, and the end, from how many tokens are met before each time.
+    /// When chunks begin, from how many tokens are met before each time.
     pub fn begin(&self, met: &[u32]) -> Vec<u32> {
         if !self.is_cut() {
             return vec![];
@@ -119,7 +153,6 @@ impl Chunks {
         };
         let mut times: Vec<u32> = (0..self.count).map(begin).collect();
         times[0] = 0;
-        times.push(i32::MAX as u32);
         times
     }
 }
@@ -130,26 +163,42 @@ mod tests {
 
     #[test]
     fn few_long_rows_with_many_tokens_are_cut() {
-        let cut = Chunks::of((32, 300), (6656, 1024), 132);
-        assert_eq!((cut.count, cut.tokens(0), cut.tokens(4)), (5, 0..1408, 5632..6656));
-        assert!(!Chunks::of((128, 300), (6656, 1024), 132).is_cut());
+        let cut = Chunks::of((32, 300), (6400, 1024), 132);
+        assert_eq!((cut.count, cut.tokens(0), cut.tokens(6)), (7, 0..1024, 6144..6400));
+        assert!(Chunks::of((48, 70), (2432, 1024), 132).is_cut(), "a case of the engines' tests");
+        assert_eq!(Chunks::of((32, 300), (20_000, 1024), 132).count, MOST);
+        assert!(!Chunks::of((128, 300), (6400, 1024), 132).is_cut());
         assert!(!Chunks::of((32, 300), (30, 1024), 132).is_cut());
-        assert!(!Chunks::of((32, 40), (6656, 1024), 132).is_cut());
+        assert!(!Chunks::of((32, 40), (6400, 1024), 132).is_cut());
         assert!(!Chunks::of((0, 0), (0, 1024), 132).is_cut());
     }
 
     #[test]
-    fn forward_has_the_first_chunk_alone_and_then_pairs() {
-        let cut = |count| Chunks { count, tokens: 4, distinct: 4 * count, idle: 1, times: 0 };
-        assert_eq!(cut(5).forward(), [0..1, 1..3, 3..5]);
-        assert_eq!(cut(2).forward(), [0..1, 1..2]);
+    fn every_token_is_in_one_chunk_and_every_tile_in_the_one_of_its_first_row() {
+        let cases = [(32, 6400), (20, 5000), (64, 3000)].map(|(rows, distinct)| {
+            (Chunks::of((rows, 3000), (distinct, 1024), 132), rows, distinct)
+        });
+        for (cut, rows, distinct) in cases
+            .into_iter()
+            .chain([3, 17, 300].map(|distinct| (Chunks::always(2, distinct, 132), 2, distinct)))
+        {
+            assert!(cut.is_cut() && cut.tokens(0).len() >= rows, "{cut:?}");
+            let tokens: Vec<usize> = (0..cut.count).flat_map(|i| cut.tokens(i)).collect();
+            assert_eq!(tokens, (0..distinct).collect::<Vec<_>>());
+            let counted = cut.counted(1024, 0);
+            for i in 0..cut.count {
+                let rows = cut.tokens(i).filter(|row| row % ROWS[0] == 0).count();
+                assert_eq!(counted.tiles[i] as usize, 8 * rows, "{cut:?}");
+            }
+        }
     }
 
     #[test]
     fn a_chunk_begins_when_the_tokens_of_those_before_are_no_longer_enough() {
-        let cut = Chunks { count: 3, tokens: 4, distinct: 10, idle: 1, times: 0 };
-        assert_eq!(cut.begin(&[0, 3, 4, 4, 6, 9, 10]), [0, 3, 4, i32::MAX as u32]);
-        assert_eq!(cut.begin(&[0, 0, 1]), [0, 2, 2, i32::MAX as u32]);
+        let first = std::array::from_fn(|i| 10.min(4 * i));
+        let cut = Chunks { count: 3, first, idle: 1, times: 0 };
+        assert_eq!(cut.begin(&[0, 3, 4, 4, 6, 9, 10]), [0, 3, 4]);
+        assert_eq!(cut.begin(&[0, 0, 1]), [0, 2, 2]);
         assert_eq!(Chunks::default().begin(&[0]), [0u32; 0]);
     }
 }

@@ -1,14 +1,14 @@
 //! The kernels for few centroids where the scan is cut into chunks of times (`chunks`).
 
 use super::CudaError;
-use super::chunks::Chunks;
+use super::chunks::{COUNTS, Chunked};
 use super::device::{Address, Device, Grid, begin, launch};
 use super::few::{Compiled, Few};
 use super::layer::OnDevice;
-use super::many::{Sum, await_arrival, sums};
-use super::matrix::{Job, Products};
+use super::many::{Sum, await_all, sums};
+use super::matrix::{InChunks, Job, Products};
+use super::scan::Scan;
 use super::upload::Placed;
-use std::ops::Range;
 
 /// The tracks beside a scan backward: in one, gradients are summed by their tokens; in two, they become
 /// those of W and of the tokens' embeddings.
@@ -17,8 +17,8 @@ const WEIGHING: usize = 3;
 const EMBEDDING: usize = 4;
 
 impl OnDevice {
-    /// The scan forward: beside each launch, rows are made that the next one reads. `first` is what all
-    /// of them wait for, `read` makes the rows.
+    /// The scan forward, after what all of it waits for (`first`): the rows that it reads are made
+    /// beside it, in the order in which it needs them.
     pub fn few_forward_cut(
         &mut self,
         device: &Device,
@@ -28,24 +28,34 @@ impl OnDevice {
         few: &Compiled,
         arguments: Few,
     ) -> Result<(), CudaError> {
-        let cut = placed.chunks;
-        let launches = cut.forward();
-        // Chunk by chunk: more tiles than multiprocessors are idle would hold up the next scan.
-        let rows = |i: usize| -> Vec<Job> {
-            launches[i].clone().map(|chunk| read.of_rows(cut.tokens(chunk))).collect()
-        };
         let grid = Grid::of(self.row_blocks(device, placed), few.forward_threads);
-        products.make(device, &[first, &rows(0)].concat())?;
-        let beside = device.fork()?;
-        for (i, chunks) in launches.iter().enumerate() {
-            // Up to the rows that were made beside the launch before.
-            device.join()?;
-            if i + 1 < launches.len() {
-                products.one_by_one(&beside, cut.idle, &rows(i + 1))?;
+        let chunks = self.chunked(device, placed, &arguments.scan)?;
+        let making = device.fork()?;
+        let (idle, processors) = (placed.chunks.idle, device.gpu.processors);
+        let chunks = match products.in_chunks(&making, device, idle, &read, chunks)? {
+            InChunks::Begun => {
+                // PERF: after them, or they would wait for it; so it has the multiprocessors of the scan
+                // alone, two blocks each.
+                products.one_by_one(device, (processors - idle) / 2, first)?;
+                chunks
             }
-            launch!(device, &few.forward, grid; arguments.of_chunks(cut, chunks))?;
-        }
-        Ok(())
+            InChunks::Never => {
+                products.make(device, &[first, &[read]].concat())?;
+                chunks.made()
+            }
+        };
+        launch!(device, &few.forward, grid; Few { chunks, ..arguments })?;
+        device.join()
+    }
+
+    fn chunked(
+        &mut self,
+        device: &Device,
+        placed: &Placed,
+        scan: &Scan,
+    ) -> Result<Chunked, CudaError> {
+        let counts = self.rooms.arrived.fit(device, COUNTS)?;
+        Ok(placed.chunks.counted((scan.ni * scan.d) as usize, counts))
     }
 
     /// The scan backward, with the sums it leaves (`left`) and their products (`jobs`): beside it,
@@ -62,15 +72,15 @@ impl OnDevice {
         (left, jobs): (&[Sum], &[Job]),
     ) -> Result<(), CudaError> {
         let (cut, scan) = (placed.chunks, arguments.scan);
-        let arrived = self.rooms.arrived.fit(device, cut.count)?;
-        let arguments = Few { arrived, ..arguments.of_chunks(cut, &(0..cut.count)) };
+        let chunks = self.chunked(device, placed, &scan)?;
+        let arguments = Few { chunks, ..arguments };
         let tracks = [SUMMING, WEIGHING, EMBEDDING].map(|track| device.on(track));
         let [summing, weighing, listing] = &tracks;
         begin!(device, summing, &few.backward, grid; arguments)?;
         for i in (0..cut.count).rev() {
             // The first chunk in time is the last that is scanned.
             let processors = if i > 0 {
-                await_arrival(summing, arrived + 4 * i as u64, placed.rows)?;
+                await_all(summing, chunks.through(i), placed.rows)?;
                 cut.idle
             } else {
                 summing.follow(device)?;
@@ -88,13 +98,5 @@ impl OnDevice {
         sums(device, left)?;
         products.make(device, jobs)?;
         tracks.iter().try_for_each(|track| device.follow(track))
-    }
-}
-
-impl Few {
-    /// The same for some chunks of times.
-    fn of_chunks(self, cut: Chunks, chunks: &Range<usize>) -> Few {
-        let times = cut.times + 4 * chunks.start as u64;
-        Few { times, chunks: chunks.len() as i32, ..self }
     }
 }

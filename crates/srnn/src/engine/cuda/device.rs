@@ -44,7 +44,7 @@ pub struct Kernels {
     pub product: CudaFunction,
     pub products: CudaFunction,
     pub sums: CudaFunction,
-    pub await_arrival: CudaFunction,
+    pub await_all: CudaFunction,
     /// By the columns of B, at most: 1, 4, 16; then for rows at any address.
     pub product_thin: [CudaFunction; 4],
     /// By tile, large and small, and by the lines of both operands.
@@ -65,6 +65,8 @@ pub struct Kernels {
     /// By rows a block: one, four.
     pub forward: [CudaFunction; 2],
     pub backward: [CudaFunction; 2],
+    /// Where four warps multiply together.
+    pub product_in_chunks: Option<CudaFunction>,
 }
 
 impl Gpu {
@@ -254,19 +256,20 @@ impl Kernels {
         .concat();
         #[rustfmt::skip]
         let names = [
-            "product_128", "products", "sums", "await_arrival", "thin_1", "thin_4", "thin_16", "thin_any", large[0], large[1], large[2],
+            "product_128", "products", "sums", "await_all", "thin_1", "thin_4", "thin_16", "thin_any", large[0], large[1], large[2],
             low, "large_64_kn", "large_64_kk", "sum_parts", "sum_by_token", "sum_rows", "sum_columns", "transpose",
             "pull_centroids", "read_out", "cross_entropy",
-            "classify", "classify_back", "square_parts", "update", "copy_words", "forward_1", "forward_4", "backward_1", "backward_4",
+            "classify", "classify_back", "square_parts", "update", "copy_words", "forward_1", "forward_4", "backward_1", "backward_4", "wide_in_chunks",
         ];
-        let all = load(context, &target, shared, &source, &[], &names)?;
+        let names = if warpgroups { &names[..] } else { &names[..names.len() - 1] };
+        let all = load(context, &target, shared, &source, &[], names)?;
         let mut all = all.into_iter();
         let mut next = || all.next().expect("one for each name");
         Ok(Kernels {
             product: next(),
             products: next(),
             sums: next(),
-            await_arrival: next(),
+            await_all: next(),
             product_thin: [next(), next(), next(), next()],
             product_large: [[next(), next(), next()], [next(), next(), next()]],
             sum_parts: next(),
@@ -284,6 +287,7 @@ impl Kernels {
             copy_words: next(),
             forward: [next(), next()],
             backward: [next(), next()],
+            product_in_chunks: warpgroups.then(next),
         })
     }
 }

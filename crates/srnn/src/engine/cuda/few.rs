@@ -2,7 +2,7 @@
 
 use super::CudaError;
 use super::call::{Definition, flag};
-use super::chunks::Cut;
+use super::chunks::{Chunked, Cut};
 use super::compile::{CELL, FEW, FEW_BACKWARD, FEW_FORWARD, SCAN_ARGUMENTS, WARP};
 use super::device::{Address, Device, Grid, launch};
 use super::gradients::Weighed;
@@ -75,10 +75,8 @@ pub struct Few {
     pub d_m: Address,
     pub d_s: Address,
     pub d_x: Address,
-    pub times: Address,
-    pub arrived: Address,
+    pub chunks: Chunked,
     pub tokens: i32,
-    pub chunks: i32,
     pub keep_h: i32,
     pub keep_u: i32,
     pub keep_c: i32,
@@ -188,7 +186,7 @@ impl OnDevice {
             w: params + 4 * slots.w_ih.start as u64,
             bias: if layer.bias { self.rooms.bias.address(device) } else { 0 },
             tokens: placed.distinct as i32,
-            chunks: 1,
+            chunks: Chunked::WHOLE,
             keep_h: call.keep_h as i32,
             keep_u: call.keep_u as i32,
             keep_c: call.keep_c as i32,

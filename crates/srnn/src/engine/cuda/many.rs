@@ -51,8 +51,8 @@ impl Counts {
 }
 
 /// From here on everything waits until so many have arrived at a count.
-pub fn await_arrival(device: &Device, arrived: Address, all: usize) -> Result<(), CudaError> {
-    launch!(device, &device.gpu.kernels.await_arrival, Grid::of(1, 1); arrived, all as u32)?;
+pub fn await_all(device: &Device, arrived: Address, all: usize) -> Result<(), CudaError> {
+    launch!(device, &device.gpu.kernels.await_all, Grid::of(1, 1); arrived, all as u32)?;
     Ok(())
 }
 

@@ -1,7 +1,8 @@
 //! Products and sums on the device (`kernels/matrix.cu`).
 
 use super::CudaError;
-use super::device::{Address, Device, Grid, Room, TRACKS, launch};
+use super::chunks::Chunked;
+use super::device::{Address, Device, Grid, Room, TRACKS, begin, launch};
 use super::many::Small;
 use super::plan::{Limits, Lines, Plan, Way};
 
@@ -107,13 +108,6 @@ impl Job {
         Job::new((m, 0, n), Matrix::NONE, Matrix::NONE, c, Into::Place).plus(add)
     }
 
-    /// The rows of C from `rows` alone; A is listed.
-    pub fn of_rows(self, rows: std::ops::Range<usize>) -> Job {
-        let (_, k, n) = self.size;
-        let listed = Matrix { list: self.a.list + 4 * rows.start as u64, ..self.a };
-        Job { size: (rows.len(), k, n), a: listed, c: self.c.from(rows.start), ..self }
-    }
-
     /// As the kernels read it, its sum cut into so many parts.
     fn arguments(&self, splits: usize) -> Arguments {
         let Job { size: (m, k, n), a, b, add, c, into } = *self;
@@ -183,6 +177,12 @@ pub enum Into {
     Sum,
 }
 
+/// Whether a product is made in chunks.
+pub enum InChunks {
+    Begun,
+    Never,
+}
+
 /// Products, and the room that each track has for their parts.
 #[derive(Default)]
 pub struct Products {
@@ -231,6 +231,28 @@ impl Products {
     ) -> Result<(), CudaError> {
         let (small, large) = planned(Limits::of(device, processors), jobs);
         self.each(device, &small, &large)
+    }
+
+    /// A product whose rows are made in the order of chunks, on so many multiprocessors, if there is a
+    /// kernel for that: another track waits only until that has begun.
+    pub fn in_chunks(
+        &self,
+        device: &Device,
+        other: &Device,
+        processors: usize,
+        job: &Job,
+        chunks: Chunked,
+    ) -> Result<InChunks, CudaError> {
+        let (gpu, arguments) = (&device.gpu, job.arguments(1));
+        let plan = Plan::of(Limits::of(device, gpu.processors), job.size, job.a, job.b);
+        let suits = plan.way == Way::Tensor { tile: 0, lines: Lines::Kk } && plan.splits == 1;
+        let suits = suits && processors > 0;
+        let (Some(kernel), true) = (&gpu.kernels.product_in_chunks, suits) else {
+            return Ok(InChunks::Never);
+        };
+        let grid = Grid::of(processors, THREADS).shared(plan.shared);
+        begin!(device, other, kernel, grid; arguments, chunks)?;
+        Ok(InChunks::Begun)
     }
 
     fn each(
@@ -402,7 +424,7 @@ mod tests {
     const TOLERANCE: f64 = 2e-6;
 
     /// An operand as it lies in memory: lines of numbers, some more apart than they are long, after
-    /// `before` numbers that are of no use; a list of lines, or none.
+    /// `before` that are none, as are those between the lines; a list of lines, or none.
     struct Operand {
         values: Vec<f32>,
         apart: usize,
@@ -414,7 +436,11 @@ mod tests {
         fn new(stream: &mut Stream, (lines, long): (usize, usize), case: &Case) -> Operand {
             let (apart, before) = (long + case.gap, case.before);
             let count = before + (lines + 3) * apart;
-            let values = (0..count).map(|_| stream.unit() as f32 - 0.5).collect();
+            let value = |i: usize| match i >= before && (i - before) % apart < long {
+                true => stream.unit() as f32 - 0.5,
+                false => f32::NAN,
+            };
+            let values = (0..count).map(value).collect();
             let list = (0..lines).map(|_| stream.below(lines + 3) as u32);
             let list = list.enumerate().map(|(i, row)| if i % 7 == 5 { NO_ROW } else { row });
             let list = if case.lists { list.collect() } else { vec![] };
@@ -513,7 +539,7 @@ mod tests {
         ];
         for size in sizes {
             for along_k in [(false, false), (true, false), (true, true), (false, true)] {
-                for (gap, before) in [(0, 0), (3, 1)] {
+                for (gap, before) in [(0, 0), (3, 0), (3, 1)] {
                     for (lists, into) in [(false, Into::Place), (true, Into::Sum)] {
                         let case = Case { size, along_k, gap, before, lists, into };
                         let worst = worst(&gpu, case);

@@ -78,10 +78,10 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Those of a GPU of which so many multiprocessors are to be used.
+    /// Those of a GPU of which so many multiprocessors are to be used, or one.
     pub fn of(device: &Device, processors: usize) -> Limits {
         let gpu = &device.gpu;
-        Limits { processors, shared: gpu.shared, warpgroups: gpu.warpgroups }
+        Limits { processors: processors.max(1), shared: gpu.shared, warpgroups: gpu.warpgroups }
     }
 
     /// Whether tiles of these rows and lines are made by four warps together.

@@ -77,8 +77,8 @@ impl Device {
     /// Asks the device to run a kernel; from here on everything in another track waits until all of
     /// its blocks have begun, or are done. Whoever waits there for what they count does not wait in the
     /// way of them, not even where a tool runs one kernel after the other.
-    // PERF: if anything else of a graph that is captured comes before it in the other track, it waits until
-    // they are done.
+    // PERF: in a graph that is captured, what comes next in the other track waits until they are done if it
+    // waits for any other kernel too (as CUDA 13.0 does it, where no kernel comes before both).
     ///
     /// # Safety
     /// As [`start`]'s.

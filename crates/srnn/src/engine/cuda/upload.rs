@@ -63,7 +63,7 @@ pub enum Sorting {
 
 /// So many places are there for `distinct` tokens: batches with about as many are the same work.
 pub fn padded(distinct: usize) -> usize {
-    distinct.next_multiple_of((distinct.next_power_of_two() / 16).max(1))
+    distinct.next_multiple_of((distinct.next_power_of_two() / 32).max(1))
 }
 
 impl Placed {
@@ -232,6 +232,6 @@ mod tests {
     #[test]
     fn batches_with_about_as_many_tokens_have_as_many_places() {
         assert_eq!([0, 1, 15, 30].map(padded), [0, 1, 15, 30]);
-        assert_eq!([6100, 6144, 6145].map(padded), [6144, 6144, 6656]);
+        assert_eq!([6100, 6144, 6145].map(padded), [6144, 6144, 6400]);
     }
 }

@@ -165,7 +165,7 @@ impl Cuda {
         let tokens = (distinct, layer.cell.blocks() * layer.units);
         match self.layers[0].shape.cut {
             Cut::WhereItPays => Chunks::of((batch.rows(), longest), tokens, processors),
-            Cut::Always => Chunks::always(distinct, processors),
+            Cut::Always => Chunks::always(batch.rows(), distinct, processors),
         }
     }
 

@@ -43,20 +43,12 @@ struct Few {
     float *cells;
     // Sums of each block: [K][4 * D], [K][D], [tokens or WIDTH][NI * D].
     float *d_m, *d_s, *d_x;
-    // Where times are cut into chunks: when they begin, and when the first begins that this launch does not
-    // have; how many rows backward has carried through each of them.
-    const unsigned *times;
-    unsigned *arrived;
-    int tokens, chunks, keep_h, keep_u, keep_c;
+    Chunks chunks;
+    int tokens, keep_h, keep_u, keep_c;
 };
 
 // Times are cut where there are many tokens.
 #define CUTS (INPUT == LISTED_ROWS)
-// The times of a row that this launch has.
-__device__ __forceinline__ void find_times(const Few &p, int length, int &from, int &to) {
-    from = CUTS && p.times ? p.times[0] : 0;
-    to = CUTS && p.times ? min(length, (int)p.times[p.chunks]) : length;
-}
 
 // Whether something from outside may reach steps before the last.
 #define OUTSIDE (EVERY || COMMITS)

@@ -273,14 +273,6 @@ struct Backward {
     }
 };
 
-// Says that a row is through: what this block has written is seen by whoever counts it.
-__device__ __forceinline__ void arrive(unsigned *arrived) {
-    __syncthreads();
-    if (threadIdx.x > 0) return;
-    __threadfence();
-    atomicAdd(arrived, 1u);
-}
-
 extern "C" __global__ void __launch_bounds__(THREADS, 1) few_backward(Few p) {
     __shared__ Exchange<THREADS / WARP>::Room exchange_room;
     Exchange<THREADS / WARP> exchange(exchange_room);
@@ -301,20 +293,25 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) few_backward(Few p) {
         long long first;
         int length, row;
         find_row(p.scan, at, first, length, row);
+        if (!CUTS && length == 0) continue;
         Backward way = {p, weights, press, exchange, of, (unsigned)first, length, row, j,
                         ys, cs, alphas, reads};
         float even[KP], odd[KP];
         int t = length - 1;
-        if (t >= 0) way.begin(even, odd, t);
-        for (int chunk = CUTS ? p.chunks : 1; chunk-- > 0;) {
-            int from = CUTS && chunk > 0 ? p.times[chunk] : 0;
-            for (int least = max(from, 1); t >= least; t -= 2) {
+        if (!CUTS || length > 0) way.begin(even, odd, t);
+        // No chunk but the first begins before step 1.
+        auto beginning = [&](int chunk) { return CUTS && chunk > 0 ? (int)p.chunks.times[chunk] : 1; };
+        int chunks = CUTS ? p.chunks.count : 1, from = beginning(chunks - 1), before;
+        for (int chunk = chunks; chunk-- > 0; from = before) {
+            // Asked for before it is needed.
+            before = beginning(chunk - 1);
+            for (; t >= from; t -= 2) {
                 way.step(even, odd, t);
                 way.step(odd, even, t - 1);
             }
-            if (t == 0 && from == 0) way.step(even, odd, t--);
-            if (CUTS && chunk > 0) arrive(p.arrived + chunk);
+            if (CUTS && chunk > 0) arrive(p.chunks.through + chunk);
         }
+        if (t == 0) way.step(even, odd, t);
     }
     if (j < D) {
         long long block = blockIdx.x;

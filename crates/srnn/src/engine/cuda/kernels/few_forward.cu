@@ -54,9 +54,8 @@ struct Ring {
 };
 #endif
 
-// One row's way forward, or a part of it: steps are counted from where that begins.
-// Exponentials are taken against a reference that is kept from step to step,
-// and found anew only where their sum would leave what numbers can hold: the largest score is not on
+// One row's way forward. Exponentials are taken against a reference that is kept from step to step, and
+// found anew only where their sum would leave what numbers can hold: the largest score is not on
 // the way from step to step.
 struct Forward {
     static const int THREADS_HERE = THREADS_OF(UNITS);
@@ -67,7 +66,6 @@ struct Forward {
     float scale;
     unsigned first;
     int length, j;
-    bool ends;
     // α times its sum, and one over that: the division is off the way from step to step.
     float e[KP], inv, reference, c[UNITS], u[UNITS];
     float4 *gates;
@@ -77,15 +75,6 @@ struct Forward {
     __device__ __forceinline__ unsigned place_of(int t) const {
         unsigned n = first + min(t, length - 1);
         return LISTED ? p.scan.places[n] : n;
-    }
-
-    // Goes on after the step before the first.
-    __device__ __forceinline__ void resume() {
-        inv = 1.0f;
-#pragma unroll
-        for (int i = 0; i < K; i++) e[i] = p.scan.alpha[(first - 1ull) * K + i];
-#pragma unroll
-        for (int w = 0; w < UNITS; w++) c[w] = CELL == LSTM ? (cells - PAD)[w * THREADS_HERE] : 0.0f;
     }
 
     __device__ __forceinline__ void cell(int w, const float in[NI]) {
@@ -155,7 +144,7 @@ struct Forward {
     }
 
     __device__ __forceinline__ void left(int t) {
-        if (EVERY) keep(first + t, (!CUTS || ends) && t + 1 == length);
+        if (EVERY) keep(first + t, t + 1 == length);
         gates += PAD, cells += PAD, alpha += K;
     }
 
@@ -203,21 +192,49 @@ struct Forward {
         left(t);
     }
 
+    // Waits until the rows of x are there that some chunks read.
+    __device__ __forceinline__ void await_rows(int chunk, int end) const {
+        if (j == 0)
+            for (; chunk < end; chunk++) await_arrivals(p.chunks.made + chunk, p.chunks.tiles[chunk]);
+        __syncthreads();
+    }
+
+    // All rows of the batch have waited for every chunk when the last of them leaves its count at zero.
+    __device__ __forceinline__ void depart() const {
+        if (j >= p.chunks.count) return;
+        unsigned *made = p.chunks.made + j;
+        if (atomicAdd(made, 1u) + 1 == p.chunks.tiles[j] + p.scan.rows) *made = 0;
+    }
+
     __device__ __forceinline__ void go(const Ring &ring) {
-        // What the row before has asked for has come.
-        wait_groups<0>();
-        __syncthreads();
+        bool waits = CUTS && p.chunks.made, begun = false;
+        int t = 0, chunks = waits ? p.chunks.count : 1;
+        unsigned even = 0, odd = 0;
+        // To wait takes as long as two steps do: each time it is for twice as many chunks.
+        for (int chunk = 0, end; chunk < chunks; chunk = end) {
+            end = min(2 * chunk + 1, chunks);
+            // Steps before this one ask for no row of a later chunk.
+            int until = end < chunks ? min(length, (int)p.chunks.times[end] - ASKED) : length;
+            if (waits) await_rows(chunk, end);
+            if (until < 0 || length == 0) continue;
+            if (!begun) {
+                // What the row before has asked for has come.
+                wait_groups<0>();
+                __syncthreads();
 #pragma unroll
-        for (int t = 0; t < ASKED; t++) ring.ask(p, t, place_of(t));
-        unsigned even = place_of(ASKED), odd = place_of(ASKED + 1);
-        wait_groups<ASKED - 1>();
-        __syncthreads();
-        int t = 0;
-        for (; t + 1 < length; t += 2) {
-            step(t, ring, even);
-            step(t + 1, ring, odd);
+                for (int t = 0; t < ASKED; t++) ring.ask(p, t, place_of(t));
+                even = place_of(ASKED), odd = place_of(ASKED + 1);
+                wait_groups<ASKED - 1>();
+                __syncthreads();
+                begun = true;
+            }
+            for (; t + 1 < until; t += 2) {
+                step(t, ring, even);
+                step(t + 1, ring, odd);
+            }
         }
         if (t < length) step(t, ring, even);
+        if (waits) depart();
     }
 #endif
 };
@@ -237,22 +254,19 @@ extern "C" __global__ void __launch_bounds__(THREADS_OF(UNITS), 1) few_forward(F
     float scale = p.scan.press->inv_tau * 1.44269504f;
     for (int at = blockIdx.x; at < p.scan.rows; at += gridDim.x) {
         long long first;
-        int length, row, from, to;
+        int length, row;
         find_row(p.scan, at, first, length, row);
-        find_times(p, length, from, to);
-        if (from >= to) continue;
-        bool ends = to == length;
-        first += from, length = to - from;
-        Forward way = {p, weights, exchange, scale, (unsigned)first, length, j, ends};
+        if (!CUTS && length == 0) continue;
+        Forward way = {p, weights, exchange, scale, (unsigned)first, length, j};
         way.gates = p.gates + first * PAD + j, way.cells = p.cells + first * PAD + j;
         way.alpha = p.scan.alpha + first * K + j;
-        if (CUTS && from > 0) way.resume();
 #if INPUT == VECTORS
         way.go();
 #else
         way.go(ring);
 #endif
+        if (length == 0) continue;
         way.alpha -= K;
-        if (!EVERY && (!CUTS || ends)) way.keep(way.first + length - 1, true);
+        if (!EVERY) way.keep(way.first + length - 1, true);
     }
 }

@@ -29,9 +29,8 @@ __device__ __forceinline__ bool is_last(unsigned *arrived, int parts) {
 }
 
 // Waits until so many have arrived, whose number is zero again afterwards.
-extern "C" __global__ void await_arrival(unsigned *arrived, unsigned all) {
-    unsigned count = 0;
-    while (count < all) asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(count) : "l"(arrived) : "memory");
+extern "C" __global__ void await_all(unsigned *arrived, unsigned all) {
+    await_arrivals(arrived, all);
     *arrived = 0;
 }
 

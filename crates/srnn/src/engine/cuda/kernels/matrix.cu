@@ -272,7 +272,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) thin_any(Product p) { thin
 // block every eighth part, in order; then the warps' sums are added in order. Of many a thread takes
 // some, four at a time where it can.
 #define MANY_NUMBERS 65536
-extern "C" __global__ void __launch_bounds__(THREADS) sum_parts(Product p, float *c) {
+extern "C" __global__ void __launch_bounds__(THREADS, 8) sum_parts(Product p, float *c) {
     __shared__ float room[THREADS / WARP][WARP];
     const float *parts = p.c;
     int splits = p.splits;
@@ -282,7 +282,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) sum_parts(Product p, float
     if (size >= MANY_NUMBERS && p.n % 4 == 0) {
         for (int at = blockIdx.x * THREADS + threadIdx.x; at < size / 4; at += gridDim.x * THREADS) {
             float4 sum = {};
-#pragma unroll 8
+#pragma unroll 4
             for (int s = 0; s < splits; s++) add(sum, ((const float4 *)(parts + s * size))[at]);
             int m = at / (p.n / 4), n = at % (p.n / 4) * 4;
             place_four(p, c, m, n, sum);
@@ -328,7 +328,7 @@ __device__ __forceinline__ void sum_of_steps(const T *rows, const unsigned *step
     }
 }
 
-extern "C" __global__ void sum_by_token(const float *rows, const unsigned *steps,
+extern "C" __global__ void __launch_bounds__(THREADS, 8) sum_by_token(const float *rows, const unsigned *steps,
                                         const unsigned *first, int tokens, int width,
                                         float *parts) {
     int token = blockIdx.x, split = blockIdx.y, splits = gridDim.y;

@@ -28,6 +28,34 @@ struct Press {
 // Numbers of a row that begins at a multiple of 16 bytes: products read it by fours.
 #define BY_FOURS(count) (((count) + 3) / 4 * 4)
 
+// Chunks of times, at most.
+#define CHUNKS 8
+
+// How a scan is cut: the rows of x that chunk i reads first begin at first[i], and it begins at times[i].
+// What others make, or wait for, is counted: tiles of those rows, of which each chunk has so many, and rows
+// of the batch that backward has carried through a chunk. All counts are zero before and after.
+struct Chunks {
+    int count, first[CHUNKS + 1], tiles[CHUNKS];
+    const unsigned *times;
+    // Null where all rows of x are there.
+    unsigned *made;
+    unsigned *through;
+};
+
+// Counts one more, as a block: what it has written is seen by whoever sees the count.
+__device__ __forceinline__ void arrive(unsigned *arrived) {
+    __syncthreads();
+    if (threadIdx.x > 0) return;
+    __threadfence();
+    atomicAdd(arrived, 1u);
+}
+
+// Waits, as a thread, until so many have arrived.
+__device__ __forceinline__ void await_arrivals(const unsigned *arrived, unsigned all) {
+    unsigned count = 0;
+    while (count < all) asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(count) : "l"(arrived) : "memory");
+}
+
 struct Scan {
     // The layer: `ns` blocks are fed by the carried vector of n numbers, `ni` by the input.
     int cell, hard, euclidean, low_rank, d, k, n, ns, ni;

@@ -219,12 +219,12 @@ template <int TM, int TN, bool A_K, bool B_K> struct Large {
             const float *piece = room + s % STAGES * STAGE;
             several<MI>(tiles, sum, piece, piece + A::SIZE, m, n);
         }
-        leave(p, room, sum, m, n);
+        leave(p, room, sum, m0, n0, m, n);
     }
 
     // The sums go through shared memory: a warp then leaves whole rows, by a short loop.
     __device__ __forceinline__ static void leave(const Product &p, float *room, float sum[MI][NI][4],
-                                                 int m, int n) {
+                                                 int m0, int n0, int m, int n) {
         static_assert(TM * C_PITCH <= STAGES * STAGE, "a tile of C fits where the stages were");
         int lane = threadIdx.x % WARP, g = lane / 4, t = lane % 4;
         wait_groups<0>();
@@ -239,13 +239,13 @@ template <int TM, int TN, bool A_K, bool B_K> struct Large {
                     *(float2 *)(row + 8 * j + 2 * t) = make_float2(sum[i][j][2 * h], sum[i][j][2 * h + 1]);
             }
         __syncthreads();
-        leave_rows(p, room);
+        leave_rows(p, room, m0, n0);
     }
 
     // Leaves a tile of C that lies in shared memory: a thread four columns of every so-many-th row.
-    __device__ __forceinline__ static void leave_rows(const Product &p, const float *room) {
+    __device__ __forceinline__ static void leave_rows(const Product &p, const float *room, int m0, int n0) {
         const int ACROSS = TN / 4, APART = TENSOR_THREADS / ACROSS;
-        int column = threadIdx.x % ACROSS * 4, m0 = blockIdx.y * TM, n = blockIdx.x * TN + column;
+        int column = threadIdx.x % ACROSS * 4, n = n0 + column;
         Fours fours(p, n);
         if (fours.are_whole) {
             // Rows do not wait for each other.

@@ -111,9 +111,9 @@ template <bool A_K, bool B_K, int TN, bool TURNED> struct Wide {
         }
     }
 
-    __device__ __forceinline__ static void product(const Product &asked, float *room) {
+    // The piece from row m0 and column n0 on.
+    __device__ __forceinline__ static void product(const Product &asked, float *room, int m0, int n0) {
         const Product &p = TURNED ? turned(asked) : asked;
-        int m0 = (TURNED ? blockIdx.x : blockIdx.y) * TM, n0 = (TURNED ? blockIdx.y : blockIdx.x) * TN;
         int m = threadIdx.x / WARP * 16;
         int per = ((p.k + p.splits - 1) / p.splits + DEEP - 1) / DEEP * DEEP;
         int k_first = min(blockIdx.z * per, p.k), k_end = min(p.k, k_first + per);
@@ -185,10 +185,11 @@ template <bool A_K, bool B_K, int TN, bool TURNED> struct Wide {
 #pragma unroll
                 for (int h = 0; h < 4; h++) high[k][h] = next[k][h];
         }
-        leave(asked, room, sum, m);
+        leave(asked, room, sum, m0, n0, m);
     }
 
-    __device__ __forceinline__ static void leave(const Product &p, float *room, const float (&sum)[EACH], int m) {
+    __device__ __forceinline__ static void leave(const Product &p, float *room, const float (&sum)[EACH], int m0,
+                                                 int n0, int m) {
         static_assert(TURNED || TN == 128, "a piece of C has 128 columns");
         int lane = threadIdx.x % WARP, g = lane / 4, t = lane % 4;
         wait_groups<0>();
@@ -208,7 +209,7 @@ template <bool A_K, bool B_K, int TN, bool TURNED> struct Wide {
             }
         }
         __syncthreads();
-        Leaves::leave_rows(p, room);
+        Leaves::leave_rows(p, room, TURNED ? n0 : m0, TURNED ? m0 : n0);
     }
 };
 
@@ -217,11 +218,23 @@ extern __shared__ __align__(1024) float wide_room[];
 // By whether A and B are contiguous along k. Of those with few rows there is room for two.
 #define WIDE(name, a_k, b_k)                                                                           \
     extern "C" __global__ void __launch_bounds__(TENSOR_THREADS, 1) name(Product p) {                  \
-        Wide<a_k, b_k, 128, false>::product(p, wide_room);                                             \
+        Wide<a_k, b_k, 128, false>::product(p, wide_room, blockIdx.y * 128, blockIdx.x * 128);         \
     }
 WIDE(wide_mn, false, false)
 WIDE(wide_kn, true, false)
 WIDE(wide_kk, true, true)
 extern "C" __global__ void __launch_bounds__(TENSOR_THREADS, 2) turned_mn(Product p) {
-    Wide<false, false, 64, true>::product(p, wide_room);
+    Wide<false, false, 64, true>::product(p, wide_room, blockIdx.x * 128, blockIdx.y * 64);
+}
+
+// All rows of C, in the order of their chunks: a block makes one piece after another, and counts it. The
+// first row of a piece says which chunk it is of.
+extern "C" __global__ void __launch_bounds__(TENSOR_THREADS, 1) wide_in_chunks(Product p, Chunks chunks) {
+    int across = (p.n + 127) / 128, tiles = (p.m + 127) / 128 * across, chunk = 0;
+    for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+        int m0 = tile / across * 128;
+        Wide<true, true, 128, false>::product(p, wide_room, m0, tile % across * 128);
+        while (chunk + 1 < chunks.count && m0 >= chunks.first[chunk + 1]) chunk++;
+        arrive(chunks.made + chunk);
+    }
 }
