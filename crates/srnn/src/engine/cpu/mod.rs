@@ -15,7 +15,9 @@ mod crew;
 mod functions;
 mod group;
 mod head;
+mod idle;
 mod kernels;
+mod lazy;
 mod pack;
 mod panels;
 mod prepare;
@@ -26,6 +28,7 @@ mod step_backward;
 mod step_forward;
 mod sums;
 mod table;
+mod update;
 mod workers;
 
 pub use simd::Level;
@@ -37,15 +40,18 @@ use super::{
     Batch, Engine, Fields, Gradients, LayerTrace, Loss, Mode, Regime, Snapshot, Step, Trace,
     Transition,
 };
-use crate::model::Model;
-use crate::train::{Optimiser, Update, norm};
+use crate::model::{Arch, Layout, Model};
+use crate::train::Optimiser;
 use group::{Group, GroupSpace, Learn, Observe, RowTrace, Shared, groups};
 use head::Head;
+use idle::{is_plain, may_wait};
+use lazy::Lazy;
 use prepare::{Machine, finish, prepare};
-use pulp::{Simd, WithSimd};
 use scan::{Cut, Pressure};
 use std::sync::{Mutex, MutexGuard};
 use sums::Sums;
+use table::{RowGradients, Rows};
+use update::{Norm, apply};
 use workers::Workers;
 
 /// A batch's gradients are summed in this many chunks (or as many as it has groups of rows).
@@ -64,11 +70,19 @@ pub struct Tuning {
     pub kept_bytes: usize,
     /// Bytes of a segment: it should stay in a second-level cache. Default 256 KiB.
     pub segment_bytes: usize,
+    /// Rows of an embedding of at least so many numbers are updated when they are next read, where
+    /// the optimiser allows it; those of a smaller one in every step. Default 2²⁰.
+    pub lazy_from: usize,
 }
 
 impl Default for Tuning {
     fn default() -> Self {
-        Tuning { level: Level::best(), kept_bytes: 8 << 20, segment_bytes: 256 << 10 }
+        Tuning {
+            level: Level::best(),
+            kept_bytes: 8 << 20,
+            segment_bytes: 256 << 10,
+            lazy_from: 1 << 20,
+        }
     }
 }
 
@@ -81,6 +95,10 @@ impl Tuning {
 /// The fast engine.
 pub struct Cpu {
     weights: Weights<f32>,
+    /// Where all but the embedding lies, from its end.
+    others: Layout,
+    /// The rows of a large embedding; `None` where all of them are updated in every step.
+    lazy: Option<Lazy>,
     tuning: Tuning,
     workers: Workers,
     /// The memory of each worker.
@@ -99,9 +117,11 @@ impl Cpu {
     pub fn tuned(model: &Model<f32>, optimiser: Optimiser, threads: usize, tuning: Tuning) -> Self {
         keep_freed_memory();
         let weights = Weights::new(model, optimiser);
+        let others = weights.layout.behind_embedding();
+        let lazy = lazy_rows(&weights, tuning.lazy_from);
         let workers = Workers::new(threads);
         let spaces = (0..workers.count()).map(|_| Mutex::default()).collect();
-        Cpu { weights, tuning, workers, spaces, sums: Default::default() }
+        Cpu { weights, others, lazy, tuning, workers, spaces, sums: Default::default() }
     }
 
     fn machine(&self) -> Machine<'_> {
@@ -112,6 +132,14 @@ impl Cpu {
     fn space(&self, worker: usize) -> MutexGuard<'_, GroupSpace> {
         self.spaces[worker].lock().expect("a worker that panicked takes the engine with it")
     }
+}
+
+/// The rows of an embedding of at least `least` numbers, if they may wait for their updates.
+fn lazy_rows(weights: &Weights<f32>, least: usize) -> Option<Lazy> {
+    let Weights { arch, layout, optimiser, state } = weights;
+    let size = layout.embedding.len();
+    (size > 0 && size >= least && may_wait(optimiser))
+        .then(|| Lazy::new(optimiser.rule, arch.input.vocabulary(), arch.input.width(), state))
 }
 
 /// Has the system's allocator keep what is freed for what is asked for next.
@@ -125,19 +153,33 @@ fn keep_freed_memory() {
 
 impl Engine<f32> for Cpu {
     fn model(&self) -> Model<f32> {
-        self.weights.model()
+        match &self.lazy {
+            Some(lazy) if lazy.waits() => {
+                Model { arch: self.arch(), params: self.snapshot().params }
+            }
+            _ => self.weights.model(),
+        }
+    }
+
+    fn arch(&self) -> Arch {
+        self.weights.arch.clone()
     }
 
     fn snapshot(&self) -> Snapshot<f32> {
-        self.weights.state.clone()
+        match &self.lazy {
+            Some(lazy) => lazy.caught_up(&self.weights.state, self.machine()),
+            None => self.weights.state.clone(),
+        }
     }
 
     fn restore(&mut self, snapshot: &Snapshot<f32>) {
         self.weights.restore(snapshot);
+        self.lazy.iter_mut().for_each(|lazy| lazy.begin(snapshot));
     }
 
     fn trace(&mut self, batch: &Batch, mode: Mode, fields: Fields) -> Trace<f32> {
         self.workers.rouse();
+        self.catch_up();
         let Weights { arch, layout, state, .. } = &self.weights;
         let tokens = Tokens::of(batch, arch.input.vocabulary());
         let (params, machine) = (&state.params, self.machine());
@@ -170,12 +212,36 @@ impl Engine<f32> for Cpu {
     }
 
     fn gradients(&mut self, batch: &Batch, regime: &Regime) -> Gradients<f32> {
+        let tokens = self.meet(batch);
+        self.learn(batch, &tokens, regime, Rows::All)
+    }
+
+    fn step(&mut self, batch: &Batch, regime: &Regime) -> Step {
+        if self.lazy.is_some() && is_plain(regime.learning_rate) {
+            self.step_lazily(batch, regime)
+        } else {
+            self.step_densely(batch, regime)
+        }
+    }
+
+    fn optimiser(&self) -> &Optimiser {
+        &self.weights.optimiser
+    }
+}
+
+impl Cpu {
+    /// Loss and gradient, with these rows of the embedding.
+    fn learn(
+        &mut self,
+        batch: &Batch,
+        tokens: &Tokens,
+        regime: &Regime,
+        rows: Rows,
+    ) -> Gradients<f32> {
         let (mut parts, mut halves) = std::mem::take(&mut self.sums);
-        self.workers.rouse();
         let Weights { arch, layout, state, .. } = &self.weights;
-        let tokens = Tokens::of(batch, arch.input.vocabulary());
         let (params, machine) = (&state.params, self.machine());
-        let layers = prepare(arch, layout, params, &tokens, regime.lambda, regime.tau, machine);
+        let layers = prepare(arch, layout, params, tokens, regime.lambda, regime.tau, machine);
         let head = Head::prepare(arch, layout, params);
         let share = Share::of(batch, arch);
         let shared = Shared {
@@ -196,30 +262,70 @@ impl Engine<f32> for Cpu {
             cut: self.tuning.cut(),
         };
         let sums = self.sum(shared, &mut parts, &mut halves);
-        let mut values = vec![0.0; layout.len];
-        let d = &sums.panels;
-        finish(arch, layout, params, &tokens, &layers, d, machine, &mut values);
-        sums.head.finish(arch, layout, &mut values);
+        let rows_len = rows.count(tokens, arch.input.vocabulary()) * arch.input.width();
+        let mut values = vec![0.0; rows_len + self.others.len];
+        let (d, params) = (&sums.panels, params.split_at(layout.embedding.len()));
+        let (row_values, others) = values.split_at_mut(rows_len);
+        let into = (RowGradients { of: rows, values: row_values }, &mut *others);
+        finish(arch, &self.others, params, tokens, &layers, d, machine, into);
+        sums.head.finish(arch, &self.others, others);
         let loss = loss(sums, &layers, share, regime);
         self.sums = (parts, halves);
         Gradients { loss, values }
     }
 
-    fn step(&mut self, batch: &Batch, regime: &Regime) -> Step {
+    /// The tokens of a batch, with rows that have missed nothing.
+    fn meet(&mut self, batch: &Batch) -> Tokens {
+        self.workers.rouse();
+        let Cpu { weights, lazy, tuning, workers, .. } = self;
+        let tokens = Tokens::of(batch, weights.arch.input.vocabulary());
+        if let Some(lazy) = lazy {
+            let machine = Machine { level: tuning.level, workers };
+            lazy.catch_up(&tokens.distinct, &mut weights.state, machine);
+        }
+        tokens
+    }
+
+    /// No row has missed anything.
+    fn catch_up(&mut self) {
+        let Cpu { weights, lazy, tuning, workers, .. } = self;
+        if let Some(lazy) = lazy {
+            lazy.catch_up_all(&mut weights.state, Machine { level: tuning.level, workers });
+        }
+    }
+
+    /// An update of all parameters.
+    fn step_densely(&mut self, batch: &Batch, regime: &Regime) -> Step {
+        self.catch_up();
         let gradients = self.gradients(batch, regime);
-        let (workers, level) = (&self.workers, self.tuning.level);
-        let norm = |values: &[f32]| level.run(Norm(values));
-        self.weights.descend_by(&gradients, regime.learning_rate, norm, |update, state| {
-            apply(update, state, &gradients.values, workers, level);
-        })
+        let Cpu { weights, lazy, tuning, workers, .. } = self;
+        let machine = Machine { level: tuning.level, workers };
+        let norm = |values: &[f32]| machine.level.run(Norm(values));
+        let step = weights.descend_by(&gradients, regime.learning_rate, norm, |update, state| {
+            apply(update, state, &gradients.values, machine);
+        });
+        lazy.iter_mut().for_each(|lazy| lazy.begin(&weights.state));
+        step
     }
 
-    fn optimiser(&self) -> &Optimiser {
-        &self.weights.optimiser
+    /// The same, but rows that the batch does not meet wait for it.
+    fn step_lazily(&mut self, batch: &Batch, regime: &Regime) -> Step {
+        let tokens = self.meet(batch);
+        let gradients = self.learn(batch, &tokens, regime, Rows::Met);
+        let Cpu { weights, lazy, tuning, workers, .. } = self;
+        let (rows, machine) = (&tokens.distinct, Machine { level: tuning.level, workers });
+        let lazy = lazy.as_mut().expect("rows that wait");
+        let norm = lazy.norm(rows, &gradients.values, machine);
+        weights.descend_by(
+            &gradients,
+            regime.learning_rate,
+            |_| norm,
+            |update, state| {
+                lazy.update(update, rows, state, &gradients.values, machine);
+            },
+        )
     }
-}
 
-impl Cpu {
     /// The sums over all rows of a batch: chunk by chunk, then of each half of the chunks in their
     /// order, then of both.
     fn sum<'a>(
@@ -268,62 +374,6 @@ fn loss(sums: &Sums, layers: &[prepare::Prepared], share: Share, regime: &Regime
         }
     }
     loss.weighed(regime)
-}
-
-/// Numbers of a piece of an update.
-// PERF: fewer do not pay for going to another core's cache.
-const UPDATE_PIECE: usize = 1 << 17;
-
-/// Applies an update piece by piece: which, changes no bit.
-fn apply(
-    update: Update,
-    state: &mut Snapshot<f32>,
-    gradient: &[f32],
-    workers: &Workers,
-    level: Level,
-) {
-    let mut moments: Vec<_> =
-        state.moments.iter_mut().map(|all| all.chunks_mut(UPDATE_PIECE)).collect();
-    let params = state.params.chunks_mut(UPDATE_PIECE).zip(gradient.chunks(UPDATE_PIECE));
-    let pieces: Vec<_> = params
-        .map(|(params, gradient)| {
-            let moments = moments.iter_mut().map(|all| all.next().expect("as many")).collect();
-            (params, moments, gradient)
-        })
-        .collect();
-    workers.on_each(pieces, |(params, moments, gradient)| {
-        level.run(Applied { update, params, moments, gradient });
-    });
-}
-
-/// A piece of an update.
-// PERF: on its vectors; a build for any x86-64 has only four lanes (84,000 parameters: 37 µs, 62).
-struct Applied<'a> {
-    update: Update,
-    params: &'a mut [f32],
-    moments: Vec<&'a mut [f32]>,
-    gradient: &'a [f32],
-}
-
-impl WithSimd for Applied<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) {
-        self.update.apply(self.params, self.moments, self.gradient);
-    }
-}
-
-/// The norm of a gradient.
-struct Norm<'a>(&'a [f32]);
-
-impl WithSimd for Norm<'_> {
-    type Output = f64;
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) -> f64 {
-        norm(self.0)
-    }
 }
 
 /// The rows' traces, in order, as one.

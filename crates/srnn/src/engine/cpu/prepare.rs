@@ -9,6 +9,7 @@ use super::pack::Packing;
 use super::panels::Panels;
 use super::products::Products;
 use super::simd::{Aligned, Level, padded};
+use super::table::RowGradients;
 use super::workers::Workers;
 use crate::engine::form::{Form, form, state_blocks};
 use crate::engine::tokens::Tokens;
@@ -134,17 +135,18 @@ pub fn prepare(
     layers
 }
 
-/// The adjoint of [`prepare`]: adds the gradients of the panels to those of the parameters.
+/// The adjoint of [`prepare`]: adds the gradients of the panels to those of the parameters. Layout
+/// and parameters are those behind the embedding, which is apart.
 #[allow(clippy::too_many_arguments)]
 pub fn finish(
     arch: &Arch,
     layout: &Layout,
-    params: &[f32],
+    (embedding, params): (&[f32], &[f32]),
     tokens: &Tokens,
     layers: &[Prepared],
     adjoints: &[Panels],
     machine: Machine<'_>,
-    grads: &mut [f32],
+    (mut rows, grads): (RowGradients<'_>, &mut [f32]),
 ) {
     for (l, (prepared, d)) in layers.iter().zip(adjoints).enumerate() {
         let layer = &arch.layers[l];
@@ -152,7 +154,7 @@ pub fn finish(
         at.state_adjoint(prepared, d, grads);
         at.small_adjoints(prepared, d, grads);
         match prepared.source {
-            Source::Table => at.table_adjoint(&layout.embedding, tokens, d, grads),
+            Source::Table => at.table_adjoint(embedding, tokens, d, &mut rows, grads),
             _ => {
                 let below = (prepared.source == Source::Carry
                     && layers[l - 1].form == Form::LowRank)

@@ -8,6 +8,41 @@ use super::simd::{Aligned, padded};
 use crate::engine::tokens::Tokens;
 use crate::model::Cell;
 
+/// The rows of an embedding that a gradient has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rows {
+    /// All of them.
+    All,
+    /// Those of the batch's distinct tokens.
+    Met,
+}
+
+impl Rows {
+    /// How many they are, of a vocabulary.
+    pub fn count(self, tokens: &Tokens, vocabulary: usize) -> usize {
+        match self {
+            Rows::All => vocabulary,
+            Rows::Met => tokens.distinct.len(),
+        }
+    }
+
+    /// Which of them is that of the batch's token i.
+    fn place(self, i: usize, tokens: &Tokens) -> usize {
+        match self {
+            Rows::All => tokens.distinct[i] as usize,
+            Rows::Met => i,
+        }
+    }
+}
+
+/// The gradients of an embedding's rows.
+pub struct RowGradients<'a> {
+    /// Of which.
+    pub of: Rows,
+    /// One row after the other.
+    pub values: &'a mut [f32],
+}
+
 impl At<'_> {
     /// `E·Wᵀ + b`, a row per distinct token `[U][Q][NI]`; scaled for an LSTM.
     pub(super) fn table(&self, embedding: &[f32], tokens: &Tokens) -> Aligned {
@@ -41,9 +76,10 @@ impl At<'_> {
     /// Adds the gradients of embedding, W and biases.
     pub(super) fn table_adjoint(
         &self,
-        embedding: &std::ops::Range<usize>,
+        embedding: &[f32],
         tokens: &Tokens,
         d_panels: &Panels,
+        into: &mut RowGradients<'_>,
         grads: &mut [f32],
     ) {
         let ((w, e), dx) = (self.input_weights(), &d_panels.input);
@@ -54,11 +90,12 @@ impl At<'_> {
                 self.add_bias_gradient(b, u, value, false, grads);
             });
         }
-        let rows = gather(&self.params[embedding.clone()], e, &tokens.distinct);
+        let rows = gather(embedding, e, &tokens.distinct);
         let (mut d_rows, d_w) = (vec![0.0; rows.len()], &mut grads[self.slots.w_ih.clone()]);
         self.products.adjoint(dx, (&rows, w), (&mut d_rows, d_w));
-        for (&id, row) in tokens.distinct.iter().zip(d_rows.chunks_exact(e)) {
-            add(&mut grads[embedding.start + id as usize * e..][..e], row);
+        for (i, row) in d_rows.chunks_exact(e).enumerate() {
+            let place = into.of.place(i, tokens);
+            add(&mut into.values[place * e..][..e], row);
         }
     }
 }
