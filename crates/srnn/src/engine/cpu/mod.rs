@@ -71,7 +71,7 @@ pub struct Tuning {
     /// Bytes of a segment: it should stay in a second-level cache. Default 256 KiB.
     pub segment_bytes: usize,
     /// Rows of an embedding of at least so many numbers are updated when they are next read, where
-    /// the optimiser allows it; those of a smaller one in every step. Default 2²⁰.
+    /// the optimiser allows it; those of a smaller one in every step. Default 2¹⁹.
     pub lazy_from: usize,
 }
 
@@ -81,7 +81,7 @@ impl Default for Tuning {
             level: Level::best(),
             kept_bytes: 8 << 20,
             segment_bytes: 256 << 10,
-            lazy_from: 1 << 20,
+            lazy_from: 1 << 19,
         }
     }
 }
