@@ -187,7 +187,7 @@ fn whoever_looks_between_updates_sees_rows_that_have_not_waited() {
         let mut dense = engine(&model, optimiser, 1, with(NEVER));
         let mut lazy = engine(&model, optimiser, 2, with(0));
         let (mut stream, mut kept) = (Key::new(4).stream(), None);
-        let all = of(vec![(0..BAD).collect()], Targets::Rows(vec![0]));
+        let all = of((0..BAD).map(|id| vec![id]).collect(), Targets::Rows(vec![0; BAD as usize]));
         let bad = of(vec![vec![0, BAD, 1]], Targets::Rows(vec![0]));
         for i in 0..400 {
             let regime = regime(rate(i));
@@ -241,8 +241,11 @@ fn strange_rates_do_to_rows_that_wait_what_they_do_to_others() {
         let mut lazy = engine(&model, optimiser, 1, with(0));
         let mut stream = Key::new(5).stream();
         for i in 0..60 {
-            let rate = if i % 20 == 19 { strange } else { rate(i) };
-            step(&mut dense, &mut lazy, &batch(i, &mut stream), &regime(rate));
+            step(&mut dense, &mut lazy, &batch(i, &mut stream), &regime(rate(i)));
+            if i % 20 == 10 {
+                let first_met = of(vec![vec![40 + i as u32 / 20]], Targets::Rows(vec![1]));
+                step(&mut dense, &mut lazy, &first_met, &regime(strange));
+            }
         }
         same(&dense, &lazy, &format!("rate {strange}"));
     }

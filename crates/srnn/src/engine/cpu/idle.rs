@@ -246,9 +246,17 @@ mod tests {
     fn rules() -> Vec<Rule> {
         let rms =
             |momentum, centred| Rule::RmsProp { decay: 0.9, momentum, epsilon: 1e-6, centred };
-        let fast = Rule::Adam { beta1: 0.3, beta2: 0.5, epsilon: 1e-3 };
-        let slow = Rule::AdaDelta { decay: 0.999, epsilon: 1e-6 };
-        vec![Rule::ADAM, fast, rms(0.0, false), rms(0.9, true), rms(0.999, false), slow]
+        let adam = |beta1, beta2, epsilon| Rule::Adam { beta1, beta2, epsilon };
+        vec![
+            Rule::ADAM,
+            adam(0.3, 0.5, 1e-3),
+            // Its steps depend on the corrections, which are large at first.
+            adam(0.99, 0.999, 1.0),
+            rms(0.0, false),
+            rms(0.9, true),
+            rms(0.999, false),
+            Rule::AdaDelta { decay: 0.999, epsilon: 1e-6 },
+        ]
     }
 
     struct MakeUp<'a> {
