@@ -6,6 +6,8 @@
 //! components, `kernels` the three products and `functions` the transcendental functions. Rows are
 //! independent: a batch is cut into a fixed number of chunks, whatever the number of `workers`, and
 //! the chunks' `sums` are added in their order; so the same seed gives the same bits.
+//! `update` applies a gradient to all parameters; the rows of a large embedding are `lazy`: they
+//! wait until they are read, and then make up for their `idle` updates, to the same bits.
 
 #![allow(unsafe_code)]
 
@@ -247,7 +249,7 @@ impl Cpu {
         let shared = Shared {
             arch,
             batch,
-            tokens: &tokens,
+            tokens,
             layers: &layers,
             head: &head,
             mode: Mode { transition: Transition::Mixture, lambda: regime.lambda, tau: regime.tau },
