@@ -8,8 +8,9 @@
 //! The numbers are V, E, threads and updates; a fifth, 0 for never, says after how many updates all
 //! rows are read, as an evaluation does (200, as in training). Tokens are drawn by Zipf's law, 32
 //! rows of 100, and no batch comes twice. One line: milliseconds a step, all reading counted, by
-//! the clock and of processors; the largest memory the process had; a number made of every bit of
-//! the parameters and moments at the end, which must be the same for both.
+//! the clock and of the processor that the calling thread had; the largest memory of the process;
+//! a number made of every bit of the parameters and moments at the end, which must be the same for
+//! both.
 
 use srnn::engine::cpu::{Cpu, Tuning};
 use srnn::engine::{Batch, Engine, Fields, Inputs, Mode, Regime, Snapshot, Targets};
@@ -70,7 +71,7 @@ fn main() {
     let each = |time: Duration| time.as_secs_f64() * 1e3 / updates as f64;
     println!(
         "{} V={v} E={e} threads={threads} updates={updates} read_every={read_every} met={}: \
-         {:.2} ms a step, {:.2} ms of processors, {memory} MiB, bits {:016x}",
+         {:.2} ms a step, {:.2} ms of the calling thread, {memory} MiB, bits {:016x}",
         arguments[0],
         met.iter().filter(|met| **met).count(),
         each(clock),
@@ -129,7 +130,7 @@ fn batch(zipf: &Zipf, stream: &mut Stream) -> Batch {
     }
 }
 
-/// What processors have spent on this process.
+/// What processors have spent on the calling thread.
 fn processor_time() -> Duration {
     let text = std::fs::read_to_string("/proc/self/schedstat");
     let own = text.ok().and_then(|text| text.split(' ').next()?.parse().ok());
