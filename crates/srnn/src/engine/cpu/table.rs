@@ -101,7 +101,8 @@ impl At<'_> {
 }
 
 fn gather(embedding: &[f32], e: usize, ids: &[u32]) -> Vec<f32> {
-    // PERF: row by row; number by number takes twenty times as long.
+    // PERF: row by row. Number by number it was 5 % of a step (32×100 tokens out of 400,000, E = 64),
+    // so less than 1.
     let mut rows = Vec::with_capacity(ids.len() * e);
     ids.iter().for_each(|&id| rows.extend_from_slice(&embedding[id as usize * e..][..e]));
     rows
