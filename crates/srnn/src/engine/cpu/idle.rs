@@ -19,10 +19,11 @@ pub struct Missed {
 const BLOCK: usize = 64;
 /// Updates made before it is looked again whether a block still moves.
 const BETWEEN_LOOKS: usize = 16;
-/// Moments beyond this, and epsilons below [`LEAST_EPSILON`], could overflow where a zero is
-/// expected.
+/// Moments beyond this could overflow where a zero is expected, and so could other epsilons than
+/// those from the least below the largest.
 const LARGEST_MOMENT: f32 = 1e20;
 const LEAST_EPSILON: f64 = 1e-12;
+const LARGEST_EPSILON: f64 = 1e20;
 /// A number that differs from p by less than this part of it rounds to p: half the distance to its
 /// nearer neighbour, if p is a power of two, is 2⁻²⁵ of it.
 const UNSEEN: f32 = 1.0 / (1 << 26) as f32;
@@ -36,12 +37,8 @@ pub fn may_wait(optimiser: &Optimiser) -> bool {
         Rule::AdaDelta { decay, epsilon } => ([decay, decay], epsilon),
     };
     let fade = memories.iter().all(|memory| (0.0..1.0).contains(memory));
-    let scale_is_positive = optimiser.clip > 0.0;
-    optimiser.l2 == 0.0
-        && fade
-        && epsilon.is_finite()
-        && epsilon > LEAST_EPSILON
-        && scale_is_positive
+    let divides = (LEAST_EPSILON..LARGEST_EPSILON).contains(&epsilon);
+    optimiser.l2 == 0.0 && optimiser.clip > 0.0 && fade && divides
 }
 
 /// Whether an update of this rate is one to wait for: minus zero would move minus zero.
@@ -86,13 +83,8 @@ impl Missed {
     /// Makes all but the first `had` on some parameters with their moments.
     // PERF: inlined, so that it is compiled for the vectors of whoever calls it.
     #[inline(always)]
-    pub fn make_up(
-        &self,
-        had: usize,
-        params: &mut [f32],
-        [first, second, third]: Moments<'_, f32>,
-    ) {
-        let mut moments = [first, second, third].map(|moment| moment.chunks_mut(BLOCK));
+    pub fn make_up(&self, had: usize, params: &mut [f32], moments: Moments<'_, f32>) {
+        let mut moments = moments.map(|moment| moment.chunks_mut(BLOCK));
         for params in params.chunks_mut(BLOCK) {
             let moments = moments.each_mut().map(|blocks| blocks.next().unwrap_or(&mut []));
             self.make_up_block(&self.paces[had..], params, moments);
@@ -373,8 +365,10 @@ mod tests {
         assert!(may_wait(&plain));
         assert!(!may_wait(&Optimiser { l2: 1e-3, ..plain }));
         assert!(!may_wait(&Optimiser { clip: 0.0, ..plain }));
-        let zero_by_zero = Rule::AdaDelta { decay: 0.9, epsilon: 0.0 };
-        assert!(!may_wait(&Optimiser { rule: zero_by_zero, ..plain }));
+        for epsilon in [0.0, 1e60, f64::INFINITY, f64::NAN] {
+            let no_number = Rule::AdaDelta { decay: 0.9, epsilon };
+            assert!(!may_wait(&Optimiser { rule: no_number, ..plain }), "{epsilon}");
+        }
         assert!(is_plain(0.0) && is_plain(1e-3));
         assert!(!is_plain(-0.0) && !is_plain(1e60) && !is_plain(f64::NAN));
     }
