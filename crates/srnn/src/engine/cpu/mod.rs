@@ -46,7 +46,7 @@ use crate::model::{Arch, Layout, Model};
 use crate::train::Optimiser;
 use group::{Group, GroupSpace, Learn, Observe, RowTrace, Shared, groups};
 use head::Head;
-use idle::{is_plain, may_wait};
+use idle::is_plain;
 use lazy::Lazy;
 use prepare::{Machine, Prepared, finish, prepare};
 use scan::{Cut, Pressure};
@@ -54,7 +54,7 @@ use simd::Aligned;
 use std::sync::{Mutex, MutexGuard};
 use sums::Sums;
 use table::{RowGradients, Rows};
-use update::{Norm, apply};
+use update::lazy_rows;
 use workers::Workers;
 
 /// A batch's gradients are summed in this many chunks (or as many as it has groups of rows).
@@ -142,14 +142,6 @@ impl Cpu {
     fn space(&self, worker: usize) -> MutexGuard<'_, GroupSpace> {
         self.spaces[worker].lock().expect("a worker that panicked takes the engine with it")
     }
-}
-
-/// The rows of an embedding of at least `least` numbers, if they may wait for their updates.
-fn lazy_rows(weights: &Weights<f32>, least: usize) -> Option<Lazy> {
-    let Weights { arch, layout, optimiser, state } = weights;
-    let size = layout.embedding.len();
-    (size > 0 && size >= least && may_wait(optimiser))
-        .then(|| Lazy::new(optimiser.rule, arch.input.vocabulary(), arch.input.width(), state))
 }
 
 /// Has the system's allocator keep what is freed for what is asked for next.
@@ -288,58 +280,6 @@ impl Cpu {
         self.sums = (parts, halves);
         self.table = table_of(layers);
         Gradients { loss, values }
-    }
-
-    /// The tokens of a batch, with rows that have missed nothing.
-    fn meet(&mut self, batch: &Batch) -> Tokens {
-        self.workers.rouse();
-        let Cpu { weights, lazy, tuning, workers, .. } = self;
-        let tokens = Tokens::of(batch, weights.arch.input.vocabulary());
-        if let Some(lazy) = lazy {
-            let machine = Machine { level: tuning.level, workers };
-            lazy.catch_up(&tokens.distinct, &mut weights.state, machine);
-        }
-        tokens
-    }
-
-    /// No row has missed anything.
-    fn catch_up(&mut self) {
-        let Cpu { weights, lazy, tuning, workers, .. } = self;
-        if let Some(lazy) = lazy {
-            lazy.catch_up_all(&mut weights.state, Machine { level: tuning.level, workers });
-        }
-    }
-
-    /// An update of all parameters.
-    fn step_densely(&mut self, batch: &Batch, regime: &Regime) -> Step {
-        self.catch_up();
-        let gradients = self.gradients(batch, regime);
-        let Cpu { weights, lazy, tuning, workers, .. } = self;
-        let machine = Machine { level: tuning.level, workers };
-        let norm = |values: &[f32]| machine.level.run(Norm(values));
-        let step = weights.descend_by(&gradients, regime.learning_rate, norm, |update, state| {
-            apply(update, state, &gradients.values, machine);
-        });
-        lazy.iter_mut().for_each(|lazy| lazy.begin(&weights.state));
-        step
-    }
-
-    /// The same, but rows that the batch does not meet wait for it.
-    fn step_lazily(&mut self, batch: &Batch, regime: &Regime) -> Step {
-        let tokens = self.meet(batch);
-        let gradients = self.learn(batch, &tokens, regime, Rows::Met);
-        let Cpu { weights, lazy, tuning, workers, .. } = self;
-        let (rows, machine) = (&tokens.distinct, Machine { level: tuning.level, workers });
-        let lazy = lazy.as_mut().expect("rows that wait");
-        let norm = lazy.norm(rows, &gradients.values, machine);
-        weights.descend_by(
-            &gradients,
-            regime.learning_rate,
-            |_| norm,
-            |update, state| {
-                lazy.update(update, rows, state, &gradients.values, machine);
-            },
-        )
     }
 
     /// The sums over all rows of a batch: chunk by chunk, then of each half of the chunks in their

@@ -1,13 +1,81 @@
 //! Updates on vectors and threads.
 
+use super::Cpu;
+use super::idle::may_wait;
+use super::lazy::Lazy;
 use super::prepare::Machine;
-use crate::engine::Snapshot;
+use super::table::Rows;
+use crate::engine::tokens::Tokens;
+use crate::engine::weights::Weights;
+use crate::engine::{Batch, Engine, Regime, Snapshot, Step};
 use crate::train::{Moments, Update, moments_mut, norm};
 use pulp::{Simd, WithSimd};
 
 /// Numbers of a piece of an update.
 // PERF: fewer do not pay for going to another core's cache.
 const UPDATE_PIECE: usize = 1 << 17;
+
+/// The rows of an embedding of at least `least` numbers, if they may wait for their updates.
+pub fn lazy_rows(weights: &Weights<f32>, least: usize) -> Option<Lazy> {
+    let Weights { arch, layout, optimiser, state } = weights;
+    let size = layout.embedding.len();
+    (size > 0 && size >= least && may_wait(optimiser))
+        .then(|| Lazy::new(optimiser.rule, arch.input.vocabulary(), arch.input.width(), state))
+}
+
+impl Cpu {
+    /// The tokens of a batch, with rows that have missed nothing.
+    pub(super) fn meet(&mut self, batch: &Batch) -> Tokens {
+        self.workers.rouse();
+        let Cpu { weights, lazy, tuning, workers, .. } = self;
+        let tokens = Tokens::of(batch, weights.arch.input.vocabulary());
+        if let Some(lazy) = lazy {
+            let machine = Machine { level: tuning.level, workers };
+            lazy.catch_up(&tokens.distinct, &mut weights.state, machine);
+        }
+        tokens
+    }
+
+    /// No row has missed anything.
+    pub(super) fn catch_up(&mut self) {
+        let Cpu { weights, lazy, tuning, workers, .. } = self;
+        if let Some(lazy) = lazy {
+            lazy.catch_up_all(&mut weights.state, Machine { level: tuning.level, workers });
+        }
+    }
+
+    /// An update of all parameters.
+    pub(super) fn step_densely(&mut self, batch: &Batch, regime: &Regime) -> Step {
+        self.catch_up();
+        let gradients = self.gradients(batch, regime);
+        let Cpu { weights, lazy, tuning, workers, .. } = self;
+        let machine = Machine { level: tuning.level, workers };
+        let norm = |values: &[f32]| machine.level.run(Norm(values));
+        let step = weights.descend_by(&gradients, regime.learning_rate, norm, |update, state| {
+            apply(update, state, &gradients.values, machine);
+        });
+        lazy.iter_mut().for_each(|lazy| lazy.begin(&weights.state));
+        step
+    }
+
+    /// The same, but rows that the batch does not meet wait for it.
+    pub(super) fn step_lazily(&mut self, batch: &Batch, regime: &Regime) -> Step {
+        let tokens = self.meet(batch);
+        let gradients = self.learn(batch, &tokens, regime, Rows::Met);
+        let Cpu { weights, lazy, tuning, workers, .. } = self;
+        let (rows, machine) = (&tokens.distinct, Machine { level: tuning.level, workers });
+        let lazy = lazy.as_mut().expect("rows that wait");
+        let norm = lazy.norm(rows, &gradients.values, machine);
+        weights.descend_by(
+            &gradients,
+            regime.learning_rate,
+            |_| norm,
+            |update, state| {
+                lazy.update(update, rows, state, &gradients.values, machine);
+            },
+        )
+    }
+}
 
 /// Some parameters in a row, with their moments.
 #[derive(Default)]
