@@ -16,7 +16,7 @@ mod weights;
 pub use hardware::{Device, DeviceName, Hardware, HardwareError, UnknownDevice};
 
 use crate::key::{Key, Stream};
-use crate::model::Model;
+use crate::model::{Arch, Model};
 use crate::train::Optimiser;
 use std::sync::Arc;
 
@@ -303,6 +303,10 @@ pub struct Snapshot<F> {
 pub trait Engine<F> {
     /// The model as it is now.
     fn model(&self) -> Model<F>;
+    /// Its shape, without the parameters.
+    fn arch(&self) -> Arch {
+        self.model().arch
+    }
     /// Parameters and optimiser state.
     fn snapshot(&self) -> Snapshot<F>;
     /// Goes back to a snapshot of the same architecture and optimiser.

@@ -48,7 +48,7 @@ impl<F: Real> Weights<F> {
         gradients: &Gradients<F>,
         learning_rate: f64,
         norm: impl FnOnce(&[F]) -> f64,
-        apply: impl FnOnce(Update, &mut Snapshot<F>),
+        apply: impl FnOnce(Update<F>, &mut Snapshot<F>),
     ) -> Step {
         let apply = |state: &mut Snapshot<F>| {
             let norm = norm(&gradients.values);

@@ -46,7 +46,7 @@ fn of_kind<E: Engine<f32> + ?Sized, D: Examples>(
     made: &Made<D>,
     test: usize,
 ) -> States {
-    let (set, arch) = (&made.tests[test], engine.model().arch);
+    let (set, arch) = (&made.tests[test], engine.arch());
     let has_centroids = arch.layers.last().is_some_and(|layer| layer.centroids.is_some());
     States {
         sequences: set.count(),
@@ -61,7 +61,7 @@ fn watch<E: Engine<f32> + ?Sized>(
     set: &impl Examples,
     fields: Fields,
 ) -> impl Iterator<Item = Observation> {
-    let arch = engine.model().arch;
+    let arch = engine.arch();
     let longest = (0..set.count()).map(|index| set.length(index)).max().unwrap_or(0) + 2;
     let rows = (STEPS / longest).max(1);
     (0..set.count().div_ceil(rows)).map(move |part| {

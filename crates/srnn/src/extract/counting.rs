@@ -108,7 +108,7 @@ pub fn count_words<F: Real, E: Engine<F> + ?Sized>(
     words: &Words,
     mode: Mode,
 ) -> Result<Counts, Refusal> {
-    let arch = engine.model().arch;
+    let arch = engine.arch();
     let fields = Fields { alpha: true, ..Fields::default() };
     let mut counts = Counts::default();
     for batch in batches(&arch, words) {

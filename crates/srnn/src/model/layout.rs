@@ -78,6 +78,29 @@ impl Layout {
         })
     }
 
+    /// Where everything but the embedding lies, counted from its end.
+    pub(crate) fn behind_embedding(&self) -> Layout {
+        let by = self.embedding.end;
+        let moved = |range: &Range<usize>| range.start - by..range.end - by;
+        let slots = self.slots.iter().filter(|slot| slot.range.start >= by);
+        let layer = |slots: &LayerSlots| LayerSlots {
+            w_ih: moved(&slots.w_ih),
+            w_hh: moved(&slots.w_hh),
+            b_ih: moved(&slots.b_ih),
+            b_hh: moved(&slots.b_hh),
+            peephole: moved(&slots.peephole),
+            centroids: moved(&slots.centroids),
+        };
+        Layout {
+            slots: slots.map(|slot| Slot { range: moved(&slot.range), ..slot.clone() }).collect(),
+            embedding: 0..0,
+            layers: self.layers.iter().map(layer).collect(),
+            head_weight: moved(&self.head_weight),
+            head_bias: moved(&self.head_bias),
+            len: self.len - by,
+        }
+    }
+
     /// The tensor a parameter index belongs to.
     pub fn slot_of(&self, index: usize) -> &Slot {
         let at = self.slots.partition_point(|slot| slot.range.end <= index);

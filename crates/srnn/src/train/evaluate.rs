@@ -45,7 +45,7 @@ pub fn evaluate_at<F: Real, E: Engine<F> + ?Sized>(
     mode: Mode,
 ) -> Evaluation {
     assert!(!indices.is_empty(), "an evaluation on no sequences");
-    let arch = engine.model().arch;
+    let arch = engine.arch();
     let classes = arch.classes;
     let mut confusion = vec![vec![0; classes]; classes];
     let mut loss = 0.0;
@@ -115,7 +115,7 @@ mod tests {
         assert_eq!(found.confusion[0].iter().sum::<u64>(), 20 * 13, "blanks");
         // The engine's own account of the same sequences.
         let all: Vec<usize> = (0..20).collect();
-        let batch = set.batch(&all, &engine.model().arch);
+        let batch = set.batch(&all, &engine.arch());
         let loss = engine.gradients(&batch, &Schedule::plain(1).regime(0, 1e-3)).loss;
         assert!((found.loss - loss.task).abs() < 1e-12, "{} {}", found.loss, loss.task);
         assert_eq!(found.accuracy, loss.correct as f64 / loss.counted as f64);

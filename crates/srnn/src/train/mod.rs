@@ -33,7 +33,8 @@ pub use evaluate::{Evaluation, evaluate, evaluate_at};
 pub use examples::Examples;
 pub use job::{Job, JobError};
 pub use observer::{Control, Event, Observer, Silent};
-pub use optimiser::{Optimiser, Real, Rule, Update, norm};
+pub use optimiser::{Moments, Optimiser, Real, Rule, Update, norm};
+pub(crate) use optimiser::{Pace, Squares, moments_mut};
 pub use progress::{Progress, Record, Score, Window};
 pub use recipe::{
     ArchName, NoMemory, Recipe, Sizes, UnknownArch, recipe_copying, recipe_default, recipe_images,

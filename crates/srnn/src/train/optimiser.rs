@@ -105,7 +105,9 @@ real!(f32 f64);
 impl Optimiser {
     /// Zero moments for `params`.
     pub fn begin<F: Real>(&self, params: Vec<F>) -> Snapshot<F> {
-        let moments = vec![vec![F::default(); params.len()]; self.rule.moments()];
+        // PERF: each asked for by itself, as zeros that take no memory before they are written to.
+        let zeros = |_| vec![F::default(); params.len()];
+        let moments = (0..self.rule.moments()).map(zeros).collect();
         Snapshot { params, moments, updates: 0 }
     }
 
@@ -113,8 +115,7 @@ impl Optimiser {
     /// with a NaN or an infinity changes nothing.
     pub fn update<F: Real>(&self, state: &mut Snapshot<F>, gradient: &[F], rate: f64) -> f64 {
         self.update_by(state, norm(gradient), rate, |update, state| {
-            let moments = state.moments.iter_mut().map(Vec::as_mut_slice).collect();
-            update.apply(&mut state.params, moments, gradient);
+            update.apply(&mut state.params, moments_mut(&mut state.moments), gradient);
         })
     }
 
@@ -125,46 +126,77 @@ impl Optimiser {
         state: &mut Snapshot<F>,
         norm: f64,
         rate: f64,
-        apply: impl FnOnce(Update, &mut Snapshot<F>),
+        apply: impl FnOnce(Update<F>, &mut Snapshot<F>),
     ) -> f64 {
         if norm.is_finite() {
             state.updates += 1;
             let scale = if norm > self.clip { self.clip / norm } else { 1.0 };
-            let (rule, l2, number) = (self.rule, self.l2, state.updates);
-            apply(Update { rule, scale, l2, rate, number }, state);
+            let (scale, l2) = (F::of(scale), F::of(self.l2));
+            let pace = Pace::new(self.rule, rate, state.updates);
+            apply(Update { rule: self.rule, scale, l2, pace }, state);
         }
         norm
     }
 }
 
-/// An update that is the same for every parameter: it may be applied piece by piece.
-#[derive(Clone, Copy, Debug)]
-pub struct Update {
-    rule: Rule,
-    scale: f64,
-    l2: f64,
-    rate: f64,
-    number: u64,
+/// The moments of some parameters, in the order of the rule; those it does not have are empty.
+pub type Moments<'a, F> = [&'a mut [F]; MOST_MOMENTS];
+
+/// No rule remembers more.
+pub const MOST_MOMENTS: usize = 3;
+
+/// All of a snapshot's moments.
+pub fn moments_mut<F>(moments: &mut [Vec<F>]) -> Moments<'_, F> {
+    let mut all = moments.iter_mut();
+    std::array::from_fn(|_| all.next().map_or(&mut [][..], |moment| moment.as_mut_slice()))
 }
 
-impl Update {
+/// An update that is the same for every parameter: it may be applied piece by piece.
+#[derive(Clone, Copy, Debug)]
+pub struct Update<F> {
+    pub(crate) rule: Rule,
+    pub(crate) scale: F,
+    pub(crate) l2: F,
+    pub(crate) pace: Pace<F>,
+}
+
+/// How far an update goes: all that one has of its own where gradients are zero.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pace<F> {
+    pub rate: F,
+    /// Adam's corrections of the gradient's and the squares' mean.
+    pub fixes: [F; 2],
+}
+
+impl<F: Real> Pace<F> {
+    pub fn new(rule: Rule, rate: f64, number: u64) -> Self {
+        let fix = |beta: f64| F::of(1.0 / (1.0 - beta.powf(number as f64)));
+        let fixes = match rule {
+            Rule::Adam { beta1, beta2, .. } => [fix(beta1), fix(beta2)],
+            Rule::RmsProp { .. } | Rule::AdaDelta { .. } => [F::of(1.0); 2],
+        };
+        Pace { rate: F::of(rate), fixes }
+    }
+}
+
+impl<F: Real> Update<F> {
     /// Applies it to some parameters with their moments and gradient.
     // PERF: inlined, so that it is compiled for the vectors of whoever calls it.
     #[inline(always)]
-    pub fn apply<F: Real>(&self, params: &mut [F], mut moments: Vec<&mut [F]>, gradient: &[F]) {
-        let (scale, l2, rate) = (F::of(self.scale), F::of(self.l2), F::of(self.rate));
+    pub fn apply(&self, params: &mut [F], moments: Moments<'_, F>, gradient: &[F]) {
+        let Update { rule, scale, l2, pace: Pace { rate, fixes } } = *self;
         let params = params.iter_mut().zip(gradient);
-        match self.rule {
+        match rule {
             Rule::RmsProp { decay, momentum, epsilon, centred } => {
                 let (keep, momentum, epsilon) = (F::of(decay), F::of(momentum), F::of(epsilon));
                 let take = F::of(1.0 - decay);
-                let [squares, speeds, means @ ..] = &mut moments[..] else { unreachable!() };
+                let [squares, speeds, means] = moments;
                 for (j, (p, &g)) in params.enumerate() {
                     let g = g * scale + l2 * *p;
                     squares[j] = keep * squares[j] + take * g * g;
                     let mut variance = squares[j];
                     if centred {
-                        let mean = &mut means[0][j];
+                        let mean = &mut means[j];
                         *mean = keep * *mean + take * g;
                         variance = at_least_zero(variance - *mean * *mean);
                     }
@@ -173,12 +205,9 @@ impl Update {
                 }
             }
             Rule::Adam { beta1, beta2, epsilon } => {
-                let t = self.number as f64;
-                let fix1 = F::of(1.0 / (1.0 - beta1.powf(t)));
-                let fix2 = F::of(1.0 / (1.0 - beta2.powf(t)));
                 let (keep1, take1) = (F::of(beta1), F::of(1.0 - beta1));
                 let (keep2, take2, epsilon) = (F::of(beta2), F::of(1.0 - beta2), F::of(epsilon));
-                let [means, squares] = &mut moments[..] else { unreachable!() };
+                let ([means, squares, _], [fix1, fix2]) = (moments, fixes);
                 for (((p, &g), m), v) in params.zip(means.iter_mut()).zip(squares.iter_mut()) {
                     let g = g * scale + l2 * *p;
                     // PERF: all is read before anything is written: vectors at the same place of
@@ -190,7 +219,7 @@ impl Update {
             }
             Rule::AdaDelta { decay, epsilon } => {
                 let (keep, take, epsilon) = (F::of(decay), F::of(1.0 - decay), F::of(epsilon));
-                let [squares, steps] = &mut moments[..] else { unreachable!() };
+                let [squares, steps, _] = moments;
                 for (j, (p, &g)) in params.enumerate() {
                     let g = g * scale + l2 * *p;
                     squares[j] = keep * squares[j] + take * g * g;
@@ -207,21 +236,48 @@ fn at_least_zero<F: Real>(x: F) -> F {
     if x < F::default() { F::default() } else { x }
 }
 
-/// The Euclidean norm, in double precision; sixteen sums so that it vectorises.
+/// The Euclidean norm, in double precision.
 // PERF: inlined, as [`Update::apply`].
 #[inline(always)]
 pub fn norm<F: Real>(values: &[F]) -> f64 {
-    let mut sums = [0.0; 16];
-    let (whole, rest) = values.as_chunks::<16>();
-    for chunk in whole {
-        for j in 0..16 {
-            sums[j] += chunk[j].to() * chunk[j].to();
+    let mut squares = Squares::default();
+    squares.add(0, values);
+    squares.norm()
+}
+
+/// The squares of a vector's numbers, added in double precision; sixteen sums so that it
+/// vectorises. Zeros may be left out: they change no bit.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Squares([f64; LANES]);
+
+const LANES: usize = 16;
+
+impl Squares {
+    /// Adds those of the numbers from place `first` of the vector on.
+    #[inline(always)]
+    pub fn add<F: Real>(&mut self, first: usize, values: &[F]) {
+        let mut sums = self.0;
+        let lane = first % LANES;
+        let (before, values) = values.split_at(values.len().min((LANES - lane) % LANES));
+        for (sum, x) in sums[lane..].iter_mut().zip(before) {
+            *sum += x.to() * x.to();
         }
+        let (whole, rest) = values.as_chunks::<LANES>();
+        for chunk in whole {
+            for j in 0..LANES {
+                sums[j] += chunk[j].to() * chunk[j].to();
+            }
+        }
+        for (sum, x) in sums.iter_mut().zip(rest) {
+            *sum += x.to() * x.to();
+        }
+        self.0 = sums;
     }
-    for (sum, x) in sums.iter_mut().zip(rest) {
-        *sum += x.to() * x.to();
+
+    /// The norm of the vector.
+    pub fn norm(&self) -> f64 {
+        self.0.iter().sum::<f64>().sqrt()
     }
-    sums.iter().sum::<f64>().sqrt()
 }
 
 #[cfg(test)]

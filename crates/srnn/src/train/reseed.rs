@@ -41,7 +41,7 @@ fn sample<F: Real, E: Engine<F> + ?Sized>(
     let mut indices: Vec<usize> = (0..examples.count()).collect();
     key.child("sample", 0).stream().shuffle(&mut indices);
     indices.truncate(sequences);
-    examples.batch(&indices, &engine.model().arch)
+    examples.batch(&indices, &engine.arch())
 }
 
 /// The steps after which the state is a mixture: all but a closing end token per row.

@@ -94,7 +94,7 @@ pub fn train_or_resume<F: Real, E: Engine<F> + ?Sized, D: Examples>(
     keeper: &mut dyn Keeper<F>,
     observer: &mut dyn Observer,
 ) -> Result<Run, TrainError> {
-    let latest = keeper.latest(&Identity::of(job, &engine.model().arch))?;
+    let latest = keeper.latest(&Identity::of(job, &engine.arch()))?;
     for error in &latest.skipped {
         observer.event(&Event::Skipped(error));
     }
@@ -143,7 +143,7 @@ impl<'a, F: Real, E: Engine<F> + ?Sized, D: Examples> Training<'a, F, E, D> {
         progress: Progress,
         best: Option<Vec<F>>,
     ) -> Result<Self, TrainError> {
-        let arch = engine.model().arch;
+        let arch = engine.arch();
         job.validate(&arch)?;
         let rule = engine.optimiser();
         assert_eq!(rule, &job.config.optimiser, "the engine's optimiser and the configured one");

@@ -11,7 +11,7 @@ pub fn sharpen<F: Real, E: Engine<F> + ?Sized>(engine: &mut E, factor: f64) {
         return;
     }
     let mut snapshot = engine.snapshot();
-    for slots in &Layout::of(&engine.model().arch).layers {
+    for slots in &Layout::of(&engine.arch()).layers {
         scale(&mut snapshot, slots, factor);
     }
     engine.restore(&snapshot);
@@ -37,7 +37,7 @@ mod tests {
         let before = engine.snapshot();
         sharpen(&mut engine, 3.0);
         let after = engine.snapshot();
-        let layout = Layout::of(&engine.model().arch);
+        let layout = Layout::of(&engine.arch());
         let slots = &layout.layers[0];
         for (i, (a, b)) in after.params.iter().zip(&before.params).enumerate() {
             let kept =

@@ -40,3 +40,12 @@ fn the_cpu_engine_agrees_with_the_reference_where_rows_are_cut_into_short_segmen
 fn the_cpu_engine_gives_the_same_bits_whatever_is_known_ahead() {
     steps_agree_whatever_is_known_ahead(with(2));
 }
+
+#[test]
+fn the_cpu_engine_gives_the_same_bits_whether_rows_wait_for_their_updates_or_not() {
+    let from = |lazy_from| {
+        let tuning = Tuning { lazy_from, ..Tuning::default() };
+        move |model: &Model<f32>, optimiser| Cpu::tuned(model, optimiser, 1, tuning)
+    };
+    engines_agree_to_the_bit(from(usize::MAX), from(0));
+}

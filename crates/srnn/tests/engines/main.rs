@@ -14,5 +14,6 @@ mod differences;
 mod fixtures;
 mod hard;
 mod kinks;
+mod lazy;
 mod optimisers;
 mod pinned;

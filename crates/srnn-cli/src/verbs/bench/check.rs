@@ -65,7 +65,7 @@ pub fn check(
 ) -> Result<Nearness, Failure> {
     let Expected { batch, gradients: want } = expected;
     let got = engine.gradients(batch, &setting.regime());
-    let layout = Layout::of(&engine.model().arch);
+    let layout = Layout::of(&engine.arch());
     let errors = layout.slots.iter().map(|slot| {
         let (got, want) = (&got.values[slot.range.clone()], &want.values[slot.range.clone()]);
         (error(got.iter().map(|&g| g as f64), want), slot.name.clone())

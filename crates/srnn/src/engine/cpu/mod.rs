@@ -6,6 +6,8 @@
 //! components, `kernels` the three products and `functions` the transcendental functions. Rows are
 //! independent: a batch is cut into a fixed number of chunks, whatever the number of `workers`, and
 //! the chunks' `sums` are added in their order; so the same seed gives the same bits.
+//! `update` applies a gradient to all parameters; the rows of a large embedding are `lazy`: they
+//! wait until they are read, and then make up for their `idle` updates, to the same bits.
 
 #![allow(unsafe_code)]
 
@@ -15,7 +17,9 @@ mod crew;
 mod functions;
 mod group;
 mod head;
+mod idle;
 mod kernels;
+mod lazy;
 mod pack;
 mod panels;
 mod prepare;
@@ -26,6 +30,7 @@ mod step_backward;
 mod step_forward;
 mod sums;
 mod table;
+mod update;
 mod workers;
 
 pub use simd::Level;
@@ -37,15 +42,19 @@ use super::{
     Batch, Engine, Fields, Gradients, LayerTrace, Loss, Mode, Regime, Snapshot, Step, Trace,
     Transition,
 };
-use crate::model::Model;
-use crate::train::{Optimiser, Update, norm};
+use crate::model::{Arch, Layout, Model};
+use crate::train::Optimiser;
 use group::{Group, GroupSpace, Learn, Observe, RowTrace, Shared, groups};
 use head::Head;
-use prepare::{Machine, finish, prepare};
-use pulp::{Simd, WithSimd};
+use idle::is_plain;
+use lazy::Lazy;
+use prepare::{Machine, Prepared, finish, prepare};
 use scan::{Cut, Pressure};
+use simd::Aligned;
 use std::sync::{Mutex, MutexGuard};
 use sums::Sums;
+use table::{RowGradients, Rows};
+use update::lazy_rows;
 use workers::Workers;
 
 /// A batch's gradients are summed in this many chunks (or as many as it has groups of rows).
@@ -64,11 +73,22 @@ pub struct Tuning {
     pub kept_bytes: usize,
     /// Bytes of a segment: it should stay in a second-level cache. Default 256 KiB.
     pub segment_bytes: usize,
+    /// Rows of an embedding of at least so many numbers are updated when they are next read, where
+    /// the optimiser allows it; those of a smaller one in every step. Default 2¹⁹.
+    // PERF: it pays from some 200,000 numbers on where words are as frequent as in a text (32×100
+    // of them, one thread): 3,000×64 5.2 ms a step either way, 10,000×64 6.7 and 5.9, 100,000×64 14.1
+    // and 8.5.
+    pub lazy_from: usize,
 }
 
 impl Default for Tuning {
     fn default() -> Self {
-        Tuning { level: Level::best(), kept_bytes: 8 << 20, segment_bytes: 256 << 10 }
+        Tuning {
+            level: Level::best(),
+            kept_bytes: 8 << 20,
+            segment_bytes: 256 << 10,
+            lazy_from: 1 << 19,
+        }
     }
 }
 
@@ -81,12 +101,19 @@ impl Tuning {
 /// The fast engine.
 pub struct Cpu {
     weights: Weights<f32>,
+    /// Where all but the embedding lies, from its end.
+    others: Layout,
+    /// The rows of a large embedding; `None` where all of them are updated in every step.
+    lazy: Option<Lazy>,
     tuning: Tuning,
     workers: Workers,
     /// The memory of each worker.
     spaces: Vec<Mutex<GroupSpace>>,
     /// The sums of each chunk, and of halves of all; kept so that their memory is.
     sums: (Vec<Mutex<Sums>>, [Sums; 2]),
+    /// The memory of the token table.
+    // PERF: that of 6,000 tokens is 25 MB, which nobody has to clear before it is written.
+    table: Aligned,
 }
 
 impl Cpu {
@@ -99,9 +126,12 @@ impl Cpu {
     pub fn tuned(model: &Model<f32>, optimiser: Optimiser, threads: usize, tuning: Tuning) -> Self {
         keep_freed_memory();
         let weights = Weights::new(model, optimiser);
+        let others = weights.layout.behind_embedding();
+        let lazy = lazy_rows(&weights, tuning.lazy_from);
         let workers = Workers::new(threads);
         let spaces = (0..workers.count()).map(|_| Mutex::default()).collect();
-        Cpu { weights, tuning, workers, spaces, sums: Default::default() }
+        let (sums, table) = Default::default();
+        Cpu { weights, others, lazy, tuning, workers, spaces, sums, table }
     }
 
     fn machine(&self) -> Machine<'_> {
@@ -125,24 +155,39 @@ fn keep_freed_memory() {
 
 impl Engine<f32> for Cpu {
     fn model(&self) -> Model<f32> {
-        self.weights.model()
+        match &self.lazy {
+            Some(lazy) if lazy.waits() => {
+                Model { arch: self.arch(), params: self.snapshot().params }
+            }
+            _ => self.weights.model(),
+        }
+    }
+
+    fn arch(&self) -> Arch {
+        self.weights.arch.clone()
     }
 
     fn snapshot(&self) -> Snapshot<f32> {
-        self.weights.state.clone()
+        match &self.lazy {
+            Some(lazy) => lazy.caught_up(&self.weights.state, self.machine()),
+            None => self.weights.state.clone(),
+        }
     }
 
     fn restore(&mut self, snapshot: &Snapshot<f32>) {
         self.weights.restore(snapshot);
+        self.lazy.iter_mut().for_each(|lazy| lazy.begin(snapshot));
     }
 
     fn trace(&mut self, batch: &Batch, mode: Mode, fields: Fields) -> Trace<f32> {
         self.workers.rouse();
+        self.catch_up();
+        let table = std::mem::take(&mut self.table);
         let Weights { arch, layout, state, .. } = &self.weights;
         let tokens = Tokens::of(batch, arch.input.vocabulary());
         let (params, machine) = (&state.params, self.machine());
         let lambda = if mode.transition == Transition::Mixture { mode.lambda } else { 1.0 };
-        let layers = prepare(arch, layout, params, &tokens, lambda, mode.tau, machine);
+        let layers = prepare(arch, layout, params, &tokens, (lambda, mode.tau), table, machine);
         let head = Head::prepare(arch, layout, params);
         let shared = Shared {
             arch,
@@ -166,25 +211,53 @@ impl Engine<f32> for Cpu {
             .flatten()
             .collect();
         rows.sort_by_key(|row| row.row);
-        join(rows, layers.len())
+        let trace = join(rows, layers.len());
+        self.table = table_of(layers);
+        trace
     }
 
     fn gradients(&mut self, batch: &Batch, regime: &Regime) -> Gradients<f32> {
+        let tokens = self.meet(batch);
+        self.learn(batch, &tokens, regime, Rows::All)
+    }
+
+    fn step(&mut self, batch: &Batch, regime: &Regime) -> Step {
+        if self.lazy.is_some() && is_plain(regime.learning_rate) {
+            self.step_lazily(batch, regime)
+        } else {
+            self.step_densely(batch, regime)
+        }
+    }
+
+    fn optimiser(&self) -> &Optimiser {
+        &self.weights.optimiser
+    }
+}
+
+impl Cpu {
+    /// Loss and gradient, with these rows of the embedding.
+    fn learn(
+        &mut self,
+        batch: &Batch,
+        tokens: &Tokens,
+        regime: &Regime,
+        rows: Rows,
+    ) -> Gradients<f32> {
         let (mut parts, mut halves) = std::mem::take(&mut self.sums);
-        self.workers.rouse();
+        let table = std::mem::take(&mut self.table);
         let Weights { arch, layout, state, .. } = &self.weights;
-        let tokens = Tokens::of(batch, arch.input.vocabulary());
         let (params, machine) = (&state.params, self.machine());
-        let layers = prepare(arch, layout, params, &tokens, regime.lambda, regime.tau, machine);
+        let (lambda, tau) = (regime.lambda, regime.tau);
+        let layers = prepare(arch, layout, params, tokens, (lambda, tau), table, machine);
         let head = Head::prepare(arch, layout, params);
         let share = Share::of(batch, arch);
         let shared = Shared {
             arch,
             batch,
-            tokens: &tokens,
+            tokens,
             layers: &layers,
             head: &head,
-            mode: Mode { transition: Transition::Mixture, lambda: regime.lambda, tau: regime.tau },
+            mode: Mode { transition: Transition::Mixture, lambda, tau },
             pressure: Pressure {
                 commitment: (share.stochastic * regime.commitment) as f32,
                 entropy: (share.stochastic * regime.entropy) as f32,
@@ -196,30 +269,19 @@ impl Engine<f32> for Cpu {
             cut: self.tuning.cut(),
         };
         let sums = self.sum(shared, &mut parts, &mut halves);
-        let mut values = vec![0.0; layout.len];
-        let d = &sums.panels;
-        finish(arch, layout, params, &tokens, &layers, d, machine, &mut values);
-        sums.head.finish(arch, layout, &mut values);
+        let rows_len = rows.count(tokens, arch.input.vocabulary()) * arch.input.width();
+        let mut values = vec![0.0; rows_len + self.others.len];
+        let (d, params) = (&sums.panels, params.split_at(layout.embedding.len()));
+        let (row_values, others) = values.split_at_mut(rows_len);
+        let into = (RowGradients { of: rows, values: row_values }, &mut *others);
+        finish(arch, &self.others, params, tokens, &layers, d, machine, into);
+        sums.head.finish(arch, &self.others, others);
         let loss = loss(sums, &layers, share, regime);
         self.sums = (parts, halves);
+        self.table = table_of(layers);
         Gradients { loss, values }
     }
 
-    fn step(&mut self, batch: &Batch, regime: &Regime) -> Step {
-        let gradients = self.gradients(batch, regime);
-        let (workers, level) = (&self.workers, self.tuning.level);
-        let norm = |values: &[f32]| level.run(Norm(values));
-        self.weights.descend_by(&gradients, regime.learning_rate, norm, |update, state| {
-            apply(update, state, &gradients.values, workers, level);
-        })
-    }
-
-    fn optimiser(&self) -> &Optimiser {
-        &self.weights.optimiser
-    }
-}
-
-impl Cpu {
     /// The sums over all rows of a batch: chunk by chunk, then of each half of the chunks in their
     /// order, then of both.
     fn sum<'a>(
@@ -250,7 +312,12 @@ impl Cpu {
     }
 }
 
-fn loss(sums: &Sums, layers: &[prepare::Prepared], share: Share, regime: &Regime) -> Loss {
+/// The memory of the bottom layer's token table.
+fn table_of(layers: Vec<Prepared>) -> Aligned {
+    layers.into_iter().next().map_or(Aligned::default(), Prepared::into_table)
+}
+
+fn loss(sums: &Sums, layers: &[Prepared], share: Share, regime: &Regime) -> Loss {
     let mut loss = Loss {
         task: sums.said.loss,
         correct: sums.said.correct,
@@ -268,62 +335,6 @@ fn loss(sums: &Sums, layers: &[prepare::Prepared], share: Share, regime: &Regime
         }
     }
     loss.weighed(regime)
-}
-
-/// Numbers of a piece of an update.
-// PERF: fewer do not pay for going to another core's cache.
-const UPDATE_PIECE: usize = 1 << 17;
-
-/// Applies an update piece by piece: which, changes no bit.
-fn apply(
-    update: Update,
-    state: &mut Snapshot<f32>,
-    gradient: &[f32],
-    workers: &Workers,
-    level: Level,
-) {
-    let mut moments: Vec<_> =
-        state.moments.iter_mut().map(|all| all.chunks_mut(UPDATE_PIECE)).collect();
-    let params = state.params.chunks_mut(UPDATE_PIECE).zip(gradient.chunks(UPDATE_PIECE));
-    let pieces: Vec<_> = params
-        .map(|(params, gradient)| {
-            let moments = moments.iter_mut().map(|all| all.next().expect("as many")).collect();
-            (params, moments, gradient)
-        })
-        .collect();
-    workers.on_each(pieces, |(params, moments, gradient)| {
-        level.run(Applied { update, params, moments, gradient });
-    });
-}
-
-/// A piece of an update.
-// PERF: on its vectors; a build for any x86-64 has only four lanes (84,000 parameters: 37 µs, 62).
-struct Applied<'a> {
-    update: Update,
-    params: &'a mut [f32],
-    moments: Vec<&'a mut [f32]>,
-    gradient: &'a [f32],
-}
-
-impl WithSimd for Applied<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) {
-        self.update.apply(self.params, self.moments, self.gradient);
-    }
-}
-
-/// The norm of a gradient.
-struct Norm<'a>(&'a [f32]);
-
-impl WithSimd for Norm<'_> {
-    type Output = f64;
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) -> f64 {
-        norm(self.0)
-    }
 }
 
 /// The rows' traces, in order, as one.

@@ -9,6 +9,7 @@ use super::pack::Packing;
 use super::panels::Panels;
 use super::products::Products;
 use super::simd::{Aligned, Level, padded};
+use super::table::RowGradients;
 use super::workers::Workers;
 use crate::engine::form::{Form, form, state_blocks};
 use crate::engine::tokens::Tokens;
@@ -73,6 +74,11 @@ impl Prepared {
         if matches!(self.cell, Cell::Lstm { .. }) { &self.scaled } else { &self.panels }
     }
 
+    /// The memory of the table.
+    pub fn into_table(self) -> Aligned {
+        if matches!(self.cell, Cell::Lstm { .. }) { self.scaled.input } else { self.panels.input }
+    }
+
     /// Numbers in a row of the table.
     pub fn table_row(&self) -> usize {
         self.dp * self.cell.blocks()
@@ -88,14 +94,14 @@ pub struct Machine<'a> {
     pub workers: &'a Workers,
 }
 
-/// All layers, as the scan reads them.
+/// All layers, as the scan reads them; `table` is memory to use again.
 pub fn prepare(
     arch: &Arch,
     layout: &Layout,
     params: &[f32],
     tokens: &Tokens,
-    lambda: f64,
-    tau: f64,
+    (lambda, tau): (f64, f64),
+    mut table: Aligned,
     machine: Machine<'_>,
 ) -> Vec<Prepared> {
     let mut layers: Vec<Prepared> = Vec::with_capacity(arch.layers.len());
@@ -119,7 +125,9 @@ pub fn prepare(
         let below = (source == Source::Carry && layers[l - 1].form == Form::LowRank)
             .then(|| &params[layout.layers[l - 1].centroids.clone()]);
         prepared.panels.input = match source {
-            Source::Table => at.table(&params[layout.embedding.clone()], tokens),
+            Source::Table => {
+                at.table(&params[layout.embedding.clone()], tokens, std::mem::take(&mut table))
+            }
             _ => at.input_panel(prepared.n_in, below),
         };
         if matches!(layer.cell, Cell::Lstm { .. }) {
@@ -134,17 +142,18 @@ pub fn prepare(
     layers
 }
 
-/// The adjoint of [`prepare`]: adds the gradients of the panels to those of the parameters.
+/// The adjoint of [`prepare`]: adds the gradients of the panels to those of the parameters. Layout
+/// and parameters are those behind the embedding, which is apart.
 #[allow(clippy::too_many_arguments)]
 pub fn finish(
     arch: &Arch,
     layout: &Layout,
-    params: &[f32],
+    (embedding, params): (&[f32], &[f32]),
     tokens: &Tokens,
     layers: &[Prepared],
     adjoints: &[Panels],
     machine: Machine<'_>,
-    grads: &mut [f32],
+    (mut rows, grads): (RowGradients<'_>, &mut [f32]),
 ) {
     for (l, (prepared, d)) in layers.iter().zip(adjoints).enumerate() {
         let layer = &arch.layers[l];
@@ -152,7 +161,7 @@ pub fn finish(
         at.state_adjoint(prepared, d, grads);
         at.small_adjoints(prepared, d, grads);
         match prepared.source {
-            Source::Table => at.table_adjoint(&layout.embedding, tokens, d, grads),
+            Source::Table => at.table_adjoint(embedding, tokens, d, &mut rows, grads),
             _ => {
                 let below = (prepared.source == Source::Carry
                     && layers[l - 1].form == Form::LowRank)
@@ -212,7 +221,8 @@ impl<'a> At<'a> {
         let state = match form {
             Form::LowRank => {
                 let of = state_blocks(self.layer.cell, form);
-                let mut g = self.packing.panel_of(&self.products.table(s, r), k, blocks, of);
+                let g = self.products.table(&rows_of(s, d), r);
+                let mut g = self.packing.panel_of(&g, k, blocks, of);
                 let stretches = g.chunks_exact_mut(of * self.packing.lanes);
                 for (into, s) in stretches.zip(s_panel.chunks_exact(self.packing.lanes)) {
                     // The fourth block of a GRU, if there is one.
@@ -268,7 +278,10 @@ impl<'a> At<'a> {
         let e = w.len() / (blocks * d);
         match below {
             None => self.packing.pack(n_in, blocks, |j, b, u| w[(b * d + u) * e + j]),
-            Some(s) => self.packing.panel_of(&self.products.table(s, w), n_in, blocks, blocks),
+            Some(s) => {
+                let table = self.products.table(&rows_of(s, e), w);
+                self.packing.panel_of(&table, n_in, blocks, blocks)
+            }
         }
     }
 
@@ -370,8 +383,15 @@ impl<'a> At<'a> {
         w: Range<usize>,
         grads: &mut [f32],
     ) {
-        let factors = (&self.params[rows.clone()], &self.params[w.clone()]);
+        let e = w.len() / (self.layer.cell.blocks() * self.layer.units);
+        let factors = (&*rows_of(&self.params[rows.clone()], e), &self.params[w.clone()]);
         let [d_rows, d_w] = grads.get_disjoint_mut([rows, w]).expect("parameters do not overlap");
+        let d_rows = d_rows.chunks_exact_mut(e).collect();
         self.products.adjoint(d_table, factors, (d_rows, d_w));
     }
+}
+
+/// All rows of E numbers.
+fn rows_of(all: &[f32], e: usize) -> Vec<&[f32]> {
+    all.chunks_exact(e).collect()
 }

@@ -1,11 +1,12 @@
 //! The products outside the scan: rows with weights, and the adjoint of that.
 //!
-//! Weights W are `[NB·D, E]`, as parameters are kept. `rows·Wᵀ` of rows `[m, E]` is made as a
-//! *table* `[m][Q][NB]` of vectors, and so is its gradient.
+//! Weights W are `[NB·D, E]`, as parameters are kept. `rows·Wᵀ` of m rows of E numbers, wherever
+//! they are, is made as a *table* `[m][Q][NB]` of vectors, and so is its gradient.
 //!
 //! Workers take rows of what is made: which, changes no bit of them.
 
 use super::kernels::accumulate;
+use super::panels::add;
 use super::prepare::Machine;
 use super::simd::{Aligned, padded, vectors, vectors_mut, without_denormals};
 use pulp::{Simd, WithSimd};
@@ -17,6 +18,8 @@ const ROWS_AT_ONCE: usize = 16;
 // PERF: fewer (T=100, d=100, k=5, 28 symbols: a million) gain nothing where cores share a cache,
 // and where they do not, take three times as long.
 const WORTH_SHARING: usize = 1 << 24;
+/// Numbers to add up that are worth a second thread: more than a second-level cache holds.
+const WORTH_ADDING: usize = 1 << 20;
 /// Numbers that are added in registers before the next rows' are looked at.
 // PERF: what is read of so many rows stays in a second-level cache.
 const DEPTH: usize = 256;
@@ -29,30 +32,53 @@ pub struct Products<'a> {
     pub blocks: usize,
 }
 
+/// What becomes of a row of a product: `(x + shift)·scale`, `[Q][NB]` vectors each.
+pub struct Line {
+    pub shift: Aligned,
+    pub scale: Aligned,
+}
+
 impl Products<'_> {
     /// `rows·Wᵀ`.
-    pub fn table(&self, rows: &[f32], w: &[f32]) -> Aligned {
+    pub fn table(&self, rows: &[&[f32]], w: &[f32]) -> Aligned {
+        let mut table = Aligned::default();
+        let (mut shift, mut scale) = (Aligned::zeros(self.width()), Aligned::zeros(self.width()));
+        // Whatever is added to −0 stays what it is, also a zero with its sign.
+        shift.fill(-0.0);
+        scale.fill(1.0);
+        self.table_along(&Line { shift, scale }, rows, w, &mut table);
+        table
+    }
+
+    /// `(rows·Wᵀ + shift)·scale` in memory of none or of such a table: stretches without units are
+    /// not written, and stay zero.
+    pub fn table_along(&self, line: &Line, rows: &[&[f32]], w: &[f32], table: &mut Aligned) {
+        table.resize(rows.len() * self.width());
         match self.blocks {
-            3 => self.table_of::<3>(rows, w),
-            4 => self.table_of::<4>(rows, w),
+            3 => self.table_of::<3>(line, rows, w, table),
+            4 => self.table_of::<4>(line, rows, w, table),
             blocks => unreachable!("cells have 3 or 4 blocks, not {blocks}"),
         }
     }
 
-    fn table_of<const NB: usize>(&self, rows: &[f32], w: &[f32]) -> Aligned {
+    fn table_of<const NB: usize>(
+        &self,
+        line: &Line,
+        rows: &[&[f32]],
+        w: &[f32],
+        table: &mut [f32],
+    ) {
         let (e, width, Machine { level, workers }) = (self.inputs(w), self.width(), self.machine);
-        let m = rows.len() / e;
-        let mut table = Aligned::zeros(m * width);
-        let at_once = if self.is_worth_sharing(rows, w) { m.div_ceil(workers.count()) } else { m };
-        workers.on_pieces(&mut table, at_once * width, |i, table| {
-            let rows = &rows[i * at_once * e..];
+        let shares = if self.is_worth_sharing(rows, w) { workers.count() } else { 1 };
+        let at_once = rows.len().div_ceil(shares);
+        workers.on_pieces(table, at_once * width, |i, table| {
+            let rows = &rows[i * at_once..];
             let mut panel = Aligned::zeros(e * NB * level.lanes());
             for q in 0..self.units.div_ceil(level.lanes()) {
                 self.transpose(w, q, &mut panel);
-                level.run(Times::<NB> { table, q, width, rows, panel: &panel });
+                level.run(Times::<NB> { table, q, width, rows, panel: &panel, line });
             }
         });
-        table
     }
 
     /// Stretch q of Wᵀ `[E][NB]`.
@@ -79,8 +105,8 @@ impl Products<'_> {
     }
 
     /// Whether a second thread is worth its way to another core's cache.
-    fn is_worth_sharing(&self, rows: &[f32], w: &[f32]) -> bool {
-        rows.len() * (w.len() / self.inputs(w)) >= WORTH_SHARING
+    fn is_worth_sharing(&self, rows: &[&[f32]], w: &[f32]) -> bool {
+        rows.len() * w.len() >= WORTH_SHARING
     }
 
     /// E.
@@ -97,21 +123,25 @@ impl Products<'_> {
     pub fn adjoint(
         &self,
         d_table: &[f32],
-        (rows, w): (&[f32], &[f32]),
-        (d_rows, d_w): (&mut [f32], &mut [f32]),
+        (rows, w): (&[&[f32]], &[f32]),
+        (d_rows, d_w): (Vec<&mut [f32]>, &mut [f32]),
     ) {
         let (e, width) = (self.inputs(w), self.width());
+        let rows_of_w: Vec<&[f32]> = w.chunks_exact(e).collect();
         let mut sums = vec![];
-        for (i, c) in d_rows.chunks_mut(ROWS_AT_ONCE * e).enumerate() {
-            let a = Factors { all: &d_table[i * ROWS_AT_ONCE * width..], row: width, next: 1 };
-            sums.push(Sum { c, e, a, b: w, terms: vec![self.all_units(e)] });
+        let mut d_rows = d_rows.into_iter();
+        for a in d_table.chunks(ROWS_AT_ONCE * width) {
+            let c = d_rows.by_ref().take(ROWS_AT_ONCE).collect();
+            let a = Factors { all: a, row: width, next: 1 };
+            sums.push(Sum { c, e, a, b: &rows_of_w, terms: vec![self.all_units()] });
         }
         let lanes = self.machine.level.lanes();
         for (b, d_w) in d_w.chunks_mut(self.units * e).enumerate() {
             for (q, c) in d_w.chunks_mut(lanes * e).enumerate() {
                 let first = ((q * self.blocks + b) * lanes).min(d_table.len());
                 let a = Factors { all: &d_table[first..], row: 1, next: width };
-                sums.push(Sum { c, e, a, b: rows, terms: all_rows(rows.len() / e, width, e) });
+                let c = c.chunks_exact_mut(e).collect();
+                sums.push(Sum { c, e, a, b: rows, terms: all_rows(rows.len(), width) });
             }
         }
         let level = self.machine.level;
@@ -122,13 +152,25 @@ impl Products<'_> {
         }
     }
 
+    /// The sum of a table's rows.
+    // PERF: threads share the columns, so that each is summed in the rows' order.
+    pub fn sum_of_rows(&self, table: &[f32]) -> Vec<f32> {
+        let (width, workers) = (self.width(), self.machine.workers);
+        let shares = if table.len() >= WORTH_ADDING { workers.count() } else { 1 };
+        let (mut sum, columns) = (vec![0.0; width], width.div_ceil(shares));
+        workers.on_pieces(&mut sum, columns, |i, sum| {
+            table.chunks_exact(width).for_each(|row| add(sum, &row[i * columns..]));
+        });
+        sum
+    }
+
     /// The terms of a sum over all units, block by block, as a table has them.
-    fn all_units(&self, e: usize) -> Vec<Terms> {
+    fn all_units(&self) -> Vec<Terms> {
         let lanes = self.machine.level.lanes();
         let stretch = |at: usize| {
             let (q, b) = (at / self.blocks, at % self.blocks);
             let units = q * lanes..((q + 1) * lanes).min(self.units);
-            Terms { a: at * lanes, b: (b * self.units + units.start) * e, count: units.len() }
+            Terms { a: at * lanes, b: b * self.units + units.start, count: units.len() }
         };
         (0..self.units.div_ceil(lanes) * self.blocks).map(stretch).collect()
     }
@@ -147,8 +189,8 @@ fn columns_of<const N: usize>(rows: [&[f32]; N], into: &mut [f32], width: usize)
 }
 
 /// The terms of a sum over m rows, in portions.
-fn all_rows(m: usize, width: usize, e: usize) -> Vec<Vec<Terms>> {
-    let portion = |i: usize| vec![Terms { a: i * width, b: i * e, count: DEPTH.min(m - i) }];
+fn all_rows(m: usize, width: usize) -> Vec<Vec<Terms>> {
+    let portion = |i: usize| vec![Terms { a: i * width, b: i, count: DEPTH.min(m - i) }];
     (0..m).step_by(DEPTH).map(portion).collect()
 }
 
@@ -157,8 +199,9 @@ struct Times<'a, const NB: usize> {
     table: &'a mut [f32],
     q: usize,
     width: usize,
-    rows: &'a [f32],
+    rows: &'a [&'a [f32]],
     panel: &'a [f32],
+    line: &'a Line,
 }
 
 impl<const NB: usize> WithSimd for Times<'_, NB> {
@@ -166,18 +209,20 @@ impl<const NB: usize> WithSimd for Times<'_, NB> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let Times { table, q, width, rows, panel } = self;
+        let Times { table, q, width, rows, panel, line } = self;
         let (table, panel) = (vectors_mut::<S>(table), vectors::<S>(panel));
-        let (width, e) = (width / S::F32_LANES, panel.len() / NB);
+        let of = |all: &[f32]| *vectors::<S>(all)[q * NB..].first_chunk().expect("a stretch");
+        let line = [of(&line.shift), of(&line.scale)];
+        let width = width / S::F32_LANES;
         let (m, mut i) = (table.len() / width, 0);
         while i + 4 <= m {
             let table = &mut table[i * width + q * NB..];
-            times_tile::<S, NB, 4>(simd, table, width, &rows[i * e..], panel);
+            times_tile::<S, NB, 4>(simd, table, width, &rows[i..], panel, line);
             i += 4;
         }
         while i < m {
             let table = &mut table[i * width + q * NB..];
-            times_tile::<S, NB, 1>(simd, table, width, &rows[i * e..], panel);
+            times_tile::<S, NB, 1>(simd, table, width, &rows[i..], panel, line);
             i += 1;
         }
     }
@@ -188,23 +233,26 @@ fn times_tile<S: Simd, const NB: usize, const TILE: usize>(
     simd: S,
     table: &mut [S::f32s],
     width: usize,
-    rows: &[f32],
+    rows: &[&[f32]],
     panel: &[S::f32s],
+    [shift, scale]: [[S::f32s; NB]; 2],
 ) {
-    let e = panel.len() / NB;
     let mut acc = [[simd.splat_f32s(0.0); NB]; TILE];
-    accumulate(simd, &mut acc, std::array::from_fn(|r| &rows[r * e..][..e]), panel);
+    accumulate(simd, &mut acc, *rows.first_chunk().expect("a tile"), panel);
     for r in 0..TILE {
-        table[r * width..][..NB].copy_from_slice(&acc[r]);
+        let into = &mut table[r * width..][..NB];
+        for b in 0..NB {
+            into[b] = simd.mul_f32s(simd.add_f32s(acc[r][b], shift[b]), scale[b]);
+        }
     }
 }
 
-/// `C [·, E] += A·B`, B `[·, E]`.
+/// `C += A·B`, B and C by their rows of E numbers.
 struct Sum<'a> {
-    c: &'a mut [f32],
+    c: Vec<&'a mut [f32]>,
     e: usize,
     a: Factors<'a>,
-    b: &'a [f32],
+    b: &'a [&'a [f32]],
     /// What is summed up; those of each portion in registers.
     terms: Vec<Vec<Terms>>,
 }
@@ -256,7 +304,7 @@ impl Sum<'_> {
         terms: &[Terms],
         column: usize,
     ) {
-        let (rows, mut row) = (self.c.len() / self.e, 0);
+        let (rows, mut row) = (self.c.len(), 0);
         while row + 4 <= rows {
             self.tile::<S, 4, COLUMNS, LAST>(simd, terms, row, column);
             row += 4;
@@ -275,12 +323,11 @@ impl Sum<'_> {
         row: usize,
         column: usize,
     ) {
-        let e = self.e;
-        let width = if LAST { e - column } else { COLUMNS * S::F32_LANES };
+        let width = if LAST { self.e - column } else { COLUMNS * S::F32_LANES };
         let mut acc = [[simd.splat_f32s(0.0); COLUMNS]; ROWS];
         for &Terms { a, b, count } in terms {
-            for t in 0..count {
-                let b = load::<S, COLUMNS, LAST>(simd, &self.b[b + t * e + column..][..width]);
+            for (t, b) in self.b[b..][..count].iter().enumerate() {
+                let b = load::<S, COLUMNS, LAST>(simd, &b[column..][..width]);
                 for (r, acc) in acc.iter_mut().enumerate() {
                     let x = self.a.all[a + (row + r) * self.a.row + t * self.a.next];
                     let x = simd.splat_f32s(x);
@@ -291,7 +338,7 @@ impl Sum<'_> {
             }
         }
         for (r, acc) in acc.into_iter().enumerate() {
-            let into = &mut self.c[(row + r) * e + column..][..width];
+            let into = &mut self.c[row + r][column..][..width];
             let mut sum = load::<S, COLUMNS, LAST>(simd, into);
             for (sum, acc) in sum.iter_mut().zip(acc) {
                 *sum = simd.add_f32s(*sum, acc);
@@ -352,10 +399,12 @@ mod tests {
         let workers = Workers::new(threads);
         let products =
             Products { machine: Machine { level, workers: &workers }, units: UNITS, blocks };
-        let (rows, w) = (numbers(m * e, 0.7), numbers(blocks * UNITS * e, 0.3));
+        let (numbers_of_rows, w) = (numbers(m * e, 0.7), numbers(blocks * UNITS * e, 0.3));
+        let rows: Vec<&[f32]> = numbers_of_rows.chunks_exact(e).collect();
         let table = products.table(&rows, &w);
-        let (mut d_rows, mut d_w) = (vec![1.0; rows.len()], vec![1.0; w.len()]);
-        products.adjoint(&table, (&rows, &w), (&mut d_rows, &mut d_w));
+        let (mut d_rows, mut d_w) = (vec![1.0; m * e], vec![1.0; w.len()]);
+        let into = (d_rows.chunks_exact_mut(e).collect(), &mut d_w[..]);
+        products.adjoint(&table, (&rows, &w), into);
         let packing = Packing { units: UNITS, lanes: level.lanes() };
         let mut product = vec![0.0; m * blocks * UNITS];
         for (i, row) in table.chunks_exact(products.width()).enumerate() {
@@ -405,5 +454,21 @@ mod tests {
         assert!(sizes.iter().product::<usize>() * UNITS >= WORTH_SHARING);
         let alone = all(Level::best(), 1, sizes);
         assert!((2..5).all(|threads| all(Level::best(), threads, sizes) == alone));
+    }
+
+    #[test]
+    fn the_sum_of_a_tables_rows_is_theirs_in_order_for_any_number_of_threads() {
+        let level = Level::best();
+        for threads in 1..4 {
+            let machine = Machine { level, workers: &Workers::new(threads) };
+            let products = Products { machine, units: UNITS, blocks: 3 };
+            let width = products.width();
+            let table = numbers(WORTH_ADDING.next_multiple_of(width), 0.1);
+            let sum = |column: usize| {
+                table.chunks_exact(width).fold(0.0f32, |sum, row| sum + row[column])
+            };
+            let expected: Vec<f32> = (0..width).map(sum).collect();
+            assert_eq!(products.sum_of_rows(&table), expected);
+        }
     }
 }

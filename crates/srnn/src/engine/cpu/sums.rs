@@ -86,10 +86,11 @@ impl Sums {
         self.add_in_order(&[later], shared.layers);
         if self.shares_table() {
             let (into, width) = (&mut self.panels[0].input, shared.layers[0].table_row());
-            into.clear(self.places.len() * width);
-            let tokens = self.places.len().div_ceil(workers.count());
-            workers.on_pieces(into, tokens * width, |piece, rows| {
-                add_tables(rows, piece * tokens, parts, width);
+            into.resize(self.places.len() * width);
+            // PERF: few rows at a time, which are still in a cache when they are added to.
+            workers.on_pieces(into, WORTH_A_THREAD * width, |piece, rows| {
+                rows.fill(0.0);
+                add_tables(rows, piece * WORTH_A_THREAD, parts, width);
             });
         }
     }

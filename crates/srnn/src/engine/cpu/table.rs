@@ -2,25 +2,69 @@
 //! and the adjoint of that.
 
 use super::cells::scales;
-use super::panels::{Panels, add};
+use super::panels::Panels;
 use super::prepare::At;
-use super::simd::{Aligned, padded};
+use super::products::Line;
+use super::simd::Aligned;
 use crate::engine::tokens::Tokens;
 use crate::model::Cell;
 
-impl At<'_> {
-    /// `E·Wᵀ + b`, a row per distinct token `[U][Q][NI]`; scaled for an LSTM.
-    pub(super) fn table(&self, embedding: &[f32], tokens: &Tokens) -> Aligned {
-        let (w, e) = self.input_weights();
-        let mut table = self.products.table(&gather(embedding, e, &tokens.distinct), w);
-        let bias =
-            self.packing.pack(1, self.layer.cell.blocks(), |_, b, u| self.input_bias()(b, u));
-        let by = self.packing.pack(1, self.layer.cell.blocks(), |_, b, _| self.table_scale(b));
-        for row in table.chunks_exact_mut(bias.len()) {
-            for ((x, bias), by) in row.iter_mut().zip(&*bias).zip(&*by) {
-                *x = (*x + bias) * by;
+/// The rows of an embedding that a gradient has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rows {
+    /// All of them.
+    All,
+    /// Those of the batch's distinct tokens.
+    Met,
+}
+
+impl Rows {
+    /// How many they are, of a vocabulary.
+    pub fn count(self, tokens: &Tokens, vocabulary: usize) -> usize {
+        match self {
+            Rows::All => vocabulary,
+            Rows::Met => tokens.distinct.len(),
+        }
+    }
+}
+
+/// The gradients of an embedding's rows.
+pub struct RowGradients<'a> {
+    /// Of which.
+    pub of: Rows,
+    /// One row after the other.
+    pub values: &'a mut [f32],
+}
+
+impl RowGradients<'_> {
+    /// Those of the batch's distinct tokens, which ascend.
+    fn rows_mut(&mut self, e: usize, tokens: &Tokens) -> Vec<&mut [f32]> {
+        let mut rows = self.values.chunks_exact_mut(e);
+        match self.of {
+            Rows::Met => rows.collect(),
+            Rows::All => {
+                let mut passed = 0;
+                let row = |&id: &u32| {
+                    let between = id - std::mem::replace(&mut passed, id + 1);
+                    rows.nth(between as usize).expect("a row of the vocabulary")
+                };
+                tokens.distinct.iter().map(row).collect()
             }
         }
+    }
+}
+
+impl At<'_> {
+    /// `E·Wᵀ + b`, a row per distinct token `[U][Q][NI]`, in memory used again; scaled for an LSTM.
+    pub(super) fn table(&self, embedding: &[f32], tokens: &Tokens, mut table: Aligned) -> Aligned {
+        let (w, e) = self.input_weights();
+        let rows = rows_of(embedding, e, &tokens.distinct);
+        let (blocks, bias) = (self.layer.cell.blocks(), self.input_bias());
+        let line = Line {
+            shift: self.packing.pack(1, blocks, |_, b, u| bias(b, u)),
+            scale: self.packing.pack(1, blocks, |_, b, _| self.table_scale(b)),
+        };
+        self.products.table_along(&line, &rows, w, &mut table);
         table
     }
 
@@ -41,28 +85,26 @@ impl At<'_> {
     /// Adds the gradients of embedding, W and biases.
     pub(super) fn table_adjoint(
         &self,
-        embedding: &std::ops::Range<usize>,
+        embedding: &[f32],
         tokens: &Tokens,
         d_panels: &Panels,
+        into: &mut RowGradients<'_>,
         grads: &mut [f32],
     ) {
         let ((w, e), dx) = (self.input_weights(), &d_panels.input);
         if self.layer.bias {
-            let mut sum = vec![0.0; self.layer.cell.blocks() * padded(self.layer.units)];
-            dx.chunks_exact(sum.len()).for_each(|row| add(&mut sum, row));
+            let sum = self.products.sum_of_rows(dx);
             self.packing.unpack(&sum, 1, self.layer.cell.blocks(), |_, b, u, value| {
                 self.add_bias_gradient(b, u, value, false, grads);
             });
         }
-        let rows = gather(&self.params[embedding.clone()], e, &tokens.distinct);
-        let (mut d_rows, d_w) = (vec![0.0; rows.len()], &mut grads[self.slots.w_ih.clone()]);
-        self.products.adjoint(dx, (&rows, w), (&mut d_rows, d_w));
-        for (&id, row) in tokens.distinct.iter().zip(d_rows.chunks_exact(e)) {
-            add(&mut grads[embedding.start + id as usize * e..][..e], row);
-        }
+        let rows = rows_of(embedding, e, &tokens.distinct);
+        let d_w = &mut grads[self.slots.w_ih.clone()];
+        self.products.adjoint(dx, (&rows, w), (into.rows_mut(e, tokens), d_w));
     }
 }
 
-fn gather(embedding: &[f32], e: usize, ids: &[u32]) -> Vec<f32> {
-    ids.iter().flat_map(|&id| &embedding[id as usize * e..][..e]).copied().collect()
+/// Some rows of E numbers.
+fn rows_of<'a>(all: &'a [f32], e: usize, ids: &[u32]) -> Vec<&'a [f32]> {
+    ids.iter().map(|&id| &all[id as usize * e..][..e]).collect()
 }
