@@ -66,8 +66,8 @@ pub struct Tuning {
     /// The instruction set. Default: the best there is.
     pub level: Level,
     /// The gates of a row's last steps, as many as need no more than this many bytes, are kept for
-    /// backward; those of the steps before them are computed again, segment by segment. Default
-    /// 8 MiB.
+    /// backward; those of the steps before them are computed again, segment by segment. Up to four
+    /// times as many where a step carries many numbers. Default 8 MiB.
     // PERF: computing again costs more than a third-level cache, and less than main memory (T=784,
     // d=256: 182 ms if all is computed again, 174 with 8 MiB, 187 if nothing is).
     pub kept_bytes: usize,
