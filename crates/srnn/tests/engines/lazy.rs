@@ -14,7 +14,7 @@ const SYMBOLS: usize = 50;
 /// A token that no good batch has.
 const BAD: u32 = 49;
 
-/// Rules that fade slowly, fast and at once; the last of them may not wait.
+/// Rules that fade slowly, fast and at once; the last two may not wait.
 fn optimisers() -> Vec<Optimiser> {
     let rms = |momentum, centred| Rule::RmsProp { decay: 0.9, momentum, epsilon: 1e-6, centred };
     let fast = Rule::Adam { beta1: 0.5, beta2: 0.7, epsilon: 1e-4 };

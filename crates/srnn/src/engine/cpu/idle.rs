@@ -19,9 +19,9 @@ pub struct Missed {
 const BLOCK: usize = 64;
 /// Updates made before it is looked again whether a block still moves.
 const BETWEEN_LOOKS: usize = 16;
-/// Moments beyond this could overflow where a zero is expected, and so could other epsilons than
-/// those from the least below the largest.
+/// A step of a larger moment could overflow.
 const LARGEST_MOMENT: f32 = 1e20;
+/// So could one over a smaller epsilon; and a larger one itself.
 const LEAST_EPSILON: f64 = 1e-12;
 const LARGEST_EPSILON: f64 = 1e20;
 /// A number that differs from p by less than this part of it rounds to p: half the distance to its

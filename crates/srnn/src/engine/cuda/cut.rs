@@ -2,19 +2,13 @@
 
 use super::CudaError;
 use super::chunks::{COUNTS, Chunked};
-use super::device::{Address, Device, Grid, begin, launch};
+use super::device::{Address, Device, Grid, Track, begin, launch};
 use super::few::{Compiled, Few};
 use super::layer::OnDevice;
 use super::many::{Sum, await_all, sums};
 use super::matrix::{InChunks, Job, Products};
 use super::scan::Scan;
 use super::upload::Placed;
-
-/// The tracks beside a scan backward: in one, gradients are summed by their tokens; in two, they become
-/// those of W and of the tokens' embeddings.
-const SUMMING: usize = 2;
-const WEIGHING: usize = 3;
-const EMBEDDING: usize = 4;
 
 impl OnDevice {
     /// The scan forward, after what all of it waits for (`first`): the rows that it reads are made
@@ -34,8 +28,8 @@ impl OnDevice {
         let (idle, processors) = (placed.chunks.idle, device.gpu.processors);
         let chunks = match products.in_chunks(&making, device, idle, &read, chunks)? {
             InChunks::Begun => {
-                // PERF: after them, or they would wait for it; so it has the multiprocessors of the scan
-                // alone, two blocks each.
+                // PERF: G after the rows, whose blocks would wait for its own; it has the multiprocessors
+                // of the scan alone, two blocks each.
                 products.one_by_one(device, (processors - idle) / 2, first)?;
                 chunks
             }
@@ -74,7 +68,8 @@ impl OnDevice {
         let (cut, scan) = (placed.chunks, arguments.scan);
         let chunks = self.chunked(device, placed, &scan)?;
         let arguments = Few { chunks, ..arguments };
-        let tracks = [SUMMING, WEIGHING, EMBEDDING].map(|track| device.on(track));
+        let tracks =
+            [Track::Summing, Track::Weighing, Track::Embedding].map(|track| device.on(track));
         let [summing, weighing, listing] = &tracks;
         begin!(device, summing, &few.backward, grid; arguments)?;
         for i in (0..cut.count).rev() {

@@ -1,10 +1,10 @@
 //! The GPU: its context, the kernels compiled for it, launches and memory.
 
 pub use super::room::{Pinned, Room};
-pub use super::track::{Device, TRACKS};
+pub use super::track::{Device, TRACKS, Track};
 use super::{CudaError, compile};
 use cudarc::driver::sys::{
-    CUdevice_attribute as Attribute, CUevent_flags, CUfunction_attribute_enum,
+    CUdevice_attribute as Attribute, CUevent_flags, CUfunction_attribute_enum, cuDriverGetVersion,
 };
 use cudarc::driver::{CudaContext, CudaEvent, CudaFunction, CudaStream, DriverError, result};
 use std::collections::HashMap;
@@ -17,6 +17,9 @@ const OLDEST: (i32, i32) = (8, 0);
 const CLUSTERS: (i32, i32) = (9, 0);
 /// The one whose warps multiply by fours (`kernels/warpgroup.cu`).
 const WARPGROUPS: (i32, i32) = (9, 0);
+
+/// The first driver that tells when the blocks of a kernel have begun.
+const TELLS_BEGINNINGS: i32 = 12_030;
 
 /// An address on the device; 0 is nothing.
 pub type Address = u64;
@@ -33,6 +36,8 @@ pub struct Gpu {
     pub(super) clusters: bool,
     /// Whether four warps multiply together.
     pub(super) warpgroups: bool,
+    /// Whether one track can wait until a kernel of another has begun.
+    pub(super) tells_beginnings: bool,
     /// `sm_90`, say.
     target: String,
     /// What was compiled for a shape, by the names of its kernels and its definitions.
@@ -93,6 +98,8 @@ impl Gpu {
         let processors = attribute(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?;
         let shared = attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?;
         let warpgroups = (major, minor) == WARPGROUPS;
+        // Tried on these GPUs alone.
+        let tells_beginnings = warpgroups && driver_version()? >= TELLS_BEGINNINGS;
         let kernels = Kernels::load(&context, &target, shared, warpgroups)?;
         let compiled = Mutex::default();
         Ok(Arc::new(Gpu {
@@ -102,6 +109,7 @@ impl Gpu {
             shared,
             clusters,
             warpgroups,
+            tells_beginnings,
             target,
             compiled,
         }))
@@ -310,6 +318,14 @@ fn load(
         Ok(function)
     };
     names.iter().map(function).collect()
+}
+
+/// 1000 times the major and 10 times the minor version of CUDA.
+fn driver_version() -> Result<i32, DriverError> {
+    let mut version = 0;
+    // SAFETY: writes a number.
+    unsafe { cuDriverGetVersion(&mut version) }.result()?;
+    Ok(version)
 }
 
 /// The GPU for tests, if there is one; `SRNN_REQUIRE_CUDA=1` demands it.

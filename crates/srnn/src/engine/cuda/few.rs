@@ -186,7 +186,6 @@ impl OnDevice {
             w: params + 4 * slots.w_ih.start as u64,
             bias: if layer.bias { self.rooms.bias.address(device) } else { 0 },
             tokens: placed.distinct as i32,
-            chunks: Chunked::WHOLE,
             keep_h: call.keep_h as i32,
             keep_u: call.keep_u as i32,
             keep_c: call.keep_c as i32,

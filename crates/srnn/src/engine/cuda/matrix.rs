@@ -261,7 +261,7 @@ impl Products {
         small: &[Arguments],
         large: &[(Job, Plan)],
     ) -> Result<(), CudaError> {
-        self.small[device.track].products(device, small)?;
+        self.small[device.track as usize].products(device, small)?;
         large.iter().try_for_each(|(job, plan)| self.large(device, job, *plan))
     }
 
@@ -270,7 +270,7 @@ impl Products {
         let ((m, _, n), splits) = (job.size, plan.splits);
         let mut arguments = job.arguments(splits);
         if splits > 1 {
-            arguments.c = self.parts[device.track].fit(device, splits * m * n)?;
+            arguments.c = self.parts[device.track as usize].fit(device, splits * m * n)?;
         }
         let (rows, columns) = plan.tile;
         let grid = Grid::over(n.div_ceil(columns), m.div_ceil(rows), splits, THREADS);
@@ -288,7 +288,7 @@ impl Products {
         Ok(())
     }
 
-    /// `C[place] += Σ rows` over the steps that have the place: `steps` in the order of places,
+    /// `C[place] = Σ rows` over the steps that have the place: `steps` in the order of places,
     /// those of place i from `first[i]` on.
     pub fn sum_by_token(
         &mut self,
@@ -304,7 +304,7 @@ impl Products {
         let splits = wanted.min(count / places.max(1) / 16).clamp(1, 128);
         let parts = match splits {
             1 => into,
-            _ => self.parts[device.track].fit(device, splits * places * width)?,
+            _ => self.parts[device.track as usize].fit(device, splits * places * width)?,
         };
         let grid = Grid::over(places, splits, across, 256);
         launch!(device, &device.gpu.kernels.sum_by_token, grid;
@@ -325,7 +325,7 @@ impl Products {
         into: Address,
     ) -> Result<(), CudaError> {
         let splits = (count / 64).clamp(1, 256);
-        let parts = self.parts[device.track].fit(device, splits * width)?;
+        let parts = self.parts[device.track as usize].fit(device, splits * width)?;
         let grid = Grid::over(width.div_ceil(128), splits, 1, 128);
         launch!(device, &device.gpu.kernels.sum_rows, grid; rows, count as i32, width as i32, parts)?;
         sum_parts(device, (parts, splits), (1, width), Matrix::rows(into, width), Into::Sum)
@@ -340,7 +340,7 @@ impl Products {
         into: Address,
     ) -> Result<(), CudaError> {
         let splits = (count / 64).clamp(1, 64);
-        let parts = self.parts[device.track].fit(device, splits * k * d)?;
+        let parts = self.parts[device.track as usize].fit(device, splits * k * d)?;
         let grid = Grid::over(k, splits, 1, 128);
         launch!(device, &device.gpu.kernels.pull_centroids, grid;
             slopes, u, s, count as i32, k as i32, d as i32, parts)?;

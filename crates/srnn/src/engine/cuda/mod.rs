@@ -3,8 +3,8 @@
 //! Kernels are the `.cu` files of `kernels/`, compiled for the GPU at hand when they are first
 //! needed (`compile`) and kept on disk. `layer` prepares a layer's parameters, runs the scan and
 //! takes the adjoint of both; `head` is the classifier, `matrix` the products, `update` the
-//! optimiser; `upload` is what of a batch travels. Sums are taken in a fixed order and nothing is
-//! added by atomics: the same seed gives the same bits on the same GPU.
+//! optimiser; `upload` is what of a batch travels. Sums are taken in a fixed order, and atomics only
+//! count: the same seed gives the same bits on the same GPU.
 
 #![allow(unsafe_code)]
 
@@ -300,6 +300,10 @@ fn must<A>(result: Result<A, CudaError>) -> A {
 impl Engine<f32> for Cuda {
     fn model(&self) -> Model<f32> {
         Model { arch: self.arch.clone(), params: must(self.params()) }
+    }
+
+    fn arch(&self) -> Arch {
+        self.arch.clone()
     }
 
     fn snapshot(&self) -> Snapshot<f32> {

@@ -12,18 +12,30 @@ use std::ffi::c_void;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Tracks of an engine: the one in which it works, which is the first, and those beside it.
-pub const TRACKS: usize = 5;
-const MAIN: usize = 0;
-pub const BESIDE: usize = 1;
+/// The tracks of an engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Track {
+    /// The one in which it works.
+    Main,
+    /// The one beside it.
+    Beside,
+    /// Beside a scan backward: where gradients are summed by their tokens, and where they become those of
+    /// W and of the tokens' embeddings.
+    Summing,
+    Weighing,
+    Embedding,
+}
+
+/// So many.
+pub const TRACKS: usize = Track::Embedding as usize + 1;
 
 /// A GPU, and the track of an engine in which what is asked of it is done.
 #[derive(Clone)]
 pub struct Device {
     pub gpu: Arc<Gpu>,
     pub stream: Arc<CudaStream>,
-    /// Its number: each track has rooms of its own.
-    pub track: usize,
+    /// Which it is: each track has rooms of its own.
+    pub track: Track,
     tracks: Arc<[Arc<CudaStream>]>,
     /// What one track waits for in another.
     event: Arc<CudaEvent>,
@@ -45,27 +57,27 @@ impl Device {
     fn with(gpu: &Arc<Gpu>, tracks: usize) -> Result<Device, CudaError> {
         let tracks =
             (0..tracks).map(|_| gpu.context.new_stream()).collect::<Result<Arc<[_]>, _>>()?;
-        let (stream, event) = (tracks[MAIN].clone(), Arc::new(gpu.event()?));
+        let (stream, event) = (tracks[Track::Main as usize].clone(), Arc::new(gpu.event()?));
         let (gpu, moves) = (gpu.clone(), Arc::default());
-        Ok(Device { gpu, stream, track: MAIN, tracks, event, moves })
+        Ok(Device { gpu, stream, track: Track::Main, tracks, event, moves })
     }
 
     /// Another track.
-    pub fn on(&self, track: usize) -> Device {
-        Device { stream: self.tracks[track].clone(), track, ..self.clone() }
+    pub fn on(&self, track: Track) -> Device {
+        Device { stream: self.tracks[track as usize].clone(), track, ..self.clone() }
     }
 
     /// The track beside the first: what is asked of it begins when everything asked so far is done,
     /// and nothing waits for it until it is [`join`](Device::join)ed.
     pub fn fork(&self) -> Result<Device, CudaError> {
-        let beside = self.on(BESIDE);
+        let beside = self.on(Track::Beside);
         beside.follow(self)?;
         Ok(beside)
     }
 
     /// From here on everything waits for what was asked of the track beside this one.
     pub fn join(&self) -> Result<(), CudaError> {
-        self.follow(&self.on(BESIDE))
+        self.follow(&self.on(Track::Beside))
     }
 
     /// From here on everything waits for what was asked of another so far.
@@ -74,14 +86,15 @@ impl Device {
         Ok(self.stream.wait(&other.event)?)
     }
 
-    /// Asks the device to run a kernel; from here on everything in another track waits until all of
-    /// its blocks have begun, or are done. Whoever waits there for what they count does not wait in the
-    /// way of them, not even where a tool runs one kernel after the other.
-    // PERF: in a graph that is captured, what comes next in the other track waits until they are done if it
-    // waits for any other kernel too (as CUDA 13.0 does it, where no kernel comes before both).
+    /// Asks the device to run a kernel; from here on everything in another track waits until all blocks
+    /// of the kernel have begun, or are done. So a kernel of the other track may wait for what those
+    /// blocks count: it does not take the room that they need to begin, nor is it run before them by a
+    /// tool that runs one kernel after the other.
     ///
     /// # Safety
     /// As [`start`]'s.
+    // PERF: in a graph that is captured, the next kernel of the other track waits until the blocks are done
+    // if it waits for another kernel too (as CUDA 13.0 does it, where no kernel comes before both).
     pub unsafe fn begin(
         &self,
         other: &Device,
@@ -89,8 +102,7 @@ impl Device {
         grid: Grid,
         arguments: &mut [*mut c_void],
     ) -> Result<(), CudaError> {
-        // Tried on these alone.
-        if !self.gpu.clusters {
+        if !self.gpu.tells_beginnings {
             // SAFETY: the caller's.
             unsafe { start(&self.stream, kernel, grid, arguments) }?;
             return other.follow(self);
@@ -120,7 +132,7 @@ impl Device {
         Ok(other.stream.wait(&self.event)?)
     }
 
-    /// Waits until everything asked for is done.
+    /// Waits until everything asked of this track is done.
     pub fn wait(&self) -> Result<(), CudaError> {
         Ok(self.stream.synchronize()?)
     }

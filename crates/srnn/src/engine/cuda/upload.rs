@@ -117,7 +117,7 @@ impl Upload {
         let class_weights = self.push_numbers(&batch.class_weights);
         let (ids, places) = (self.push(&ids), self.push(&tokens.places));
         let (by_place, first) = (self.push(&by_place), self.push(&first));
-        let times = self.push(&chunks.begin(met));
+        let times = self.push(&chunks.beginnings(met));
         let (at, first_real) = (self.send(device, real)?, self.words.len());
         let place = |word: usize| at + 4 * word as u64;
         Ok(Placed {

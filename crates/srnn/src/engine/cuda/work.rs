@@ -164,6 +164,7 @@ impl Cuda {
         let (distinct, processors) = (upload::padded(distinct), self.device.gpu.processors);
         let tokens = (distinct, layer.cell.blocks() * layer.units);
         match self.layers[0].shape.cut {
+            Cut::WhereItPays if !self.device.gpu.tells_beginnings => Chunks::default(),
             Cut::WhereItPays => Chunks::of((batch.rows(), longest), tokens, processors),
             Cut::Always => Chunks::always(batch.rows(), distinct, processors),
         }

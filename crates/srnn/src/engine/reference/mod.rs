@@ -13,7 +13,7 @@ use super::{
     Batch, Engine, Fields, Gradients, LayerTrace, Loss, Mode, Regime, Snapshot, Step, Trace,
     Transition,
 };
-use crate::model::Model;
+use crate::model::{Arch, Model};
 use crate::train::Optimiser;
 use network::LayerStep;
 
@@ -37,6 +37,10 @@ impl Reference {
 impl Engine<f64> for Reference {
     fn model(&self) -> Model<f64> {
         self.weights.model()
+    }
+
+    fn arch(&self) -> Arch {
+        self.weights.arch.clone()
     }
 
     fn snapshot(&self) -> Snapshot<f64> {

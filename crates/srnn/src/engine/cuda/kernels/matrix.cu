@@ -1,4 +1,4 @@
-// Products and sums of matrices, in a fixed order: no atomics.
+// Products and sums of matrices, in a fixed order: no number is added by an atomic.
 
 // In a list of rows: none. It is read as zeros, and nothing is written to it.
 #define NO_ROW 0xffffffffu
