@@ -19,6 +19,7 @@ fn prepared() -> Place {
     place.write("quote.csv", "sequence,label\n\"ab,1\n");
     place.write("broken.jsonl", "{\"sequence\": [\"a\", \"label\": 1}\n");
     place.write("unseen.txt", "7 ab\n");
+    place.write("strange.txt", "1 abx\n0 bay\n");
     place.write("noise.bin", "\u{0}\u{1}");
     place.write("unknown-key.toml", "source = 'tomita:1'\nunits = 8\n");
     place.write("no-toml.toml", "source = \n");
@@ -50,6 +51,7 @@ fn what_cannot_be_learned_from_is_refused_with_its_place_and_a_remedy() {
         (&["good.txt", "--max-bytes", "10"], "more than 10 bytes in all", "--max-bytes"),
         (&["good.txt", "--max-bytes", "99999999999999999999"], "--max-bytes", "too large"),
         (&["good.txt", "--valid", "unseen.txt"], "unseen.txt:1", "training file"),
+        (&["good.txt", "--valid", "strange.txt"], "strange.txt:1, \"x\"", "--min-count 2"),
         (&["good.txt", "--valid", "gone.txt"], "gone.txt: there is no such file", "check the path"),
         (&["good.txt", "--split", "0.9/0.9"], "0.9/0.9", "add up to 1"),
         (&["good.txt", "--split", "1/0"], "nothing is held out for valid", "--valid FILE"),

@@ -108,6 +108,16 @@ impl Material {
             Source::BuiltIn(task) => built_in(*task, data, &key)?,
             Source::File(path) => from_files(path, data, &key)?,
         };
+        if let (true, Some(first)) =
+            (material.split.valid.sequences.is_empty(), material.valid.unreadable.first())
+        {
+            let (file, line, token) = (&first.file, first.line, &first.token);
+            let message = format!(
+                "every validation sequence has a token that training has not seen \
+                 (first: {file}:{line}, {token:?})"
+            );
+            return Err(Failure::new(message, "--min-count 2 makes rare tokens <unk>"));
+        }
         if let Some(rate) = data.label_noise.and_then(Rate::new) {
             material.flipped = label_noise(&mut material.split.train, rate, &key).len();
         }
