@@ -104,12 +104,15 @@ fn regime(learning_rate: f64) -> Regime {
     }
 }
 
-fn engine(model: &Model<f32>, optimiser: Optimiser, threads: usize, tuning: Tuning) -> Cpu {
-    Cpu::tuned(model, optimiser, threads, tuning)
-}
-
 /// Of an engine whose rows do not wait.
 const NEVER: usize = usize::MAX;
+
+/// An engine whose rows do not wait, on one thread, and one whose rows do.
+fn pair(model: &Model<f32>, optimiser: Optimiser, level: Level, threads: usize) -> (Cpu, Cpu) {
+    let with = |lazy_from| Tuning { level, lazy_from, ..Tuning::default() };
+    let dense = Cpu::tuned(model, optimiser, 1, with(NEVER));
+    (dense, Cpu::tuned(model, optimiser, threads, with(0)))
+}
 
 /// Every bit, but for which NaN it is.
 fn bits<'a>(numbers: impl Iterator<Item = &'a f32>) -> Vec<u32> {
@@ -148,9 +151,7 @@ fn rows_that_wait_have_the_bits_of_rows_that_do_not_after_hundreds_of_updates() 
     for (which, optimiser) in optimisers().into_iter().enumerate() {
         for (embedding, threads) in [(7, 1), (16, 2), (70, 3)] {
             let (model, level) = (model(embedding), levels[which % levels.len()]);
-            let with = |lazy_from| Tuning { level, lazy_from, ..Tuning::default() };
-            let mut dense = engine(&model, optimiser, 1, with(NEVER));
-            let mut lazy = engine(&model, optimiser, threads, with(0));
+            let (mut dense, mut lazy) = pair(&model, optimiser, level, threads);
             let mut stream = Key::new(2).stream();
             for i in 0..700 {
                 step(&mut dense, &mut lazy, &batch(i, &mut stream), &regime(rate(i)));
@@ -165,9 +166,8 @@ fn rows_that_wait_have_the_bits_of_rows_that_do_not_after_hundreds_of_updates() 
 #[test]
 fn rows_that_wait_thousands_of_updates_have_the_bits_of_rows_that_do_not() {
     for optimiser in optimisers() {
-        let (model, with) = (model(5), |lazy_from| Tuning { lazy_from, ..Tuning::default() });
-        let mut dense = engine(&model, optimiser, 1, with(NEVER));
-        let mut lazy = engine(&model, optimiser, 1, with(0));
+        let model = model(5);
+        let (mut dense, mut lazy) = pair(&model, optimiser, Level::best(), 1);
         let mut stream = Key::new(3).stream();
         for i in 0..9_000 {
             let early = batch(if i < 50 { i } else { 0 }, &mut stream);
@@ -183,9 +183,8 @@ fn rows_that_wait_thousands_of_updates_have_the_bits_of_rows_that_do_not() {
 #[test]
 fn whoever_looks_between_updates_sees_rows_that_have_not_waited() {
     for optimiser in optimisers() {
-        let (model, with) = (model(7), |lazy_from| Tuning { lazy_from, ..Tuning::default() });
-        let mut dense = engine(&model, optimiser, 1, with(NEVER));
-        let mut lazy = engine(&model, optimiser, 2, with(0));
+        let model = model(7);
+        let (mut dense, mut lazy) = pair(&model, optimiser, Level::best(), 2);
         let (mut stream, mut kept) = (Key::new(4).stream(), None);
         let all = of((0..BAD).map(|id| vec![id]).collect(), Targets::Rows(vec![0; BAD as usize]));
         let bad = of(vec![vec![0, BAD, 1]], Targets::Rows(vec![0]));
@@ -235,10 +234,9 @@ fn swapped(from: &Cpu, like: &Cpu, threads: usize, lazy_from: usize) -> Cpu {
 #[test]
 fn strange_rates_do_to_rows_that_wait_what_they_do_to_others() {
     for strange in [-1e-2, -0.0, 1e60, f64::NAN] {
-        let (model, with) = (model(7), |lazy_from| Tuning { lazy_from, ..Tuning::default() });
+        let model = model(7);
         let optimiser = optimisers()[0];
-        let mut dense = engine(&model, optimiser, 1, with(NEVER));
-        let mut lazy = engine(&model, optimiser, 1, with(0));
+        let (mut dense, mut lazy) = pair(&model, optimiser, Level::best(), 1);
         let mut stream = Key::new(5).stream();
         for i in 0..60 {
             step(&mut dense, &mut lazy, &batch(i, &mut stream), &regime(rate(i)));
