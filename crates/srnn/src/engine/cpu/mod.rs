@@ -76,8 +76,8 @@ pub struct Tuning {
     /// Rows of an embedding of at least so many numbers are updated when they are next read, where
     /// the optimiser allows it; those of a smaller one in every step. Default 2¹⁹.
     // PERF: where words are as frequent as in a text (32×100 of them, one thread) it neither pays nor
-    // costs at 200,000 numbers, and pays from there on: 3,000×64 5.2 ms a step either way, 10,000×64 6.7 and 5.9, 100,000×64 14.1
-    // and 8.5.
+    // costs at 200,000 numbers, and pays from there on: 3,000×64 5.2 ms a step either way,
+    // 10,000×64 6.7 and 5.9, 100,000×64 14.1 and 8.5.
     pub lazy_from: usize,
 }
 

@@ -3,7 +3,7 @@
 use super::CudaError;
 use super::device::{Address, Device, Grid, Room, launch};
 use super::layer::Outside;
-use super::matrix::{Addend, Into, Job, Matrix, Products, sum_columns};
+use super::matrix::{Addend, Into, Job, Matrix, Products};
 use super::upload::Placed;
 use crate::model::{Arch, Layout, When};
 
@@ -212,4 +212,30 @@ impl Head {
             every_step: arch.readout.when == When::EveryStep,
         })
     }
+}
+
+/// Rows of doubles that a block sums by itself.
+const FEW_ROWS: usize = 4096;
+/// Parts in which more are summed first.
+const PARTS: usize = 32;
+
+/// `into[j] = Σ` of column j, in double precision; many rows are summed in parts first, in `room`.
+fn sum_columns(
+    device: &Device,
+    room: &mut Room<f64>,
+    rows: Address,
+    (count, width): (usize, usize),
+    into: Address,
+) -> Result<(), CudaError> {
+    let sum = |rows: Address, count: usize, parts: usize, into: Address| {
+        let grid = Grid::over(width, parts, 1, 256);
+        launch!(device, &device.gpu.kernels.sum_columns, grid;
+            rows, count as i32, width as i32, into)
+    };
+    if count <= FEW_ROWS {
+        return Ok(sum(rows, count, 1, into)?);
+    }
+    let parts = room.fit(device, PARTS * width)?;
+    sum(rows, count, PARTS, parts)?;
+    Ok(sum(parts, PARTS, 1, into)?)
 }

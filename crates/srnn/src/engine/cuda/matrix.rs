@@ -245,8 +245,8 @@ impl Products {
     ) -> Result<InChunks, CudaError> {
         let (gpu, arguments) = (&device.gpu, job.arguments(1));
         let plan = Plan::of(Limits::of(device, gpu.processors), job.size, job.a, job.b);
-        let suits = plan.way == Way::Tensor { tile: 0, lines: Lines::Kk } && plan.splits == 1;
-        let suits = suits && processors > 0;
+        let way = Way::Tensor { tile: 0, lines: Lines::Kk };
+        let suits = plan.way == way && plan.splits == 1 && processors > 0;
         let (Some(kernel), true) = (&gpu.kernels.product_in_chunks, suits) else {
             return Ok(InChunks::Never);
         };
@@ -374,44 +374,6 @@ fn add_parts(device: &Device, product: Arguments, c: Address) -> Result<(), Cuda
     let blocks = size.div_ceil(LANES).clamp(1, 8 * device.gpu.processors);
     launch!(device, &device.gpu.kernels.sum_parts, Grid::of(blocks, THREADS); product, c)?;
     Ok(())
-}
-
-/// `to[column][row] = from[row][column]`.
-pub fn transpose(
-    device: &Device,
-    (rows, columns): (usize, usize),
-    from: Address,
-    (to, to_row): (Address, usize),
-) -> Result<(), CudaError> {
-    let grid =
-        Grid { threads: (32, 8, 1), ..Grid::over(columns.div_ceil(32), rows.div_ceil(32), 1, 1) };
-    launch!(device, &device.gpu.kernels.transpose, grid;
-        from, rows as i32, columns as i32, to, to_row as i64)?;
-    Ok(())
-}
-
-/// Rows of doubles that a block sums by itself.
-const FEW_ROWS: usize = 4096;
-
-/// `into[j] = Σ` of column j, in double precision; many rows are summed in parts first, in `room`.
-pub fn sum_columns(
-    device: &Device,
-    room: &mut Room<f64>,
-    rows: Address,
-    (count, width): (usize, usize),
-    into: Address,
-) -> Result<(), CudaError> {
-    let sum = |rows: Address, count: usize, parts: usize, into: Address| {
-        let grid = Grid::over(width, parts, 1, 256);
-        launch!(device, &device.gpu.kernels.sum_columns, grid;
-            rows, count as i32, width as i32, into)
-    };
-    if count <= FEW_ROWS {
-        return Ok(sum(rows, count, 1, into)?);
-    }
-    let parts = room.fit(device, LANES * width)?;
-    sum(rows, count, LANES, parts)?;
-    Ok(sum(parts, LANES, 1, into)?)
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! What a scan reads: a layer's parameters in the form it needs, and what the input contributes.
 
 use super::CudaError;
-use super::device::{Address, Device};
+use super::device::{Address, Device, Grid, launch};
 use super::layer::{Kernels, OnDevice, Reads, Shape};
-use super::matrix::{Addend, Into, Job, Matrix, transpose};
+use super::matrix::{Addend, Into, Job, Matrix};
 use super::upload::Placed;
 use crate::engine::form::{Form, state_blocks};
 
@@ -80,4 +80,18 @@ impl OnDevice {
         let w = Matrix::rows(params + 4 * slots.w_ih.start as u64, *width).transposed();
         Ok(Job::new((rows, *width, wide), from, w, x, Into::Place).plus(biases))
     }
+}
+
+/// `to[column][row] = from[row][column]`.
+fn transpose(
+    device: &Device,
+    (rows, columns): (usize, usize),
+    from: Address,
+    (to, to_row): (Address, usize),
+) -> Result<(), CudaError> {
+    let grid =
+        Grid { threads: (32, 8, 1), ..Grid::over(columns.div_ceil(32), rows.div_ceil(32), 1, 1) };
+    launch!(device, &device.gpu.kernels.transpose, grid;
+        from, rows as i32, columns as i32, to, to_row as i64)?;
+    Ok(())
 }
