@@ -3,6 +3,7 @@
 //! A matrix `[n, NB·D]` is kept as a *panel*: `[Q][n][NB]` vectors, Q = Dp/lanes, so that one
 //! stretch of units meets all its weights in a row. A row's gate vector is `[Q][NB]` vectors.
 
+use super::lanes::sums;
 use super::simd::{vectors, vectors_mut};
 use pulp::{Simd, WithSimd};
 
@@ -110,11 +111,7 @@ fn dots_tile<S: Simd, const NB: usize, const TILE: usize>(
             }
         }
     }
-    for r in 0..ROWS {
-        for j in 0..TILE {
-            out[r * width + first + j] = simd.reduce_sum_f32s(acc[r][j]);
-        }
-    }
+    sums(simd, &acc, &mut out[first..], width);
 }
 
 /// `dM[j][b] += Σ_i v_i[j] · da_i[b]` over the rows i of many steps: the adjoint of

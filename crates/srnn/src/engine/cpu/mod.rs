@@ -3,9 +3,10 @@
 //! `prepare` and `table` turn parameters into what the scan reads, `panels` (the low-rank form of
 //! the recurrence where it is cheaper), `group` carries four rows through the network, `scan`
 //! through one layer (`step_forward`, `step_backward`), `cells` and `centroids` are the two
-//! components, `kernels` the three products and `functions` the transcendental functions. Rows are
-//! independent: a batch is cut into a fixed number of chunks, whatever the number of `workers`, and
-//! the chunks' `sums` are added in their order; so the same seed gives the same bits.
+//! components, `kernels` the three products (`lanes` ends their sums) and `functions` the
+//! transcendental functions. Rows are independent: a batch is cut into a fixed number of chunks,
+//! whatever the number of `workers`, and the chunks' `sums` are added in their order; so the same
+//! seed gives the same bits.
 //! `update` applies a gradient to all parameters; the rows of a large embedding are `lazy`: they
 //! wait until they are read, and then make up for their `idle` updates, to the same bits.
 
@@ -19,6 +20,7 @@ mod group;
 mod head;
 mod idle;
 mod kernels;
+mod lanes;
 mod lazy;
 mod pack;
 mod panels;
