@@ -1,6 +1,8 @@
 //! How matrices are laid out for the scan.
 
+use super::panels::add;
 use super::simd::{Aligned, padded};
+use std::ops::Range;
 
 /// The layout of panels `[Q][n][blocks]` for `units` units in vectors of `lanes` numbers.
 #[derive(Clone, Copy)]
@@ -43,31 +45,30 @@ impl Packing {
         }
     }
 
-    /// The first `blocks` of a panel's `of` blocks, as a table `[n][Q][blocks]`.
-    pub fn table_of(&self, panel: &[f32], n: usize, blocks: usize, of: usize) -> Aligned {
-        let mut table = Aligned::zeros(n * blocks * padded(self.units));
-        let width = blocks * self.lanes;
-        for (at, from) in panel.chunks_exact(of * self.lanes).enumerate() {
-            let place = self.in_table(at, n) * width;
-            table[place..][..width].copy_from_slice(&from[..width]);
-        }
-        table
-    }
-
-    /// A panel of `of` blocks, the first `blocks` of which are those of a table.
-    pub fn panel_of(&self, table: &[f32], n: usize, blocks: usize, of: usize) -> Aligned {
-        let mut panel = Aligned::zeros(n * of * padded(self.units));
-        let width = blocks * self.lanes;
-        for (at, into) in panel.chunks_exact_mut(of * self.lanes).enumerate() {
-            let place = self.in_table(at, n) * width;
-            into[..width].copy_from_slice(&table[place..][..width]);
+    /// A panel `[Q][n]` of a matrix `[n, units]`.
+    pub fn pack_rows(&self, matrix: &[f32]) -> Aligned {
+        let n = matrix.len() / self.units;
+        let mut panel = Aligned::zeros(n * padded(self.units));
+        for (at, vector) in panel.chunks_exact_mut(self.lanes).enumerate() {
+            let numbers = &matrix[self.in_matrix(at, n)];
+            vector[..numbers.len()].copy_from_slice(numbers);
         }
         panel
     }
 
-    /// Which stretch of a table `[n][Q]` is number `at` of a panel `[Q][n]`.
-    fn in_table(&self, at: usize, n: usize) -> usize {
+    /// Adds block b of a panel `[Q][n][blocks]` to a matrix `[n, units]`.
+    pub fn add_rows(&self, panel: &[f32], (b, blocks): (usize, usize), matrix: &mut [f32]) {
+        let n = matrix.len() / self.units;
+        let vectors = panel.chunks_exact(self.lanes).skip(b).step_by(blocks);
+        for (at, vector) in vectors.enumerate() {
+            add(&mut matrix[self.in_matrix(at, n)], vector);
+        }
+    }
+
+    /// The numbers of a matrix `[n, units]` that are vector `at` of a panel `[Q][n]`.
+    fn in_matrix(&self, at: usize, n: usize) -> Range<usize> {
         let (q, j) = (at / n, at % n);
-        j * (padded(self.units) / self.lanes) + q
+        let unit = |q: usize| j * self.units + (q * self.lanes).min(self.units);
+        unit(q)..unit(q + 1)
     }
 }

@@ -215,14 +215,12 @@ impl<'a> At<'a> {
     fn panels(&self, form: Form) -> Panels {
         let (d, slots, p) = (self.layer.units, self.slots, self.params);
         let (r, s) = (&p[slots.w_hh.clone()], &p[slots.centroids.clone()]);
-        let k = s.len() / d;
         let blocks = self.layer.cell.blocks();
-        let s_panel = self.packing.pack(k, 1, |j, _, u| s[j * d + u]);
+        let s_panel = self.packing.pack_rows(s);
         let state = match form {
             Form::LowRank => {
                 let of = state_blocks(self.layer.cell, form);
-                let g = self.products.table(&rows_of(s, d), r);
-                let mut g = self.packing.panel_of(&g, k, blocks, of);
+                let mut g = self.products.panel(&rows_of(s, d), r, of);
                 let stretches = g.chunks_exact_mut(of * self.packing.lanes);
                 for (into, s) in stretches.zip(s_panel.chunks_exact(self.packing.lanes)) {
                     // The fourth block of a GRU, if there is one.
@@ -278,10 +276,7 @@ impl<'a> At<'a> {
         let e = w.len() / (blocks * d);
         match below {
             None => self.packing.pack(n_in, blocks, |j, b, u| w[(b * d + u) * e + j]),
-            Some(s) => {
-                let table = self.products.table(&rows_of(s, e), w);
-                self.packing.panel_of(&table, n_in, blocks, blocks)
-            }
+            Some(s) => self.products.panel(&rows_of(s, e), w, blocks),
         }
     }
 
@@ -291,16 +286,11 @@ impl<'a> At<'a> {
         let (r, s) = (self.slots.w_hh.clone(), self.slots.centroids.clone());
         match prepared.form {
             Form::LowRank => {
-                let dg = self.packing.table_of(&d_panels.state, n, blocks, packed);
                 if packed > blocks {
-                    let ds = &mut grads[s.clone()];
-                    self.packing.unpack(&d_panels.state, n, packed, |j, b, u, value| {
-                        if b == blocks {
-                            ds[j * d + u] += value;
-                        }
-                    });
+                    let d_h = (blocks, packed);
+                    self.packing.add_rows(&d_panels.state, d_h, &mut grads[s.clone()]);
                 }
-                self.table_adjoints(&dg, s, r, grads);
+                self.panel_adjoints(&d_panels.state, packed, (s, r), grads);
             }
             Form::Direct => {
                 let d_r = &mut grads[r];
@@ -317,8 +307,7 @@ impl<'a> At<'a> {
     /// Centroids, peepholes and the biases that the panels hold.
     fn small_adjoints(&self, prepared: &Prepared, d_panels: &Panels, grads: &mut [f32]) {
         let (d, slots) = (self.layer.units, self.slots);
-        let ds = &mut grads[slots.centroids.clone()];
-        self.packing.unpack(&d_panels.s, prepared.k, 1, |j, _, u, value| ds[j * d + u] += value);
+        self.packing.add_rows(&d_panels.s, (0, 1), &mut grads[slots.centroids.clone()]);
         if self.layer.cell.has_peephole() {
             let dp = &mut grads[slots.peephole.clone()];
             self.packing.unpack(&d_panels.peephole, 1, 3, |_, b, u, value| dp[b * d + u] += value);
@@ -371,23 +360,24 @@ impl<'a> At<'a> {
             });
             return;
         };
-        let dm = self.packing.table_of(&d_panels.input, n_in, blocks, blocks);
-        self.table_adjoints(&dm, s, w, grads);
+        self.panel_adjoints(&d_panels.input, blocks, (s, w), grads);
     }
 
-    /// Adds the gradients of rows and weights that a table was made of, both parameters.
-    fn table_adjoints(
+    /// Adds the gradients of rows and weights that the first blocks of a panel `[Q][n][of]` were
+    /// made of, both parameters.
+    fn panel_adjoints(
         &self,
-        d_table: &[f32],
-        rows: Range<usize>,
-        w: Range<usize>,
+        d_panel: &[f32],
+        of: usize,
+        (rows, w): (Range<usize>, Range<usize>),
         grads: &mut [f32],
     ) {
         let e = w.len() / (self.layer.cell.blocks() * self.layer.units);
+        let at = self.products.in_panel(rows.len() / e, of);
         let factors = (&*rows_of(&self.params[rows.clone()], e), &self.params[w.clone()]);
         let [d_rows, d_w] = grads.get_disjoint_mut([rows, w]).expect("parameters do not overlap");
         let d_rows = d_rows.chunks_exact_mut(e).collect();
-        self.products.adjoint(d_table, factors, (d_rows, d_w));
+        self.products.adjoint((d_panel, at), factors, (d_rows, d_w));
     }
 }
 

@@ -1,7 +1,8 @@
 //! The products outside the scan: rows with weights, and the adjoint of that.
 //!
 //! Weights W are `[NB·D, E]`, as parameters are kept. `rows·Wᵀ` of m rows of E numbers, wherever
-//! they are, is made as a *table* `[m][Q][NB]` of vectors, and so is its gradient.
+//! they are, is made as a *table* `[m][Q][NB]` of vectors, or as a panel `[Q][m][NB]`; and its
+//! gradient is read as either.
 //!
 //! Workers take rows of what is made: which, changes no bit of them.
 
@@ -10,6 +11,7 @@ use super::panels::add;
 use super::prepare::Machine;
 use super::simd::{Aligned, padded, vectors, vectors_mut, without_denormals};
 use pulp::{Simd, WithSimd};
+use std::ops::Range;
 
 /// Rows that a worker takes at a time, at most.
 // PERF: so many meet weights in a second-level cache before the next ones are read from further.
@@ -38,47 +40,80 @@ pub struct Line {
     pub scale: Aligned,
 }
 
-impl Products<'_> {
-    /// `rows·Wᵀ`.
-    pub fn table(&self, rows: &[&[f32]], w: &[f32]) -> Aligned {
-        let mut table = Aligned::default();
-        let (mut shift, mut scale) = (Aligned::zeros(self.width()), Aligned::zeros(self.width()));
+impl Line {
+    /// Rows as they are.
+    fn nothing(width: usize) -> Line {
+        let (mut shift, mut scale) = (Aligned::zeros(width), Aligned::zeros(width));
         // Whatever is added to −0 stays what it is, also a zero with its sign.
         shift.fill(-0.0);
         scale.fill(1.0);
-        self.table_along(&Line { shift, scale }, rows, w, &mut table);
-        table
+        Line { shift, scale }
+    }
+}
+
+/// How far apart the rows of a product lie, and the stretches of a row.
+#[derive(Clone, Copy)]
+pub struct Grid {
+    row: usize,
+    stretch: usize,
+}
+
+impl Products<'_> {
+    /// The grid of a table `[m][Q][NB]`.
+    pub fn in_table(&self) -> Grid {
+        Grid { row: self.width(), stretch: self.blocks * self.lanes() }
     }
 
-    /// `(rows·Wᵀ + shift)·scale` in memory of none or of such a table: stretches without units are
-    /// not written, and stay zero.
-    pub fn table_along(&self, line: &Line, rows: &[&[f32]], w: &[f32], table: &mut Aligned) {
-        table.resize(rows.len() * self.width());
-        match self.blocks {
-            3 => self.table_of::<3>(line, rows, w, table),
-            4 => self.table_of::<4>(line, rows, w, table),
-            blocks => unreachable!("cells have 3 or 4 blocks, not {blocks}"),
-        }
+    /// The grid of the first NB blocks of a panel `[Q][m][of]`.
+    pub fn in_panel(&self, m: usize, of: usize) -> Grid {
+        let row = of * self.lanes();
+        Grid { row, stretch: m * row }
     }
 
-    fn table_of<const NB: usize>(
+    /// `(rows·Wᵀ + shift)·scale` as a table, in memory of none or of such a table: stretches without
+    /// units are not written, and stay zero.
+    pub fn table(&self, line: &Line, rows: &[&[f32]], w: &[f32], table: &mut Aligned) {
+        let (width, workers) = (self.width(), self.machine.workers);
+        table.resize(rows.len() * width);
+        let at_once = rows.len().div_ceil(self.shares(rows, w));
+        workers.on_pieces(table, at_once * width, |i, table| {
+            let rows = &rows[i * at_once..][..table.len() / width];
+            self.stretches(line, rows, w, 0..self.count(), (table, self.in_table()));
+        });
+    }
+
+    /// `rows·Wᵀ` as the first blocks of a panel `[Q][m][of]`.
+    pub fn panel(&self, rows: &[&[f32]], w: &[f32], of: usize) -> Aligned {
+        let mut panel = Aligned::zeros(rows.len() * of * padded(self.units));
+        let (line, at) = (Line::nothing(self.width()), self.in_panel(rows.len(), of));
+        let at_once = self.count().div_ceil(self.shares(rows, w));
+        self.machine.workers.on_pieces(&mut panel, at_once * at.stretch, |i, panel| {
+            let stretches = i * at_once..((i + 1) * at_once).min(self.count());
+            self.stretches(&line, rows, w, stretches, (panel, at));
+        });
+        panel
+    }
+
+    /// `(rows·Wᵀ + shift)·scale`, these stretches of them.
+    fn stretches(
         &self,
         line: &Line,
         rows: &[&[f32]],
         w: &[f32],
-        table: &mut [f32],
+        stretches: Range<usize>,
+        (into, at): (&mut [f32], Grid),
     ) {
-        let (e, width, Machine { level, workers }) = (self.inputs(w), self.width(), self.machine);
-        let shares = if self.is_worth_sharing(rows, w) { workers.count() } else { 1 };
-        let at_once = rows.len().div_ceil(shares);
-        workers.on_pieces(table, at_once * width, |i, table| {
-            let rows = &rows[i * at_once..];
-            let mut panel = Aligned::zeros(e * NB * level.lanes());
-            for q in 0..self.units.div_ceil(level.lanes()) {
-                self.transpose(w, q, &mut panel);
-                level.run(Times::<NB> { table, q, width, rows, panel: &panel, line });
+        let level = self.machine.level;
+        let mut weights = Aligned::zeros(self.inputs(w) * self.blocks * level.lanes());
+        for (i, q) in stretches.enumerate() {
+            self.transpose(w, q, &mut weights);
+            let (into, weights) = (&mut into[i * at.stretch..], &weights);
+            match self.blocks {
+                3 => level.run(Times::<3> { into, row: at.row, q, rows, weights, line }),
+                4 => level.run(Times::<4> { into, row: at.row, q, rows, weights, line }),
+                blocks => unreachable!("cells have 3 or 4 blocks, not {blocks}"),
             }
-        });
+        }
     }
 
     /// Stretch q of Wᵀ `[E][NB]`.
@@ -104,9 +139,19 @@ impl Products<'_> {
         }
     }
 
-    /// Whether a second thread is worth its way to another core's cache.
-    fn is_worth_sharing(&self, rows: &[&[f32]], w: &[f32]) -> bool {
-        rows.len() * w.len() >= WORTH_SHARING
+    /// How many threads are worth their way to another core's cache.
+    fn shares(&self, rows: &[&[f32]], w: &[f32]) -> usize {
+        if rows.len() * w.len() >= WORTH_SHARING { self.machine.workers.count() } else { 1 }
+    }
+
+    /// Numbers in a vector.
+    fn lanes(&self) -> usize {
+        self.machine.level.lanes()
+    }
+
+    /// How many stretches have units.
+    fn count(&self) -> usize {
+        self.units.div_ceil(self.lanes())
     }
 
     /// E.
@@ -119,33 +164,33 @@ impl Products<'_> {
         self.blocks * padded(self.units)
     }
 
-    /// The adjoint of [`Products::table`]: adds to the gradients of weights and rows.
+    /// The adjoint of `rows·Wᵀ`: adds to the gradients of weights and rows, from the product's.
     pub fn adjoint(
         &self,
-        d_table: &[f32],
+        (d, at): (&[f32], Grid),
         (rows, w): (&[&[f32]], &[f32]),
         (d_rows, d_w): (Vec<&mut [f32]>, &mut [f32]),
     ) {
-        let (e, width) = (self.inputs(w), self.width());
+        let e = self.inputs(w);
         let rows_of_w: Vec<&[f32]> = w.chunks_exact(e).collect();
         let mut sums = vec![];
         let mut d_rows = d_rows.into_iter();
-        for a in d_table.chunks(ROWS_AT_ONCE * width) {
+        for first in (0..rows.len()).step_by(ROWS_AT_ONCE) {
             let c = d_rows.by_ref().take(ROWS_AT_ONCE).collect();
-            let a = Factors { all: a, row: width, next: 1 };
-            sums.push(Sum { c, e, a, b: &rows_of_w, terms: vec![self.all_units()] });
+            let a = Factors { all: &d[first * at.row..], row: at.row, next: 1 };
+            sums.push(Sum { c, e, a, b: &rows_of_w, terms: vec![self.all_units(at)] });
         }
-        let lanes = self.machine.level.lanes();
+        let lanes = self.lanes();
         for (b, d_w) in d_w.chunks_mut(self.units * e).enumerate() {
             for (q, c) in d_w.chunks_mut(lanes * e).enumerate() {
-                let first = ((q * self.blocks + b) * lanes).min(d_table.len());
-                let a = Factors { all: &d_table[first..], row: 1, next: width };
+                let first = (q * at.stretch + b * lanes).min(d.len());
+                let a = Factors { all: &d[first..], row: 1, next: at.row };
                 let c = c.chunks_exact_mut(e).collect();
-                sums.push(Sum { c, e, a, b: rows, terms: all_rows(rows.len(), width) });
+                sums.push(Sum { c, e, a, b: rows, terms: all_rows(rows.len(), at.row) });
             }
         }
         let level = self.machine.level;
-        if self.is_worth_sharing(rows, w) {
+        if self.shares(rows, w) > 1 {
             self.machine.workers.on_each(sums, |sum| level.run(sum));
         } else {
             without_denormals(|| sums.into_iter().for_each(|sum| level.run(sum)));
@@ -164,15 +209,16 @@ impl Products<'_> {
         sum
     }
 
-    /// The terms of a sum over all units, block by block, as a table has them.
-    fn all_units(&self) -> Vec<Terms> {
-        let lanes = self.machine.level.lanes();
-        let stretch = |at: usize| {
-            let (q, b) = (at / self.blocks, at % self.blocks);
+    /// The terms of a sum over all units of a row, stretch by stretch and block by block.
+    fn all_units(&self, at: Grid) -> Vec<Terms> {
+        let lanes = self.lanes();
+        let block = |i: usize| {
+            let (q, b) = (i / self.blocks, i % self.blocks);
             let units = q * lanes..((q + 1) * lanes).min(self.units);
-            Terms { a: at * lanes, b: b * self.units + units.start, count: units.len() }
+            let a = q * at.stretch + b * lanes;
+            Terms { a, b: b * self.units + units.start, count: units.len() }
         };
-        (0..self.units.div_ceil(lanes) * self.blocks).map(stretch).collect()
+        (0..self.count() * self.blocks).map(block).collect()
     }
 }
 
@@ -188,19 +234,20 @@ fn columns_of<const N: usize>(rows: [&[f32]; N], into: &mut [f32], width: usize)
     }
 }
 
-/// The terms of a sum over m rows, in portions.
-fn all_rows(m: usize, width: usize) -> Vec<Vec<Terms>> {
-    let portion = |i: usize| vec![Terms { a: i * width, b: i, count: DEPTH.min(m - i) }];
+/// The terms of a sum over m rows that lie `apart`, in portions.
+fn all_rows(m: usize, apart: usize) -> Vec<Vec<Terms>> {
+    let portion = |i: usize| vec![Terms { a: i * apart, b: i, count: DEPTH.min(m - i) }];
     (0..m).step_by(DEPTH).map(portion).collect()
 }
 
-/// Stretch q of some rows of a table, from a panel `[E][NB]`.
+/// Stretch q of some rows, from a panel of weights `[E][NB]`.
 struct Times<'a, const NB: usize> {
-    table: &'a mut [f32],
+    into: &'a mut [f32],
+    /// How far apart the rows lie.
+    row: usize,
     q: usize,
-    width: usize,
     rows: &'a [&'a [f32]],
-    panel: &'a [f32],
+    weights: &'a [f32],
     line: &'a Line,
 }
 
@@ -209,20 +256,17 @@ impl<const NB: usize> WithSimd for Times<'_, NB> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let Times { table, q, width, rows, panel, line } = self;
-        let (table, panel) = (vectors_mut::<S>(table), vectors::<S>(panel));
+        let Times { into, row, q, rows, weights, line } = self;
+        let (into, weights) = (vectors_mut::<S>(into), vectors::<S>(weights));
         let of = |all: &[f32]| *vectors::<S>(all)[q * NB..].first_chunk().expect("a stretch");
         let line = [of(&line.shift), of(&line.scale)];
-        let width = width / S::F32_LANES;
-        let (m, mut i) = (table.len() / width, 0);
+        let (row, m, mut i) = (row / S::F32_LANES, rows.len(), 0);
         while i + 4 <= m {
-            let table = &mut table[i * width + q * NB..];
-            times_tile::<S, NB, 4>(simd, table, width, &rows[i..], panel, line);
+            times_tile::<S, NB, 4>(simd, &mut into[i * row..], row, &rows[i..], weights, line);
             i += 4;
         }
         while i < m {
-            let table = &mut table[i * width + q * NB..];
-            times_tile::<S, NB, 1>(simd, table, width, &rows[i..], panel, line);
+            times_tile::<S, NB, 1>(simd, &mut into[i * row..], row, &rows[i..], weights, line);
             i += 1;
         }
     }
@@ -231,16 +275,16 @@ impl<const NB: usize> WithSimd for Times<'_, NB> {
 #[inline(always)]
 fn times_tile<S: Simd, const NB: usize, const TILE: usize>(
     simd: S,
-    table: &mut [S::f32s],
-    width: usize,
+    into: &mut [S::f32s],
+    row: usize,
     rows: &[&[f32]],
-    panel: &[S::f32s],
+    weights: &[S::f32s],
     [shift, scale]: [[S::f32s; NB]; 2],
 ) {
     let mut acc = [[simd.splat_f32s(0.0); NB]; TILE];
-    accumulate(simd, &mut acc, *rows.first_chunk().expect("a tile"), panel);
+    accumulate(simd, &mut acc, *rows.first_chunk().expect("a tile"), weights);
     for r in 0..TILE {
-        let into = &mut table[r * width..][..NB];
+        let into = &mut into[r * row..][..NB];
         for b in 0..NB {
             into[b] = simd.mul_f32s(simd.add_f32s(acc[r][b], shift[b]), scale[b]);
         }
@@ -401,10 +445,11 @@ mod tests {
             Products { machine: Machine { level, workers: &workers }, units: UNITS, blocks };
         let (numbers_of_rows, w) = (numbers(m * e, 0.7), numbers(blocks * UNITS * e, 0.3));
         let rows: Vec<&[f32]> = numbers_of_rows.chunks_exact(e).collect();
-        let table = products.table(&rows, &w);
+        let mut table = Aligned::default();
+        products.table(&Line::nothing(products.width()), &rows, &w, &mut table);
         let (mut d_rows, mut d_w) = (vec![1.0; m * e], vec![1.0; w.len()]);
         let into = (d_rows.chunks_exact_mut(e).collect(), &mut d_w[..]);
-        products.adjoint(&table, (&rows, &w), into);
+        products.adjoint((&table, products.in_table()), (&rows, &w), into);
         let packing = Packing { units: UNITS, lanes: level.lanes() };
         let mut product = vec![0.0; m * blocks * UNITS];
         for (i, row) in table.chunks_exact(products.width()).enumerate() {

@@ -64,7 +64,7 @@ impl At<'_> {
             shift: self.packing.pack(1, blocks, |_, b, u| bias(b, u)),
             scale: self.packing.pack(1, blocks, |_, b, _| self.table_scale(b)),
         };
-        self.products.table_along(&line, &rows, w, &mut table);
+        self.products.table(&line, &rows, w, &mut table);
         table
     }
 
@@ -100,7 +100,8 @@ impl At<'_> {
         }
         let rows = rows_of(embedding, e, &tokens.distinct);
         let d_w = &mut grads[self.slots.w_ih.clone()];
-        self.products.adjoint(dx, (&rows, w), (into.rows_mut(e, tokens), d_w));
+        let at = self.products.in_table();
+        self.products.adjoint((dx, at), (&rows, w), (into.rows_mut(e, tokens), d_w));
     }
 }
 
