@@ -4,7 +4,7 @@
 //! stretch of units meets all its weights in a row. A row's gate vector is `[Q][NB]` vectors.
 
 use super::lanes::sums;
-use super::simd::{vectors, vectors_mut};
+use super::simd::{Half, half, padded, stretches, stretches_mut, vectors, vectors_mut};
 use pulp::{Simd, WithSimd};
 
 /// Rows that share every load of a weight.
@@ -46,8 +46,8 @@ pub fn accumulate<S: Simd, const NB: usize, const TILE: usize>(
 // PERF: tiles of five read everything half as often as those of four with k = 5 and 10 (T=784,
 // d=256, k=10: 237 ms, 245 in tiles of four).
 #[inline(always)]
-fn wide_tiles<S: Simd>() -> bool {
-    S::F32_LANES == 16
+fn wide_tiles<S: Simd>(per: usize) -> bool {
+    S::F32_LANES * per == 16
 }
 
 /// `out[r][j] = Σ y[r] · M_j` for all j: the adjoint of [`accumulate`] in v.
@@ -73,7 +73,7 @@ impl<const NB: usize> WithSimd for Dots<'_, NB> {
             std::array::from_fn(|r| &y[r * y.len() / ROWS..][..y.len() / ROWS]);
         let panel = vectors::<S>(panel);
         let mut j = 0;
-        while wide_tiles::<S>() && j + 5 <= n {
+        while wide_tiles::<S>(1) && j + 5 <= n {
             dots_tile::<S, NB, 5>(simd, out, width, n, j, y, panel);
             j += 5;
         }
@@ -123,8 +123,8 @@ pub struct Outer<'a, const NB: usize> {
     /// `[I, width]`; the first n of each row count.
     pub v: &'a [f32],
     pub width: usize,
-    /// I.
-    pub items: usize,
+    /// How many units there are: D.
+    pub units: usize,
     /// `[I, Q·NB]` vectors.
     pub da: &'a [f32],
     pub beside: Beside<'a>,
@@ -146,44 +146,68 @@ impl<const NB: usize> WithSimd for Outer<'_, NB> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let Outer { d_panel, n, v, width, items, da, beside } = self;
-        let da = vectors::<S>(da);
-        let q_count = da.len() / (NB * items.max(1));
-        let d_panel = vectors_mut::<S>(d_panel);
-        let (mut sums, mut table, mut places): (&mut [S::f32s], &mut [S::f32s], &[u32]) =
-            Default::default();
-        match beside {
-            Beside::Nothing => {}
-            Beside::Sums(all) => sums = vectors_mut::<S>(all),
-            Beside::Table(all, of_items) => (table, places) = (vectors_mut::<S>(all), of_items),
+        let Outer { d_panel, n, v, width, units, da, beside } = self;
+        let q_count = padded(units) / S::F32_LANES;
+        // PERF: a processor that takes a wide instruction as two halves (Zen 4) spends half the time
+        // on one, and of 100 units the last stretch has 4 (T=16, d=100, k=50: 2.09 ms a step on one
+        // thread, 2.13 without). The sums of a single block are too few to keep it busy.
+        let half = half::<S>(units).filter(|_| NB > 1);
+        let whole = q_count - half.is_some() as usize;
+        let (mut items, mut d) =
+            (Items { v, width, da, q: 0, q_count }, Into { d_panel, n, beside });
+        while items.q < whole {
+            stretch::<S, NB, 1>(simd, items, &mut d);
+            items.q += 1;
         }
-        for q in 0..q_count {
-            let stretch = &mut d_panel[q * n * NB..][..n * NB];
-            let items = Items { v, width, da, q, q_count };
-            let mut j = 0;
-            if !sums.is_empty() {
-                let mut sum = Sum([simd.splat_f32s(0.0); NB]);
-                j = first_tile::<S, NB, _>(simd, stretch, items, &mut sum);
-                for (into, sum) in sums[q * 4..].iter_mut().zip(sum.0) {
-                    *into = simd.add_f32s(*into, sum);
-                }
-            } else if !places.is_empty() {
-                let mut rows = TableRows { table, places, q, q_count };
-                j = first_tile::<S, NB, _>(simd, stretch, items, &mut rows);
-            }
-            rest_of_tiles::<S, NB>(simd, stretch, items, j);
+        if let Some(half) = half {
+            stretch::<Half, NB, 2>(half, items, &mut d);
         }
     }
 }
 
-/// The rows of many steps, and which stretch of their units is meant.
+/// The rows of many steps, and the stretch of their units that is meant.
 #[derive(Clone, Copy)]
-struct Items<'a, V> {
+struct Items<'a> {
     v: &'a [f32],
     width: usize,
-    da: &'a [V],
+    da: &'a [f32],
     q: usize,
     q_count: usize,
+}
+
+/// What gets their products.
+struct Into<'a> {
+    d_panel: &'a mut [f32],
+    n: usize,
+    beside: Beside<'a>,
+}
+
+/// One stretch of units.
+#[inline(always)]
+fn stretch<S: Simd, const NB: usize, const PER: usize>(
+    simd: S,
+    items: Items<'_>,
+    Into { d_panel, n, beside }: &mut Into<'_>,
+) {
+    let stretch = &mut stretches_mut::<S, PER>(d_panel)[items.q * *n * NB..][..*n * NB];
+    let mut j = 0;
+    match beside {
+        Beside::Nothing => {}
+        Beside::Sums(all) => {
+            let mut sum = Sum([simd.splat_f32s(0.0); NB]);
+            j = first_tile::<S, NB, PER>(simd, stretch, items, &mut sum);
+            let into = &mut stretches_mut::<S, PER>(all)[items.q * 4..];
+            for (into, sum) in into.iter_mut().zip(sum.0) {
+                into[0] = simd.add_f32s(into[0], sum);
+            }
+        }
+        Beside::Table(all, places) => {
+            let (table, Items { q, q_count, .. }) = (stretches_mut::<S, PER>(all), items);
+            let mut rows = TableRows::<S, PER> { table, places, q, q_count };
+            j = first_tile::<S, NB, PER>(simd, stretch, items, &mut rows);
+        }
+    }
+    rest_of_tiles::<S, NB, PER>(simd, stretch, items, j);
 }
 
 /// Who gets each item's da.
@@ -212,83 +236,88 @@ impl<S: Simd, const NB: usize> Taker<S, NB> for Sum<S::f32s, NB> {
 }
 
 /// The rows of a table.
-struct TableRows<'a, V> {
-    table: &'a mut [V],
+struct TableRows<'a, S: Simd, const PER: usize> {
+    table: &'a mut [[S::f32s; PER]],
     places: &'a [u32],
     q: usize,
     q_count: usize,
 }
 
-impl<S: Simd, const NB: usize> Taker<S, NB> for TableRows<'_, S::f32s> {
+impl<S: Simd, const NB: usize, const PER: usize> Taker<S, NB> for TableRows<'_, S, PER> {
     #[inline(always)]
     fn take(&mut self, simd: S, item: usize, da: &[S::f32s; NB]) {
         let at = (self.places[item] as usize * self.q_count + self.q) * NB;
         for (into, &da) in self.table[at..][..NB].iter_mut().zip(da) {
-            *into = simd.add_f32s(*into, da);
+            into[0] = simd.add_f32s(into[0], da);
         }
     }
 }
 
 /// The first rows of dM, as many as a tile has, and what is beside them; returns how many.
 #[inline(always)]
-fn first_tile<S: Simd, const NB: usize, T: Taker<S, NB>>(
+fn first_tile<S: Simd, const NB: usize, const PER: usize>(
     simd: S,
-    stretch: &mut [S::f32s],
-    items: Items<'_, S::f32s>,
-    taker: &mut T,
+    stretch: &mut [[S::f32s; PER]],
+    items: Items<'_>,
+    taker: &mut impl Taker<S, NB>,
 ) -> usize {
     match stretch.len() / NB {
-        0 => outer_tile::<S, NB, 0>(simd, stretch, 0, items, taker),
-        5.. if wide_tiles::<S>() => outer_tile::<S, NB, 5>(simd, stretch, 0, items, taker),
-        _ => outer_tile::<S, NB, 1>(simd, stretch, 0, items, taker),
+        0 => outer_tile::<S, NB, 0, PER>(simd, stretch, 0, items, taker),
+        5.. if wide_tiles::<S>(PER) => outer_tile::<S, NB, 5, PER>(simd, stretch, 0, items, taker),
+        _ => outer_tile::<S, NB, 1, PER>(simd, stretch, 0, items, taker),
     }
 }
 
 /// The rows of dM from j on.
 #[inline(always)]
-fn rest_of_tiles<S: Simd, const NB: usize>(
+fn rest_of_tiles<S: Simd, const NB: usize, const PER: usize>(
     simd: S,
-    stretch: &mut [S::f32s],
-    items: Items<'_, S::f32s>,
+    stretch: &mut [[S::f32s; PER]],
+    items: Items<'_>,
     mut j: usize,
 ) {
     let (n, nobody) = (stretch.len() / NB, &mut Nobody);
-    while wide_tiles::<S>() && j + 5 <= n {
-        j += outer_tile::<S, NB, 5>(simd, stretch, j, items, nobody);
+    while wide_tiles::<S>(PER) && j + 5 <= n {
+        j += outer_tile::<S, NB, 5, PER>(simd, stretch, j, items, nobody);
     }
     while j + 4 <= n {
-        j += outer_tile::<S, NB, 4>(simd, stretch, j, items, nobody);
+        j += outer_tile::<S, NB, 4, PER>(simd, stretch, j, items, nobody);
     }
     while j < n {
-        j += outer_tile::<S, NB, 1>(simd, stretch, j, items, nobody);
+        j += outer_tile::<S, NB, 1, PER>(simd, stretch, j, items, nobody);
     }
 }
 
 /// TILE rows of dM from `first`; returns how many.
 #[inline(always)]
-fn outer_tile<S: Simd, const NB: usize, const TILE: usize>(
+fn outer_tile<S: Simd, const NB: usize, const TILE: usize, const PER: usize>(
     simd: S,
-    stretch: &mut [S::f32s],
+    stretch: &mut [[S::f32s; PER]],
     first: usize,
-    Items { v, width, da, q, q_count }: Items<'_, S::f32s>,
+    Items { v, width, da, q, q_count }: Items<'_>,
     taker: &mut impl Taker<S, NB>,
 ) -> usize {
     let mut acc = [[simd.splat_f32s(0.0); NB]; TILE];
-    for (item, da) in da.chunks_exact(q_count * NB).enumerate() {
+    for (item, da) in stretches::<S, PER>(da).chunks_exact(q_count * NB).enumerate() {
         let v = &v[item * width + first..][..TILE];
-        let da = da[q * NB..].first_chunk().expect("a stretch");
+        let stretch = &da[q * NB..][..NB];
+        let mut da = [simd.splat_f32s(0.0); NB];
+        for b in 0..NB {
+            da[b] = stretch[b][0];
+        }
         for j in 0..TILE {
             let x = simd.splat_f32s(v[j]);
             for b in 0..NB {
                 acc[j][b] = simd.mul_add_e_f32s(x, da[b], acc[j][b]);
             }
         }
-        taker.take(simd, item, da);
+        taker.take(simd, item, &da);
     }
     let into = &mut stretch[first * NB..][..TILE * NB];
     for j in 0..TILE {
         for b in 0..NB {
-            into[j * NB + b] = simd.add_f32s(into[j * NB + b], acc[j][b]);
+            let into = &mut into[j * NB + b][0];
+            *into = simd.add_f32s(*into, acc[j][b]);
         }
     }
     TILE

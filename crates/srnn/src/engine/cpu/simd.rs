@@ -144,6 +144,32 @@ pub fn vectors_mut<S: Simd>(values: &mut [f32]) -> &mut [S::f32s] {
     S::as_mut_simd_f32s(values).0
 }
 
+/// Vectors of half the width of the widest.
+#[cfg(target_arch = "x86_64")]
+pub type Half = pulp::x86::V3;
+/// There are none.
+#[cfg(not(target_arch = "x86_64"))]
+pub type Half = pulp::Scalar;
+
+/// Half vectors, where S is the widest and the last stretch of so many units needs no more.
+#[inline(always)]
+pub fn half<S: Simd>(units: usize) -> Option<Half> {
+    let enough = (1..=PAD / 2).contains(&(units % PAD));
+    if S::F32_LANES == PAD && enough { Half::try_new() } else { None }
+}
+
+/// The stretches of a slice, PER vectors each: one, or two halves of which the first has all units.
+#[inline(always)]
+pub fn stretches<S: Simd, const PER: usize>(values: &[f32]) -> &[[S::f32s; PER]] {
+    vectors::<S>(values).as_chunks().0
+}
+
+/// The stretches of a slice, to be written.
+#[inline(always)]
+pub fn stretches_mut<S: Simd, const PER: usize>(values: &mut [f32]) -> &mut [[S::f32s; PER]] {
+    vectors_mut::<S>(values).as_chunks_mut().0
+}
+
 /// Runs `work` with denormals flushed to zero, in this thread. Adjoints underflow on long
 /// sequences, and arithmetic on denormals is many times slower.
 pub fn without_denormals<A>(work: impl FnOnce() -> A) -> A {

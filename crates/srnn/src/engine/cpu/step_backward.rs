@@ -350,7 +350,7 @@ impl<C: Kind> WithSimd for BlockGradients<'_, C> {
                     n: p.k,
                     v: d_scores,
                     width: p.kp,
-                    items,
+                    units: p.d,
                     da: u,
                     beside: Beside::Nothing,
                 }),
@@ -363,7 +363,7 @@ impl<C: Kind> WithSimd for BlockGradients<'_, C> {
                     n: p.k,
                     v: &alpha[pulled.start * kw..pulled.end * kw],
                     width: p.kp,
-                    items: pulled.len() * ROWS,
+                    units: p.d,
                     da: &space.d_mixture[pulled.start * wide..pulled.end * wide],
                     beside: Beside::Nothing,
                 });
@@ -379,7 +379,6 @@ impl<C: Kind> WithSimd for BlockGradients<'_, C> {
             _ => &[],
         };
         let segment = Segment {
-            items,
             carry: &space.carry[first * ROWS * p.np..][..items * p.np],
             places,
             da_in,

@@ -21,14 +21,14 @@ fn gru_input_gradient<S: Simd>(simd: S, p: &Prepared, da_in: &[f32], out: &mut [
 
 /// Adds to the gradient of a table that is read.
 #[inline(always)]
-fn gru_table_gradient<S: Simd>(simd: S, seg: &Segment<'_>, d: &mut Panels) {
+fn gru_table_gradient<S: Simd>(simd: S, p: &Prepared, seg: &Segment<'_>, d: &mut Panels) {
     if !seg.places.is_empty() {
         simd.vectorize(Outer::<3> {
             d_panel: &mut [],
             n: 0,
             v: &[],
             width: 0,
-            items: seg.items,
+            units: p.d,
             da: seg.da_in,
             beside: Beside::Table(&mut d.input, seg.places),
         });
@@ -135,11 +135,11 @@ impl<const NS: usize> Kind for Gru<NS> {
             n: p.n,
             v: seg.carry,
             width: p.np,
-            items: seg.items,
+            units: p.d,
             da: seg.da_state,
             beside: Beside::Nothing,
         });
-        gru_table_gradient(simd, &seg, d);
+        gru_table_gradient(simd, p, &seg, d);
         // The candidate's recurrent bias, inside r ∘ (·).
         let (q_count, bias) = (p.dp / S::F32_LANES, vectors_mut::<S>(&mut d.bias));
         for (at, da) in vectors::<S>(seg.da_state).chunks_exact(NS).enumerate() {
@@ -161,7 +161,7 @@ impl<const NS: usize> Kind for Gru<NS> {
             n: p.n_in,
             v: read,
             width: p.n_in_p,
-            items: read.len() / p.n_in_p,
+            units: p.d,
             da: da_in,
             beside: Beside::Sums(&mut d.bias),
         });
@@ -271,11 +271,11 @@ impl Kind for GruResetBefore {
             n: p.n,
             v: seg.carry,
             width: p.np,
-            items: seg.items,
+            units: p.d,
             da: seg.da_state,
             beside: Beside::Nothing,
         });
-        gru_table_gradient(simd, &seg, d);
+        gru_table_gradient(simd, p, &seg, d);
         // The candidate's matrix meets r∘h, and the third block of da.
         let lanes = S::F32_LANES;
         let cells = seg.da_in.len() / (3 * lanes);
@@ -292,7 +292,7 @@ impl Kind for GruResetBefore {
             n: p.d,
             v: reset_h,
             width: p.dp,
-            items: seg.items,
+            units: p.d,
             da: dn,
             beside: Beside::Nothing,
         });
@@ -311,7 +311,7 @@ impl Kind for GruResetBefore {
             n: p.n_in,
             v: read,
             width: p.n_in_p,
-            items: read.len() / p.n_in_p,
+            units: p.d,
             da: da_in,
             beside: Beside::Sums(&mut d.bias),
         });

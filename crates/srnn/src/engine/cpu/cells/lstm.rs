@@ -250,7 +250,7 @@ impl Kind for Lstm {
             n: p.n,
             v: seg.carry,
             width: p.np,
-            items: seg.items,
+            units: p.d,
             da: seg.da_in,
             beside: match p.source {
                 Source::Table => Beside::Table(&mut d.input, seg.places),
@@ -272,7 +272,7 @@ impl Kind for Lstm {
             n: p.n_in,
             v: read,
             width: p.n_in_p,
-            items: read.len() / p.n_in_p,
+            units: p.d,
             da: da_in,
             beside: Beside::Sums(&mut d.bias),
         });

@@ -83,8 +83,6 @@ pub struct Backward<'a> {
 
 /// The gradients of one layer over the steps of a segment, to be turned into those of its panels.
 pub struct Segment<'a> {
-    /// I = steps · ROWS.
-    pub items: usize,
     /// `[I, np]`.
     pub carry: &'a [f32],
     /// The rows of the table's gradient that the items are added to `[I]`; empty where no table is
