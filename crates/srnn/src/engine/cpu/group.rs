@@ -20,6 +20,7 @@ pub struct Shared<'a> {
     pub batch: &'a Batch,
     pub tokens: &'a Tokens,
     pub layers: &'a [Prepared],
+    pub table: &'a [f32],
     pub head: &'a Head,
     pub mode: Mode,
     pub pressure: Pressure,
@@ -288,7 +289,8 @@ fn scan_of<'a>(shared: &Shared<'a>, group: &Group, l: usize) -> Scan<'a> {
     let mut pressure = shared.pressure;
     pressure.commitment /= p.d as f32;
     let (lengths, mode, cut) = (group.lengths, shared.mode, shared.cut);
-    Scan { p, lengths, mode, pressure, emits_hidden, cut }
+    let table = if l == 0 { shared.table } else { &[] };
+    Scan { p, table, lengths, mode, pressure, emits_hidden, cut }
 }
 
 /// The draws of each row in layer l, if there are any; an absent row has none to make.

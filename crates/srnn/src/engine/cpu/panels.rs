@@ -12,7 +12,7 @@ pub struct Panels {
     pub state: Aligned,
     /// `[Q][D]`: from r∘h to the candidate; only where the reset gate acts before the matrix.
     pub candidate: Aligned,
-    /// `[Q][n_in][NI]`, or a table `[U][Q][NI]`: to i, f, g, o or r, z, n.
+    /// `[Q][n_in][NI]`, or the gradient of a table `[U][Q][NI]`: to i, f, g, o or r, z, n.
     pub input: Aligned,
     /// `[Q][4]`: i, f, g, o or r, z, n and the candidate's recurrent bias.
     pub bias: Aligned,

@@ -29,7 +29,8 @@ pub enum Source {
     Hidden,
 }
 
-/// One layer as the scan sees it.
+/// One layer as the scan sees it, but for the table of tokens, which is apart.
+#[derive(Clone)]
 pub struct Prepared {
     /// The recurrent component.
     pub cell: Cell,
@@ -74,11 +75,6 @@ impl Prepared {
         if matches!(self.cell, Cell::Lstm { .. }) { &self.scaled } else { &self.panels }
     }
 
-    /// The memory of the table.
-    pub fn into_table(self) -> Aligned {
-        if matches!(self.cell, Cell::Lstm { .. }) { self.scaled.input } else { self.panels.input }
-    }
-
     /// Numbers in a row of the table.
     pub fn table_row(&self) -> usize {
         self.dp * self.cell.blocks()
@@ -94,14 +90,14 @@ pub struct Machine<'a> {
     pub workers: &'a Workers,
 }
 
-/// All layers, as the scan reads them; `table` is memory to use again.
+/// All layers, as the scan reads them, and the table of tokens, in memory of none or of another.
 pub fn prepare(
     arch: &Arch,
     layout: &Layout,
     params: &[f32],
     tokens: &Tokens,
     (lambda, tau): (f64, f64),
-    mut table: Aligned,
+    table: &mut Aligned,
     machine: Machine<'_>,
 ) -> Vec<Prepared> {
     let mut layers: Vec<Prepared> = Vec::with_capacity(arch.layers.len());
@@ -126,16 +122,13 @@ pub fn prepare(
             .then(|| &params[layout.layers[l - 1].centroids.clone()]);
         prepared.panels.input = match source {
             Source::Table => {
-                at.table(&params[layout.embedding.clone()], tokens, std::mem::take(&mut table))
+                at.table(&params[layout.embedding.clone()], tokens, table);
+                Aligned::default()
             }
             _ => at.input_panel(prepared.n_in, below),
         };
         if matches!(layer.cell, Cell::Lstm { .. }) {
-            // A table is scaled where it is made, and only forward reads it.
-            let Prepared { panels, scaled, gate, .. } = &mut prepared;
-            let table = (source == Source::Table).then(|| std::mem::take(&mut panels.input));
-            *scaled = panels.scaled(*gate, machine.level.lanes());
-            scaled.input = table.unwrap_or(std::mem::take(&mut scaled.input));
+            prepared.scaled = prepared.panels.scaled(prepared.gate, machine.level.lanes());
         }
         layers.push(prepared);
     }

@@ -258,9 +258,14 @@ pub fn read_of<'a>(
     }
 }
 
-pub fn feed<'a>(p: &Prepared, ids: &[[u32; ROWS]], read: &'a [f32], t: usize) -> Feed<'a> {
+pub fn feed<'a>(
+    p: &Prepared,
+    (table, ids): (&'a [f32], &[[u32; ROWS]]),
+    read: &'a [f32],
+    t: usize,
+) -> Feed<'a> {
     match p.source {
-        Source::Table => Feed::Table(ids[t]),
+        Source::Table => Feed::Table(table, ids[t]),
         _ => Feed::Vectors(&read[t * ROWS * p.n_in_p..][..ROWS * p.n_in_p]),
     }
 }
@@ -269,6 +274,8 @@ pub fn feed<'a>(p: &Prepared, ids: &[[u32; ROWS]], read: &'a [f32], t: usize) ->
 #[derive(Clone, Copy)]
 pub struct Scan<'a> {
     pub p: &'a Prepared,
+    /// The table of tokens, if this layer reads it.
+    pub table: &'a [f32],
     pub lengths: Lengths,
     pub mode: Mode,
     pub pressure: Pressure,
@@ -305,7 +312,7 @@ pub fn forward<S: Simd, C: Kind>(
         if i == 0 && t < again {
             space.marks[t / segment * cw..][..cw].copy_from_slice(&space.c[..cw]);
         }
-        simd.vectorize(CellStep::<C> { p, space, below, t, i, gates, kind: PhantomData });
+        simd.vectorize(CellStep::<C> { scan, space, below, t, i, gates, kind: PhantomData });
         if p.k > 0 {
             simd.vectorize(StochasticStep { scan, space, draws, t, i });
         } else {
@@ -343,8 +350,7 @@ pub fn backward<S: Simd, C: Kind>(
     d: &mut Panels,
     measured: &mut Measured,
 ) {
-    let Scan { p, lengths, .. } = scan;
-    let cw = space.memory(p);
+    let (lengths, cw) = (scan.lengths, space.memory(scan.p));
     let (again, segment) = (space.again, space.segment);
     let segments = (0..again).step_by(segment).map(|first| first..first + segment);
     for steps in segments.chain(std::iter::once(again..lengths.longest())).rev() {
@@ -353,7 +359,15 @@ pub fn backward<S: Simd, C: Kind>(
             space.c[..cw].copy_from_slice(&space.marks[first / segment * cw..][..cw]);
             for (i, t) in steps.enumerate() {
                 let gates = Gates::Kept;
-                simd.vectorize(CellStep::<C> { p, space, below, t, i, gates, kind: PhantomData });
+                simd.vectorize(CellStep::<C> {
+                    scan,
+                    space,
+                    below,
+                    t,
+                    i,
+                    gates,
+                    kind: PhantomData,
+                });
             }
         }
         for start in (0..count).step_by(space.block).rev() {

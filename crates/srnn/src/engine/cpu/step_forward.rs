@@ -17,7 +17,7 @@ use std::marker::PhantomData;
 
 /// Gates, c and u of step t, kept at place i of the segment.
 pub struct CellStep<'a, C> {
-    pub p: &'a Prepared,
+    pub scan: Scan<'a>,
     pub space: &'a mut Space,
     pub below: Option<(&'a Prepared, &'a Space)>,
     pub t: usize,
@@ -41,7 +41,7 @@ impl<C: Kind> WithSimd for CellStep<'_, C> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let CellStep { p, space, below, t, i, gates, .. } = self;
+        let CellStep { scan: Scan { p, table, .. }, space, below, t, i, gates, .. } = self;
         let wide = ROWS * p.dp;
         let cw = space.memory(p);
         let read = read_of(p, &space.read, below);
@@ -52,7 +52,7 @@ impl<C: Kind> WithSimd for CellStep<'_, C> {
             simd,
             p,
             Forward {
-                feed: feed(p, &space.ids, read, t),
+                feed: feed(p, (table, &space.ids), read, t),
                 carry: &space.carry[t * ROWS * p.np..][..ROWS * p.np],
                 c_prev: &c_prev[i * cw..],
                 c: &mut c[..cw],

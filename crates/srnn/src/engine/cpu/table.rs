@@ -55,8 +55,9 @@ impl RowGradients<'_> {
 }
 
 impl At<'_> {
-    /// `E·Wᵀ + b`, a row per distinct token `[U][Q][NI]`, in memory used again; scaled for an LSTM.
-    pub(super) fn table(&self, embedding: &[f32], tokens: &Tokens, mut table: Aligned) -> Aligned {
+    /// `E·Wᵀ + b`, a row per distinct token `[U][Q][NI]`; scaled for an LSTM, for only forward reads
+    /// it.
+    pub(super) fn table(&self, embedding: &[f32], tokens: &Tokens, table: &mut Aligned) {
         let (w, e) = self.input_weights();
         let rows = rows_of(embedding, e, &tokens.distinct);
         let (blocks, bias) = (self.layer.cell.blocks(), self.input_bias());
@@ -64,11 +65,10 @@ impl At<'_> {
             shift: self.packing.pack(1, blocks, |_, b, u| bias(b, u)),
             scale: self.packing.pack(1, blocks, |_, b, _| self.table_scale(b)),
         };
-        self.products.table(&line, &rows, w, &mut table);
-        table
+        self.products.table(&line, &rows, w, table);
     }
 
-    /// What block b of a table is multiplied with: only forward reads it.
+    /// What block b of a table is multiplied with.
     fn table_scale(&self, b: usize) -> f32 {
         match self.layer.cell {
             Cell::Lstm { .. } => scales(self.layer.gate)[b],

@@ -55,6 +55,7 @@ impl Cpu {
             apply(update, state, &gradients.values, machine);
         });
         lazy.iter_mut().for_each(|lazy| lazy.begin(&weights.state));
+        self.values = gradients.values;
         step
     }
 
@@ -66,14 +67,16 @@ impl Cpu {
         let (rows, machine) = (&tokens.distinct, Machine { level: tuning.level, workers });
         let lazy = lazy.as_mut().expect("rows that wait");
         let norm = lazy.norm(rows, &gradients.values, machine);
-        weights.descend_by(
+        let step = weights.descend_by(
             &gradients,
             regime.learning_rate,
             |_| norm,
             |update, state| {
                 lazy.update(update, rows, state, &gradients.values, machine);
             },
-        )
+        );
+        self.values = gradients.values;
+        step
     }
 }
 

@@ -20,8 +20,8 @@ use pulp::Simd;
 /// What the four rows read in one step.
 #[derive(Clone, Copy)]
 pub enum Feed<'a> {
-    /// Rows of the token table.
-    Table([u32; ROWS]),
+    /// Rows of the token table `[U][Q][NI]`.
+    Table(&'a [f32], [u32; ROWS]),
     /// Vectors `[ROWS, n_in_p]`.
     Vectors(&'a [f32]),
 }
@@ -277,17 +277,16 @@ fn input_blocks<S: Simd, const NB: usize, const TILE: usize>(
     first: usize,
 ) -> [[S::f32s; NB]; TILE] {
     let q_count = p.dp / S::F32_LANES;
-    let input = vectors::<S>(&p.ahead().input);
     match feed {
-        Feed::Table(ids) => std::array::from_fn(|r| {
+        Feed::Table(table, ids) => std::array::from_fn(|r| {
             let at = place(ids[first + r] as usize, q, NB, q_count);
-            *input[at..].first_chunk().expect("a table row")
+            *vectors::<S>(table)[at..].first_chunk().expect("a table row")
         }),
         Feed::Vectors(x) => {
             let bias = &vectors::<S>(&p.ahead().bias)[q * 4..];
             let mut acc = [*bias.first_chunk().expect("a bias"); TILE];
             let x = rows(x, p.n_in_p);
-            let panel = &input[q * p.n_in * NB..][..p.n_in * NB];
+            let panel = &vectors::<S>(&p.ahead().input)[q * p.n_in * NB..][..p.n_in * NB];
             accumulate(simd, &mut acc, std::array::from_fn(|r| x[first + r]), panel);
             acc
         }
