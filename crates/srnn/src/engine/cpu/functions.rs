@@ -1,6 +1,10 @@
 //! The transcendental functions on vectors: exp, σ and tanh.
 
+#[cfg(target_arch = "x86_64")]
+use super::simd::avx512;
 use pulp::Simd;
+#[cfg(target_arch = "x86_64")]
+use pulp::bytemuck::cast;
 
 /// `eˣ`, relative error below 3e-7; arguments are clamped to ±86.
 #[inline(always)]
@@ -20,6 +24,10 @@ pub fn exp<S: Simd>(simd: S, x: S::f32s) -> S::f32s {
     let line = simd.add_f32s(r, simd.splat_f32s(1.0));
     times_power(simd, simd.mul_add_e_f32s(simd.mul_f32s(r, r), p, line), shifted)
 }
+
+/// Rounds to the nearest integer, half to even, as adding [`MAGIC`] does.
+#[cfg(target_arch = "x86_64")]
+const TO_NEAREST: i32 = 0;
 
 /// Adding 1.5·2²³ rounds to an integer and leaves it in the low bits.
 const MAGIC: f32 = 12_582_912.0;
@@ -49,26 +57,47 @@ const TWO_TO_THE: [f32; 6] =
 // looks ahead too little to find the next exponential by itself.
 #[inline(always)]
 fn one_plus_powers<S: Simd, const N: usize>(simd: S, mut x: [S::f32s; N]) -> [S::f32s; N] {
-    let (one, magic, limit) = (simd.splat_f32s(1.0), simd.splat_f32s(MAGIC), simd.splat_f32s(40.0));
+    let (one, limit) = (simd.splat_f32s(1.0), simd.splat_f32s(40.0));
     for x in &mut x {
         *x = between(simd, simd.neg_f32s(limit), *x, limit);
     }
-    let mut shifted = x;
+    #[cfg(target_arch = "x86_64")]
+    if let Some(avx512) = avx512(simd) {
+        let mut whole = x;
+        for j in 0..N {
+            whole[j] = cast(avx512.avx512f._mm512_roundscale_ps::<TO_NEAREST>(cast(x[j])));
+            x[j] = simd.sub_f32s(x[j], whole[j]);
+        }
+        let mut y = two_to_the(simd, x);
+        for j in 0..N {
+            let power = avx512.avx512f._mm512_scalef_ps(cast(y[j]), cast(whole[j]));
+            y[j] = simd.add_f32s(one, cast(power));
+        }
+        return y;
+    }
+    let (mut shifted, magic) = (x, simd.splat_f32s(MAGIC));
     for shifted in &mut shifted {
         *shifted = simd.add_f32s(*shifted, magic);
     }
     for j in 0..N {
         x[j] = simd.sub_f32s(x[j], simd.sub_f32s(shifted[j], magic));
     }
+    let mut y = two_to_the(simd, x);
+    for j in 0..N {
+        y[j] = simd.add_f32s(one, times_power(simd, y[j], shifted[j]));
+    }
+    y
+}
+
+/// 2ˣ on |x| ≤ ½.
+#[inline(always)]
+fn two_to_the<S: Simd, const N: usize>(simd: S, x: [S::f32s; N]) -> [S::f32s; N] {
     let [highest, rest @ ..] = TWO_TO_THE;
     let mut y = [simd.splat_f32s(highest); N];
     for c in rest {
         for j in 0..N {
             y[j] = simd.mul_add_e_f32s(x[j], y[j], simd.splat_f32s(c));
         }
-    }
-    for j in 0..N {
-        y[j] = simd.add_f32s(one, times_power(simd, y[j], shifted[j]));
     }
     y
 }

@@ -12,9 +12,7 @@ pub fn sums<S: Simd, const TILE: usize>(
     width: usize,
 ) {
     #[cfg(target_arch = "x86_64")]
-    if S::F32_LANES == 16
-        && let Some(simd) = pulp::x86::V4::try_new()
-    {
+    if let Some(simd) = super::simd::avx512(simd) {
         return avx512::sums::<S, TILE>(simd, acc, out, width);
     }
     for r in 0..ROWS {

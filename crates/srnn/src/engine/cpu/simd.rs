@@ -144,6 +144,13 @@ pub fn vectors_mut<S: Simd>(values: &mut [f32]) -> &mut [S::f32s] {
     S::as_mut_simd_f32s(values).0
 }
 
+/// The instructions of AVX-512, where S is these: for what no other set has.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+pub fn avx512<S: Simd>(simd: S) -> Option<pulp::x86::V4> {
+    (&simd as &dyn std::any::Any).downcast_ref().copied()
+}
+
 /// Vectors of half the width of the widest.
 #[cfg(target_arch = "x86_64")]
 pub type Half = pulp::x86::V3;
