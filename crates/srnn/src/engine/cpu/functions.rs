@@ -61,6 +61,8 @@ fn one_plus_powers<S: Simd, const N: usize>(simd: S, mut x: [S::f32s; N]) -> [S:
     for x in &mut x {
         *x = between(simd, simd.neg_f32s(limit), *x, limit);
     }
+    // PERF: to the same bits with two instructions less (T=100, d=100, k=5, two threads: 1.474 ms a
+    // step, 1.503 without).
     #[cfg(target_arch = "x86_64")]
     if let Some(avx512) = avx512(simd) {
         let mut whole = x;

@@ -42,7 +42,8 @@ pub fn accumulate<S: Simd, const NB: usize, const TILE: usize>(
 // PERF: the two adjoints are operations of their own, one compiled function per instruction set
 // and NB: inlined where they are used they take the compiler minutes and run no faster.
 
-/// Whether 20 sums stay in registers: the 32 of AVX-512.
+/// Whether 20 sums stay in registers: the 32 of AVX-512, which its halves have too. A stretch has
+/// `per` vectors.
 // PERF: tiles of five read everything half as often as those of four with k = 5 and 10 (T=784,
 // d=256, k=10: 237 ms, 245 in tiles of four).
 #[inline(always)]
@@ -114,7 +115,7 @@ fn dots_tile<S: Simd, const NB: usize, const TILE: usize>(
     sums(simd, &acc, &mut out[first..], width);
 }
 
-/// `dM[j][b] += Σ_i v_i[j] · da_i[b]` over the rows i of many steps: the adjoint of
+/// `dM[j][b] += Σ_i v_i[j] · da_i[b]` over the I rows of many steps: the adjoint of
 /// [`accumulate`] in M.
 pub struct Outer<'a, const NB: usize> {
     /// `[Q][n][NB]`.
@@ -151,10 +152,10 @@ impl<const NB: usize> WithSimd for Outer<'_, NB> {
         // PERF: a processor that takes a wide instruction as two halves (Zen 4) spends half the time
         // on one, and of 100 units the last stretch has 4 (T=16, d=100, k=50: 2.09 ms a step on one
         // thread, 2.13 without). The sums of a single block are too few to keep it busy.
-        let half = half::<S>(units).filter(|_| NB > 1);
+        let half = half(simd, units).filter(|_| NB > 1);
         let whole = q_count - half.is_some() as usize;
         let (mut items, mut d) =
-            (Items { v, width, da, q: 0, q_count }, Into { d_panel, n, beside });
+            (Items { v, width, da, q: 0, q_count }, Target { d_panel, n, beside });
         while items.q < whole {
             stretch::<S, NB, 1>(simd, items, &mut d);
             items.q += 1;
@@ -176,7 +177,7 @@ struct Items<'a> {
 }
 
 /// What gets their products.
-struct Into<'a> {
+struct Target<'a> {
     d_panel: &'a mut [f32],
     n: usize,
     beside: Beside<'a>,
@@ -187,27 +188,27 @@ struct Into<'a> {
 fn stretch<S: Simd, const NB: usize, const PER: usize>(
     simd: S,
     items: Items<'_>,
-    Into { d_panel, n, beside }: &mut Into<'_>,
+    Target { d_panel, n, beside }: &mut Target<'_>,
 ) {
-    let stretch = &mut stretches_mut::<S, PER>(d_panel)[items.q * *n * NB..][..*n * NB];
+    let into = &mut stretches_mut::<S, PER>(d_panel)[items.q * *n * NB..][..*n * NB];
     let mut j = 0;
     match beside {
         Beside::Nothing => {}
         Beside::Sums(all) => {
             let mut sum = Sum([simd.splat_f32s(0.0); NB]);
-            j = first_tile::<S, NB, PER>(simd, stretch, items, &mut sum);
-            let into = &mut stretches_mut::<S, PER>(all)[items.q * 4..];
-            for (into, sum) in into.iter_mut().zip(sum.0) {
+            j = first_tile::<S, NB, PER>(simd, into, items, &mut sum);
+            let all = &mut stretches_mut::<S, PER>(all)[items.q * 4..];
+            for (into, sum) in all.iter_mut().zip(sum.0) {
                 into[0] = simd.add_f32s(into[0], sum);
             }
         }
         Beside::Table(all, places) => {
             let (table, Items { q, q_count, .. }) = (stretches_mut::<S, PER>(all), items);
             let mut rows = TableRows::<S, PER> { table, places, q, q_count };
-            j = first_tile::<S, NB, PER>(simd, stretch, items, &mut rows);
+            j = first_tile::<S, NB, PER>(simd, into, items, &mut rows);
         }
     }
-    rest_of_tiles::<S, NB, PER>(simd, stretch, items, j);
+    rest_of_tiles::<S, NB, PER>(simd, into, items, j);
 }
 
 /// Who gets each item's da.
@@ -300,10 +301,10 @@ fn outer_tile<S: Simd, const NB: usize, const TILE: usize, const PER: usize>(
     let mut acc = [[simd.splat_f32s(0.0); NB]; TILE];
     for (item, da) in stretches::<S, PER>(da).chunks_exact(q_count * NB).enumerate() {
         let v = &v[item * width + first..][..TILE];
-        let stretch = &da[q * NB..][..NB];
+        let blocks = &da[q * NB..][..NB];
         let mut da = [simd.splat_f32s(0.0); NB];
         for b in 0..NB {
-            da[b] = stretch[b][0];
+            da[b] = blocks[b][0];
         }
         for j in 0..TILE {
             let x = simd.splat_f32s(v[j]);

@@ -3,7 +3,7 @@
 use super::kernels::{ROWS, Rows};
 use pulp::Simd;
 
-/// Puts the sums of each row's vectors to `out[r * width..]`.
+/// Puts the sums of each row's vectors to `out`, `[ROWS, width]` from the first of them on.
 #[inline(always)]
 pub fn sums<S: Simd, const TILE: usize>(
     simd: S,
@@ -22,8 +22,10 @@ pub fn sums<S: Simd, const TILE: usize>(
     }
 }
 
-/// Four vectors become one at every level, so that no lane is idle: 2.8 instructions a sum, where
-/// one after the other takes 9. Each sum is made in the order of `reduce_sum_f32s`.
+/// Four vectors become one at every level, so that no lane is idle. Each sum is made in the order of
+/// `reduce_sum_f32s`.
+// PERF: 2.8 instructions a sum, where one after the other takes 9 (T=16, d=100, k=50, two threads:
+// 1.197 ms a step, 1.230 without).
 #[cfg(target_arch = "x86_64")]
 mod avx512 {
     use super::*;
@@ -40,6 +42,7 @@ mod avx512 {
         out: &mut [f32],
         width: usize,
     ) {
+        const { assert!(TILE == 1 || TILE == 4 || TILE == 5) };
         if TILE >= 4 {
             let a = over_quarters::<S, TILE>(simd, acc, 0);
             let b = over_quarters::<S, TILE>(simd, acc, 1);

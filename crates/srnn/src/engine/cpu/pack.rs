@@ -49,26 +49,29 @@ impl Packing {
     pub fn pack_rows(&self, matrix: &[f32]) -> Aligned {
         let n = matrix.len() / self.units;
         let mut panel = Aligned::zeros(n * padded(self.units));
-        for (at, vector) in panel.chunks_exact_mut(self.lanes).enumerate() {
-            let numbers = &matrix[self.in_matrix(at, n)];
-            vector[..numbers.len()].copy_from_slice(numbers);
+        for (q, stretch) in panel.chunks_exact_mut((n * self.lanes).max(1)).enumerate() {
+            let units = self.units_of(q);
+            for (row, into) in matrix.chunks(self.units).zip(stretch.chunks_exact_mut(self.lanes)) {
+                into[..units.len()].copy_from_slice(&row[units.clone()]);
+            }
         }
         panel
     }
 
     /// Adds block b of a panel `[Q][n][blocks]` to a matrix `[n, units]`.
     pub fn add_rows(&self, panel: &[f32], (b, blocks): (usize, usize), matrix: &mut [f32]) {
-        let n = matrix.len() / self.units;
-        let vectors = panel.chunks_exact(self.lanes).skip(b).step_by(blocks);
-        for (at, vector) in vectors.enumerate() {
-            add(&mut matrix[self.in_matrix(at, n)], vector);
+        let (n, width) = (matrix.len() / self.units, blocks * self.lanes);
+        for (q, stretch) in panel.chunks_exact((n * width).max(1)).enumerate() {
+            let units = self.units_of(q);
+            for (row, from) in matrix.chunks_mut(self.units).zip(stretch.chunks_exact(width)) {
+                add(&mut row[units.clone()], &from[b * self.lanes..]);
+            }
         }
     }
 
-    /// The numbers of a matrix `[n, units]` that are vector `at` of a panel `[Q][n]`.
-    fn in_matrix(&self, at: usize, n: usize) -> Range<usize> {
-        let (q, j) = (at / n, at % n);
-        let unit = |q: usize| j * self.units + (q * self.lanes).min(self.units);
+    /// The units of stretch q.
+    fn units_of(&self, q: usize) -> Range<usize> {
+        let unit = |q: usize| (q * self.lanes).min(self.units);
         unit(q)..unit(q + 1)
     }
 }

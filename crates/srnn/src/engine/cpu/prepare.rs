@@ -280,8 +280,8 @@ impl<'a> At<'a> {
         match prepared.form {
             Form::LowRank => {
                 if packed > blocks {
-                    let d_h = (blocks, packed);
-                    self.packing.add_rows(&d_panels.state, d_h, &mut grads[s.clone()]);
+                    let h_block = (blocks, packed);
+                    self.packing.add_rows(&d_panels.state, h_block, &mut grads[s.clone()]);
                 }
                 self.panel_adjoints(&d_panels.state, packed, (s, r), grads);
             }

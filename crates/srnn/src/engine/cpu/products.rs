@@ -1,10 +1,11 @@
 //! The products outside the scan: rows with weights, and the adjoint of that.
 //!
 //! Weights W are `[NB·D, E]`, as parameters are kept. `rows·Wᵀ` of m rows of E numbers, wherever
-//! they are, is made as a *table* `[m][Q][NB]` of vectors, or as a panel `[Q][m][NB]`; and its
+//! they are, is made as a *table* `[m][Q][NB]` of vectors, or as the
+//! first blocks of a panel `[Q][m][of]`; and its
 //! gradient is read as either.
 //!
-//! Workers take rows of what is made: which, changes no bit of them.
+//! Workers take rows or stretches of what is made: which, changes no bit of them.
 
 use super::kernels::accumulate;
 use super::panels::add;
@@ -87,8 +88,9 @@ impl Products<'_> {
         let mut panel = Aligned::zeros(rows.len() * of * padded(self.units));
         let (line, at) = (Line::nothing(self.width()), self.in_panel(rows.len(), of));
         let at_once = self.count().div_ceil(self.shares(rows, w));
-        self.machine.workers.on_pieces(&mut panel, at_once * at.stretch, |i, panel| {
-            let stretches = i * at_once..((i + 1) * at_once).min(self.count());
+        let with_units = &mut panel[..self.count() * at.stretch];
+        self.machine.workers.on_pieces(with_units, at_once * at.stretch, |i, panel| {
+            let stretches = i * at_once..i * at_once + panel.len() / at.stretch;
             self.stretches(&line, rows, w, stretches, (panel, at));
         });
         panel
@@ -173,12 +175,13 @@ impl Products<'_> {
     ) {
         let e = self.inputs(w);
         let rows_of_w: Vec<&[f32]> = w.chunks_exact(e).collect();
+        let (all_units, all_rows) = ([self.all_units(at)], all_rows(rows.len(), at.row));
         let mut sums = vec![];
         let mut d_rows = d_rows.into_iter();
         for first in (0..rows.len()).step_by(ROWS_AT_ONCE) {
             let c = d_rows.by_ref().take(ROWS_AT_ONCE).collect();
             let a = Factors { all: &d[first * at.row..], row: at.row, next: 1 };
-            sums.push(Sum { c, e, a, b: &rows_of_w, terms: vec![self.all_units(at)] });
+            sums.push(Sum { c, e, a, b: &rows_of_w, terms: &all_units });
         }
         let lanes = self.lanes();
         for (b, d_w) in d_w.chunks_mut(self.units * e).enumerate() {
@@ -186,7 +189,7 @@ impl Products<'_> {
                 let first = (q * at.stretch + b * lanes).min(d.len());
                 let a = Factors { all: &d[first..], row: 1, next: at.row };
                 let c = c.chunks_exact_mut(e).collect();
-                sums.push(Sum { c, e, a, b: rows, terms: all_rows(rows.len(), at.row) });
+                sums.push(Sum { c, e, a, b: rows, terms: &all_rows });
             }
         }
         let level = self.machine.level;
@@ -237,7 +240,9 @@ fn columns_of(rows: [&[f32]; 4], into: &mut [f32], width: usize) {
     }
     for (r, row) in rows.into_iter().enumerate() {
         let (rest, first) = (&row[4 * squares..], 4 * squares * width + r);
-        column_of(rest, into.get_mut(first..).unwrap_or_default(), width);
+        if !rest.is_empty() {
+            column_of(rest, &mut into[first..], width);
+        }
     }
 }
 
@@ -310,7 +315,7 @@ struct Sum<'a> {
     a: Factors<'a>,
     b: &'a [&'a [f32]],
     /// What is summed up; those of each portion in registers.
-    terms: Vec<Vec<Terms>>,
+    terms: &'a [Vec<Terms>],
 }
 
 /// The numbers of A, and how far apart those of neighbouring rows and terms are.
@@ -334,18 +339,18 @@ impl WithSimd for Sum<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(mut self, simd: S) {
-        for terms in std::mem::take(&mut self.terms) {
+        for terms in self.terms {
             let (lanes, mut column) = (S::F32_LANES, 0);
             while column + 4 * lanes <= self.e {
-                self.columns::<S, 4, false>(simd, &terms, column);
+                self.columns::<S, 4, false>(simd, terms, column);
                 column += 4 * lanes;
             }
             match (self.e - column).div_ceil(lanes) {
                 0 => {}
-                1 => self.columns::<S, 1, true>(simd, &terms, column),
-                2 => self.columns::<S, 2, true>(simd, &terms, column),
-                3 => self.columns::<S, 3, true>(simd, &terms, column),
-                _ => self.columns::<S, 4, true>(simd, &terms, column),
+                1 => self.columns::<S, 1, true>(simd, terms, column),
+                2 => self.columns::<S, 2, true>(simd, terms, column),
+                3 => self.columns::<S, 3, true>(simd, terms, column),
+                _ => self.columns::<S, 4, true>(simd, terms, column),
             }
         }
     }
@@ -439,7 +444,6 @@ fn store<S: Simd, const COLUMNS: usize, const LAST: bool>(
 
 #[cfg(test)]
 mod tests {
-    use super::super::pack::Packing;
     use super::super::simd::Level;
     use super::super::workers::Workers;
     use super::*;
@@ -450,26 +454,37 @@ mod tests {
         (0..len).map(|i| (i as f32 * by).sin()).collect()
     }
 
-    /// The table, and the gradients of rows and weights that it has itself as a gradient.
-    fn all(level: Level, threads: usize, [blocks, m, e]: [usize; 3]) -> [Vec<f32>; 3] {
+    /// The product, and the gradients of rows and weights where it is its own gradient; a panel
+    /// where it has so many blocks.
+    fn all(
+        level: Level,
+        threads: usize,
+        [blocks, m, e]: [usize; 3],
+        panel_of: Option<usize>,
+    ) -> [Vec<f32>; 3] {
         let workers = Workers::new(threads);
         let products =
             Products { machine: Machine { level, workers: &workers }, units: UNITS, blocks };
         let (numbers_of_rows, w) = (numbers(m * e, 0.7), numbers(blocks * UNITS * e, 0.3));
         let rows: Vec<&[f32]> = numbers_of_rows.chunks_exact(e).collect();
-        let mut table = Aligned::default();
-        products.table(&Line::nothing(products.width()), &rows, &w, &mut table);
+        let (made, at) = match panel_of {
+            Some(of) => (products.panel(&rows, &w, of), products.in_panel(m, of)),
+            None => {
+                let mut table = Aligned::default();
+                products.table(&Line::nothing(products.width()), &rows, &w, &mut table);
+                (table, products.in_table())
+            }
+        };
         let (mut d_rows, mut d_w) = (vec![1.0; m * e], vec![1.0; w.len()]);
         let into = (d_rows.chunks_exact_mut(e).collect(), &mut d_w[..]);
-        products.adjoint((&table, products.in_table()), (&rows, &w), into);
-        let packing = Packing { units: UNITS, lanes: level.lanes() };
-        let mut product = vec![0.0; m * blocks * UNITS];
-        for (i, row) in table.chunks_exact(products.width()).enumerate() {
-            packing.unpack(row, 1, blocks, |_, b, u, x| {
-                product[(i * blocks + b) * UNITS + u] = x;
-            });
-        }
-        [product, d_rows, d_w]
+        products.adjoint((&made, at), (&rows, &w), into);
+        let lanes = level.lanes();
+        let place = |i: usize, u: usize| i * at.row + u / lanes * at.stretch + u % lanes;
+        let number = |n: usize| {
+            let (i, b, u) = (n / (blocks * UNITS), n / UNITS % blocks, n % UNITS);
+            made[place(i, u) + b * lanes]
+        };
+        [(0..m * blocks * UNITS).map(number).collect(), d_rows, d_w]
     }
 
     /// The same, number by number.
@@ -495,7 +510,11 @@ mod tests {
         for sizes in [[4, 1, 1], [3, 5, 16], [4, 30, 100], [3, 300, 37], [4, 7, 120], [4, 0, 9]] {
             let exact = plainly(sizes);
             for level in Level::available() {
-                for (found, exact) in all(level, 1, sizes).iter().zip(&exact) {
+                let found = all(level, 1, sizes, None);
+                for of in sizes[0]..5 {
+                    assert_eq!(all(level, 1, sizes, Some(of)), found, "{level:?} {sizes:?}");
+                }
+                for (found, exact) in found.iter().zip(&exact) {
                     assert_eq!(found.len(), exact.len());
                     let largest = exact.iter().fold(0f32, |most, x| most.max(x.abs()));
                     let close = |(a, b): (&f32, &f32)| (a - b).abs() <= 2e-6 * largest;
@@ -509,8 +528,13 @@ mod tests {
     fn threads_change_no_bit_of_a_product() {
         let sizes = [4, 1003, 201];
         assert!(sizes.iter().product::<usize>() * UNITS >= WORTH_SHARING);
-        let alone = all(Level::best(), 1, sizes);
-        assert!((2..5).all(|threads| all(Level::best(), threads, sizes) == alone));
+        for level in Level::available() {
+            let alone = all(level, 1, sizes, None);
+            for threads in 1..5 {
+                assert!(all(level, threads, sizes, None) == alone, "{level:?}");
+                assert!(all(level, threads, sizes, Some(4)) == alone, "{level:?}");
+            }
+        }
     }
 
     #[test]

@@ -160,9 +160,13 @@ pub type Half = pulp::Scalar;
 
 /// Half vectors, where S is the widest and the last stretch of so many units needs no more.
 #[inline(always)]
-pub fn half<S: Simd>(units: usize) -> Option<Half> {
-    let enough = (1..=PAD / 2).contains(&(units % PAD));
-    if S::F32_LANES == PAD && enough { Half::try_new() } else { None }
+pub fn half<S: Simd>(simd: S, units: usize) -> Option<Half> {
+    #[cfg(target_arch = "x86_64")]
+    if (1..=PAD / 2).contains(&(units % PAD)) {
+        return avx512(simd).map(|simd| *simd);
+    }
+    let _ = (simd, units);
+    None
 }
 
 /// The stretches of a slice, PER vectors each: one, or two halves of which the first has all units.

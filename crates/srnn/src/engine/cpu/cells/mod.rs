@@ -81,7 +81,8 @@ pub struct Backward<'a> {
     pub scratch: &'a mut [f32],
 }
 
-/// The gradients of one layer over the steps of a segment, to be turned into those of its panels.
+/// The gradients of one layer over the I rows of a segment's steps, to be turned into those of its
+/// panels.
 pub struct Segment<'a> {
     /// `[I, np]`.
     pub carry: &'a [f32],
