@@ -150,8 +150,8 @@ impl<const NB: usize> WithSimd for Outer<'_, NB> {
         let Outer { d_panel, n, v, width, units, da, beside } = self;
         let q_count = padded(units) / S::F32_LANES;
         // PERF: a processor that takes a wide instruction as two halves (Zen 4) spends half the time
-        // on one, and of 100 units the last stretch has 4 (T=16, d=100, k=50: 2.09 ms a step on one
-        // thread, 2.13 without). The sums of a single block are too few to keep it busy.
+        // on one, and of 100 units the last stretch has 4 (T=16, d=100, k=50, two threads: 1.14 ms a
+        // step, 1.15 without). The sums of a single block are too few to keep it busy.
         let half = half(simd, units).filter(|_| NB > 1);
         let whole = q_count - half.is_some() as usize;
         let (mut items, mut d) =

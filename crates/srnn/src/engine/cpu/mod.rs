@@ -150,8 +150,7 @@ impl Cpu {
     /// made them, has a copy.
     // PERF: what is in another core's cache is fetched from there again and again, as often as this
     // core's second-level cache lets go of it (T=16, d=100, k=50: 1.45 ms a step without, 1.27 so,
-    // where the cores share no third-level cache; where they do, 1.16 and 1.145). Only layers that
-    // no second-level cache holds gain nothing, and cost a copy a step.
+    // where the cores share no third-level cache; the copy takes 8 µs).
     fn at_work<A>(
         &self,
         worker: usize,
