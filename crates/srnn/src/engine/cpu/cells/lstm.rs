@@ -5,9 +5,7 @@ use super::{
     cut, input_blocks, pressed_candidate, state_blocks, through_gate, through_pressed_gate,
     through_tanh,
 };
-use crate::engine::cpu::functions::{
-    SIGMOID, TANH, gated_sum, gated_tanh, sigmoid_tanh, sigmoids_tanh, tanh,
-};
+use crate::engine::cpu::functions::{SIGMOID, TANH, sigmoids_tanh, tanh};
 use crate::engine::cpu::kernels::{Beside, Dots, Outer, ROWS, Rows};
 use crate::engine::cpu::panels::Panels;
 use crate::engine::cpu::prepare::{Prepared, Source};
@@ -86,8 +84,12 @@ fn remember<S: Simd, W: Way>(
     let c_prev = vectors::<S>(io.c_prev)[at];
     let a_i = simd.mul_add_e_f32s(peephole[0], c_prev, a[0]);
     let a_f = simd.mul_add_e_f32s(peephole[1], c_prev, a[1]);
-    let gates = &mut vectors_mut::<S>(io.gates)[at * W::KEPT..][..W::KEPT];
-    let c = W::c(simd, [a_i, a_f, a[2]], c_prev, gates);
+    let ifg = W::through(simd, [a_i, a_f, a[2]]);
+    if W::KEPT > 0 {
+        vectors_mut::<S>(io.gates)[at * W::KEPT..][..3].copy_from_slice(&ifg);
+    }
+    let [i, f, g] = ifg;
+    let c = simd.mul_add_e_f32s(f, c_prev, simd.mul_f32s(i, g));
     vectors_mut::<S>(io.c)[at] = c;
     c
 }
@@ -104,8 +106,11 @@ fn emit<S: Simd, W: Way>(
 ) {
     let a_o = simd.mul_add_e_f32s(peephole[2], c, a[3]);
     let c = simd.mul_f32s(c, simd.splat_f32s(TANH));
-    let gates = &mut vectors_mut::<S>(io.gates)[at * W::KEPT..][..W::KEPT];
-    vectors_mut::<S>(io.u)[at] = W::u(simd, [a_o, c], gates);
+    let oc = W::through(simd, [a_o, c]);
+    if W::KEPT > 0 {
+        vectors_mut::<S>(io.gates)[at * W::KEPT + 3..][..2].copy_from_slice(&oc);
+    }
+    vectors_mut::<S>(io.u)[at] = simd.mul_f32s(oc[0], oc[1]);
 }
 
 /// A way through the nonlinearities, from scaled arguments.
@@ -113,84 +118,41 @@ trait Way {
     /// Vectors kept of each: i, f, g, o and tanh c, or none.
     const KEPT: usize;
 
-    /// `i∘g + f∘c`.
-    fn c<S: Simd>(simd: S, ifg: [S::f32s; 3], c: S::f32s, kept: &mut [S::f32s]) -> S::f32s;
-
-    /// `o∘tanh c`.
-    fn u<S: Simd>(simd: S, oc: [S::f32s; 2], kept: &mut [S::f32s]) -> S::f32s;
+    /// Gates of all but the last, tanh of the last.
+    fn through<S: Simd, const N: usize>(simd: S, scaled: [S::f32s; N]) -> [S::f32s; N];
 }
 
-/// Sigmoid gates, kept for backward.
-struct Keep;
+/// Sigmoid gates: all kept for backward, or none, which will compute them again.
+struct Sigmoid<const KEPT: usize>;
 
-impl Way for Keep {
-    const KEPT: usize = Lstm::GATES;
-
-    #[inline(always)]
-    fn c<S: Simd>(simd: S, ifg: [S::f32s; 3], c: S::f32s, kept: &mut [S::f32s]) -> S::f32s {
-        let [i, f, g] = sigmoids_tanh(simd, ifg);
-        kept[..3].copy_from_slice(&[i, f, g]);
-        simd.mul_add_e_f32s(f, c, simd.mul_f32s(i, g))
-    }
+impl<const KEPT: usize> Way for Sigmoid<KEPT> {
+    const KEPT: usize = KEPT;
 
     #[inline(always)]
-    fn u<S: Simd>(simd: S, oc: [S::f32s; 2], kept: &mut [S::f32s]) -> S::f32s {
-        let [o, tanh_c] = sigmoid_tanh(simd, oc);
-        kept[3..].copy_from_slice(&[o, tanh_c]);
-        simd.mul_f32s(o, tanh_c)
-    }
-}
-
-/// Sigmoid gates that backward will compute again.
-// PERF: quotients of sums need seven multiplications less than the gates themselves.
-struct Pass;
-
-impl Way for Pass {
-    const KEPT: usize = 0;
-
-    #[inline(always)]
-    fn c<S: Simd>(simd: S, ifg: [S::f32s; 3], c: S::f32s, _: &mut [S::f32s]) -> S::f32s {
-        gated_sum(simd, ifg, c)
-    }
-
-    #[inline(always)]
-    fn u<S: Simd>(simd: S, oc: [S::f32s; 2], _: &mut [S::f32s]) -> S::f32s {
-        gated_tanh(simd, oc)
+    fn through<S: Simd, const N: usize>(simd: S, scaled: [S::f32s; N]) -> [S::f32s; N] {
+        sigmoids_tanh(simd, scaled)
     }
 }
 
 /// Hard sigmoid gates, kept.
 struct Hard;
 
-impl Hard {
-    #[inline(always)]
-    fn gate<S: Simd>(simd: S, scaled: S::f32s) -> S::f32s {
-        cut(simd, simd.add_f32s(scaled, simd.splat_f32s(0.5)))
-    }
-}
-
 impl Way for Hard {
     const KEPT: usize = Lstm::GATES;
 
     #[inline(always)]
-    fn c<S: Simd>(simd: S, [i, f, g]: [S::f32s; 3], c: S::f32s, kept: &mut [S::f32s]) -> S::f32s {
-        let (i, f, g) = (Hard::gate(simd, i), Hard::gate(simd, f), tanh(simd, g));
-        kept[..3].copy_from_slice(&[i, f, g]);
-        simd.mul_add_e_f32s(f, c, simd.mul_f32s(i, g))
-    }
-
-    #[inline(always)]
-    fn u<S: Simd>(simd: S, [o, c]: [S::f32s; 2], kept: &mut [S::f32s]) -> S::f32s {
-        let (o, tanh_c) = (Hard::gate(simd, o), tanh(simd, c));
-        kept[3..].copy_from_slice(&[o, tanh_c]);
-        simd.mul_f32s(o, tanh_c)
+    fn through<S: Simd, const N: usize>(simd: S, mut scaled: [S::f32s; N]) -> [S::f32s; N] {
+        for x in &mut scaled[..N - 1] {
+            *x = cut(simd, simd.add_f32s(*x, simd.splat_f32s(0.5)));
+        }
+        scaled[N - 1] = tanh(simd, scaled[N - 1]);
+        scaled
     }
 }
 
 /// What the blocks i, f, g, o are multiplied with before they meet their functions: the panels
 /// are, so that the sums need not be.
-// PERF: two multiplications less an exponential (T=784, d=256, k=10: 192 ms, 205 without it and
-// `Pass`).
+// PERF: two multiplications less an exponential.
 pub fn scales(gate: Gate) -> [f32; 4] {
     let gate = match gate {
         Gate::Sigmoid => SIGMOID,
@@ -213,8 +175,8 @@ impl Kind for Lstm {
     fn forward<S: Simd>(simd: S, p: &Prepared, io: Forward<'_>) {
         match p.gate {
             Gate::HardSigmoid => Self::step::<S, Hard>(simd, p, io),
-            Gate::Sigmoid if io.gates.is_empty() => Self::step::<S, Pass>(simd, p, io),
-            Gate::Sigmoid => Self::step::<S, Keep>(simd, p, io),
+            Gate::Sigmoid if io.gates.is_empty() => Self::step::<S, Sigmoid<0>>(simd, p, io),
+            Gate::Sigmoid => Self::step::<S, Sigmoid<{ Lstm::GATES }>>(simd, p, io),
         }
     }
 

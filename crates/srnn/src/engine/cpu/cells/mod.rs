@@ -9,7 +9,7 @@ mod lstm;
 pub use gru::{Gru, GruResetBefore};
 pub use lstm::{Lstm, scales};
 
-use super::functions::{SIGMOID, TANH, between, sigmoid_tanh, sigmoids, tanh};
+use super::functions::{SIGMOID, TANH, between, sigmoids, sigmoids_tanh, tanh};
 use super::kernels::{ROWS, accumulate, rows};
 use super::panels::Panels;
 use super::prepare::Prepared;
@@ -180,7 +180,7 @@ fn cut<S: Simd>(simd: S, x: S::f32s) -> S::f32s {
 fn gate_tanh<S: Simd>(simd: S, kind: Gate, x: S::f32s, y: S::f32s) -> [S::f32s; 2] {
     let y = simd.mul_f32s(y, simd.splat_f32s(TANH));
     match kind {
-        Gate::Sigmoid => sigmoid_tanh(simd, [simd.mul_f32s(x, simd.splat_f32s(SIGMOID)), y]),
+        Gate::Sigmoid => sigmoids_tanh(simd, [simd.mul_f32s(x, simd.splat_f32s(SIGMOID)), y]),
         Gate::HardSigmoid => [gates(simd, kind, [x])[0], tanh(simd, y)],
     }
 }
