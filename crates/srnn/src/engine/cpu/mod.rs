@@ -113,8 +113,11 @@ pub struct Cpu {
     places: Vec<Mutex<Place>>,
     /// How many batches were gone through.
     count: u64,
-    /// The sums of each chunk, and of halves of all; kept so that their memory is.
-    sums: (Vec<Mutex<Sums>>, [Sums; 2]),
+    /// What every worker but the caller copies.
+    handout: Handout,
+    /// The sums of each chunk, and of all: the first half and then both, the second, and that
+    /// handed out; kept so that their memory is.
+    sums: (Vec<Mutex<Sums>>, [Sums; 3]),
     /// The memory of the token table.
     // PERF: that of 6,000 tokens is 25 MB, which nobody has to clear before it is written.
     table: Aligned,
@@ -138,8 +141,8 @@ impl Cpu {
         let lazy = lazy_rows(&weights, tuning.lazy_from);
         let workers = Workers::new(threads);
         let places = (0..workers.count()).map(|_| Mutex::default()).collect();
-        let (count, sums, table, values) = Default::default();
-        Cpu { weights, others, lazy, tuning, workers, places, count, sums, table, values }
+        let (count, handout, sums, table, values) = Default::default();
+        Cpu { weights, others, lazy, tuning, workers, places, count, handout, sums, table, values }
     }
 
     fn machine(&self) -> Machine<'_> {
@@ -157,26 +160,48 @@ impl Cpu {
         shared: Shared<'_>,
         work: impl FnOnce(Shared<'_>, &mut GroupSpace) -> A,
     ) -> A {
-        let Place { space, layers, count } = &mut *self.places[worker]
+        let Place { space, own, count } = &mut *self.places[worker]
             .lock()
             .expect("a worker that panicked takes the engine with it");
         if worker == 0 {
             return work(shared, space);
         }
         if *count != self.count {
-            layers.clear();
-            (*layers, *count) = (shared.layers.to_vec(), self.count);
+            (*own, *count) = (self.handout.clone(), self.count);
         }
-        work(Shared { layers, ..shared }, space)
+        let table = if own.table.is_empty() { shared.table } else { &own.table };
+        work(Shared { layers: &own.layers, table, ..shared }, space)
     }
 }
 
-/// A worker's memory, and the layers of the batch he copied last.
+/// A worker's memory, and what he copied last.
 #[derive(Default)]
 struct Place {
     space: GroupSpace,
-    layers: Vec<Prepared>,
+    own: Handout,
     count: u64,
+}
+
+/// Layers as the scan reads them, and the table of tokens if it is small.
+#[derive(Clone, Default)]
+struct Handout {
+    layers: Vec<Prepared>,
+    table: Aligned,
+}
+
+impl Handout {
+    /// Numbers of a table that a core's own cache holds besides the layers.
+    const SMALL: usize = 1 << 16;
+
+    /// Makes this a copy of what the caller reads.
+    fn copy(&mut self, layers: &[Prepared], table: &Aligned) {
+        let mut before = std::mem::take(&mut self.layers).into_iter();
+        self.layers = layers.iter().map(|layer| layer.handed_out(before.next())).collect();
+        match table.len() <= Handout::SMALL {
+            true => self.table.hand_out(table),
+            false => self.table = Aligned::default(),
+        }
+    }
 }
 
 /// Has the system's allocator keep what is freed for what is asked for next.
@@ -221,10 +246,14 @@ impl Engine<f32> for Cpu {
         let mut table = std::mem::take(&mut self.table);
         let Weights { arch, layout, state, .. } = &self.weights;
         let tokens = Tokens::of(batch, arch.input.vocabulary());
-        let (params, machine) = (&state.params, self.machine());
+        let machine = Machine { level: self.tuning.level, workers: &self.workers };
+        let params = &state.params;
         let lambda = if mode.transition == Transition::Mixture { mode.lambda } else { 1.0 };
         let (regime, into) = ((lambda, mode.tau), &mut table);
         let layers = prepare(arch, layout, params, &tokens, regime, into, machine);
+        if self.workers.count() > 1 {
+            self.handout.copy(&layers, &table);
+        }
         let head = Head::prepare(arch, layout, params);
         let shared = Shared {
             arch,
@@ -287,9 +316,13 @@ impl Cpu {
         let mut values = std::mem::take(&mut self.values);
         self.count += 1;
         let Weights { arch, layout, state, .. } = &self.weights;
-        let (params, machine) = (&state.params, self.machine());
+        let machine = Machine { level: self.tuning.level, workers: &self.workers };
+        let params = &state.params;
         let (lambda, tau) = (regime.lambda, regime.tau);
         let layers = prepare(arch, layout, params, tokens, (lambda, tau), &mut table, machine);
+        if self.workers.count() > 1 {
+            self.handout.copy(&layers, &table);
+        }
         let head = Head::prepare(arch, layout, params);
         let share = Share::of(batch, arch);
         let shared = Shared {
@@ -331,7 +364,7 @@ impl Cpu {
         &self,
         shared: Shared<'_>,
         parts: &mut Vec<Mutex<Sums>>,
-        [total, later]: &'a mut [Sums; 2],
+        [total, later, handed]: &'a mut [Sums; 3],
     ) -> &'a mut Sums {
         let groups = groups(shared.arch, shared.batch);
         // Dealt out in turn, so that every chunk has long rows and short ones.
@@ -351,7 +384,7 @@ impl Cpu {
         let parts: Vec<&Sums> = (parts[..count].iter_mut())
             .map(|part| &*part.get_mut().expect("nobody panicked"))
             .collect();
-        total.of_all(&parts, later, &shared, &self.workers);
+        total.of_all(&parts, [later, handed], &shared, &self.workers);
         total
     }
 }

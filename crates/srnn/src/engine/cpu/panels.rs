@@ -43,6 +43,14 @@ impl Panels {
         [state, candidate, bias, peephole, s]
     }
 
+    /// Makes these those of others, for another core to read.
+    pub fn hand_out(&mut self, from: &Panels) {
+        for (into, from) in self.parts_mut().into_iter().zip(from.parts()) {
+            into.hand_out(from);
+        }
+        self.input.hand_out(&from.input);
+    }
+
     /// Those of an LSTM with its blocks scaled, for forward.
     pub fn scaled(&self, gate: Gate, lanes: usize) -> Panels {
         let scales = scales(gate);

@@ -75,6 +75,14 @@ impl Prepared {
         if matches!(self.cell, Cell::Lstm { .. }) { &self.scaled } else { &self.panels }
     }
 
+    /// The same layer, for another core to read, in the memory of one that was handed out before.
+    pub fn handed_out(&self, before: Option<Prepared>) -> Prepared {
+        let (mut panels, mut scaled) = before.map(|p| (p.panels, p.scaled)).unwrap_or_default();
+        panels.hand_out(&self.panels);
+        scaled.hand_out(&self.scaled);
+        Prepared { panels, scaled, is_one: self.is_one.clone(), ..*self }
+    }
+
     /// Numbers in a row of the table.
     pub fn table_row(&self) -> usize {
         self.dp * self.cell.blocks()

@@ -68,22 +68,24 @@ impl Sums {
     }
 
     /// Makes these the sums of all parts of a batch's groups: of each half of them in their order,
-    /// the second in `later`, then of both.
+    /// the second in `later`, which is `handed` out, then of both.
     // PERF: the later parts by a thread that made some of them. What a core has read of another's,
     // that one clears slowly in the next step (T=16, d=100, k=50: 1.60 ms a step, 1.43 so).
     pub fn of_all(
         &mut self,
         parts: &[&Sums],
-        later: &mut Sums,
+        [later, handed]: [&mut Sums; 2],
         shared: &Shared<'_>,
         workers: &Workers,
     ) {
         let (first, second) = parts.split_at(parts.len().div_ceil(2));
-        workers.on_each(vec![(&mut *self, first), (&mut *later, second)], |(into, parts)| {
+        let halves = vec![(&mut *self, first, None), (later, second, Some(&mut *handed))];
+        workers.on_each(halves, |(into, parts, handed)| {
             into.clear_for_all(shared);
             into.add_in_order(parts, shared.layers);
+            handed.into_iter().for_each(|handed| handed.hand_out(into));
         });
-        self.add_in_order(&[later], shared.layers);
+        self.add_in_order(&[handed], shared.layers);
         if self.shares_table() {
             let (into, width) = (&mut self.panels[0].input, shared.layers[0].table_row());
             into.resize(self.places.len() * width);
@@ -93,6 +95,18 @@ impl Sums {
                 add_tables(rows, piece * WORTH_A_THREAD, parts, width);
             });
         }
+    }
+
+    /// Makes these those of others, for another core to read.
+    fn hand_out(&mut self, from: &Sums) {
+        self.panels.resize_with(from.panels.len(), Panels::default);
+        for (into, from) in self.panels.iter_mut().zip(&from.panels) {
+            into.hand_out(from);
+        }
+        self.places.clone_from(&from.places);
+        self.head.clone_from(&from.head);
+        self.said = from.said;
+        self.measured.clone_from(&from.measured);
     }
 
     /// Whether threads share the adding of tables.
