@@ -78,10 +78,20 @@ impl Layout {
         })
     }
 
+    /// How many of the first parameters belong to what the bottom layer reads: its embedding, and W.
+    pub(crate) fn of_input(&self) -> usize {
+        self.layers[0].w_ih.end
+    }
+
     /// Where everything but the embedding lies, counted from its end.
     pub(crate) fn behind_embedding(&self) -> Layout {
-        let by = self.embedding.end;
-        let moved = |range: &Range<usize>| range.start - by..range.end - by;
+        self.behind(self.embedding.end)
+    }
+
+    /// Where everything but the first `by` parameters lies, counted from there; what is among these
+    /// is empty.
+    pub(crate) fn behind(&self, by: usize) -> Layout {
+        let moved = |range: &Range<usize>| range.start.max(by) - by..range.end.max(by) - by;
         let slots = self.slots.iter().filter(|slot| slot.range.start >= by);
         let layer = |slots: &LayerSlots| LayerSlots {
             w_ih: moved(&slots.w_ih),
@@ -93,7 +103,7 @@ impl Layout {
         };
         Layout {
             slots: slots.map(|slot| Slot { range: moved(&slot.range), ..slot.clone() }).collect(),
-            embedding: 0..0,
+            embedding: moved(&self.embedding),
             layers: self.layers.iter().map(layer).collect(),
             head_weight: moved(&self.head_weight),
             head_bias: moved(&self.head_bias),

@@ -274,6 +274,11 @@ impl Squares {
         self.0 = sums;
     }
 
+    /// Adds those of other places of the same vector.
+    pub fn join(&mut self, other: &Squares) {
+        self.0.iter_mut().zip(other.0).for_each(|(sum, other)| *sum += other);
+    }
+
     /// The norm of the vector.
     pub fn norm(&self) -> f64 {
         self.0.iter().sum::<f64>().sqrt()

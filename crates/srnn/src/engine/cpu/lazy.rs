@@ -6,7 +6,7 @@
 
 use super::idle::{Missed, are_still};
 use super::prepare::Machine;
-use super::update::{Part, Piece, pieces};
+use super::update::{Part, Piece, Squared, pieces};
 use crate::engine::Snapshot;
 use crate::train::{Rule, Squares, Update};
 use pulp::{Simd, WithSimd};
@@ -93,8 +93,20 @@ impl Lazy {
 
     /// The norm of a gradient that has the gradients of these rows, then those of all other
     /// parameters.
-    pub fn norm(&self, rows: &[u32], gradient: &[f32], machine: Machine<'_>) -> f64 {
-        machine.level.run(Norm { lazy: self, rows, gradient })
+    pub fn norm(&self, rows: &[u32], gradient: &[f32], input: usize, machine: Machine<'_>) -> f64 {
+        let (of_rows, of_others) = gradient.split_at(rows.len() * self.width);
+        let of_rows = rows.iter().zip(of_rows.chunks_exact(self.width));
+        let all_rows = self.had.len() * self.width;
+        let (w, others) = of_others.split_at(input - all_rows);
+        let [mut squares, mut of_input] = [Squares::default(); 2];
+        let add = |squares: &mut Squares, first: usize, values: &[f32]| {
+            machine.level.run(Squared { squares, first, values });
+        };
+        of_rows.for_each(|(&row, values)| add(&mut of_input, row as usize * self.width, values));
+        add(&mut of_input, all_rows, w);
+        add(&mut squares, input, others);
+        squares.join(&of_input);
+        squares.norm()
     }
 
     /// An update by such a gradient, of rows that have missed nothing.
@@ -195,28 +207,5 @@ impl WithSimd for Updated<'_> {
             #[inline(always)]
             |row, gradient| self.update.apply(row.params, row.moments, gradient),
         );
-    }
-}
-
-/// The norm of a gradient that leaves out the zeros of rows that were not met.
-struct Norm<'a> {
-    lazy: &'a Lazy,
-    rows: &'a [u32],
-    gradient: &'a [f32],
-}
-
-impl WithSimd for Norm<'_> {
-    type Output = f64;
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) -> f64 {
-        let Lazy { width, ref had, .. } = *self.lazy;
-        let (of_rows, of_others) = self.gradient.split_at(self.rows.len() * width);
-        let mut squares = Squares::default();
-        for (&row, gradient) in self.rows.iter().zip(of_rows.chunks_exact(width)) {
-            squares.add(row as usize * width, gradient);
-        }
-        squares.add(had.len() * width, of_others);
-        squares.norm()
     }
 }

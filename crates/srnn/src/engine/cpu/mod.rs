@@ -52,10 +52,9 @@ use idle::is_plain;
 use lazy::Lazy;
 use prepare::{Machine, Prepared, finish, prepare};
 use scan::{Cut, Pressure};
-use simd::Aligned;
 use std::sync::Mutex;
-use sums::Sums;
-use table::{RowGradients, Rows};
+use sums::{Handed, Sums};
+use table::{RowGradients, Rows, Table};
 use update::lazy_rows;
 use workers::Workers;
 
@@ -113,14 +112,13 @@ pub struct Cpu {
     places: Vec<Mutex<Place>>,
     /// How many batches were gone through.
     count: u64,
-    /// What every worker but the caller copies.
-    handout: Handout,
-    /// The sums of each chunk, and of all: the first half and then both, the second, and that
-    /// handed out; kept so that their memory is.
-    sums: (Vec<Mutex<Sums>>, [Sums; 3]),
+    /// The layers, for every worker but the caller to copy.
+    handout: Vec<Prepared>,
+    /// The sums of each chunk, and of all; kept so that their memory is.
+    sums: (Vec<Mutex<Sums>>, Halves),
     /// The memory of the token table.
     // PERF: that of 6,000 tokens is 25 MB, which nobody has to clear before it is written.
-    table: Aligned,
+    table: Table,
     /// The gradient that was last applied; kept for its memory.
     // PERF: memory that another thread has read is slow to clear, and what malloc finds may be such
     // (T=16, d=100, k=50: 12 to 60 µs a gradient, 4 so).
@@ -160,47 +158,42 @@ impl Cpu {
         shared: Shared<'_>,
         work: impl FnOnce(Shared<'_>, &mut GroupSpace) -> A,
     ) -> A {
-        let Place { space, own, count } = &mut *self.places[worker]
+        let Place { space, layers, count } = &mut *self.places[worker]
             .lock()
             .expect("a worker that panicked takes the engine with it");
         if worker == 0 {
             return work(shared, space);
         }
         if *count != self.count {
-            (*own, *count) = (self.handout.clone(), self.count);
+            layers.clear();
+            (*layers, *count) = (self.handout.clone(), self.count);
         }
-        let table = if own.table.is_empty() { shared.table } else { &own.table };
-        work(Shared { layers: &own.layers, table, ..shared }, space)
+        work(Shared { layers, ..shared }, space)
     }
 }
 
-/// A worker's memory, and what he copied last.
+/// A worker's memory, and the layers of the batch he copied last.
 #[derive(Default)]
 struct Place {
     space: GroupSpace,
-    own: Handout,
+    layers: Vec<Prepared>,
     count: u64,
 }
 
-/// Layers as the scan reads them, and the table of tokens if it is small.
-#[derive(Clone, Default)]
-struct Handout {
-    layers: Vec<Prepared>,
-    table: Aligned,
+/// The sums of the first half of all chunks, and then of all; and of the second half, with what is
+/// handed from one to the other.
+#[derive(Default)]
+struct Halves {
+    total: Sums,
+    later: Sums,
+    handed: Handed,
 }
 
-impl Handout {
-    /// Numbers of a table that a core's own cache holds besides the layers.
-    const SMALL: usize = 1 << 16;
-
-    /// Makes this a copy of what the caller reads.
-    fn copy(&mut self, layers: &[Prepared], table: &Aligned) {
-        let mut before = std::mem::take(&mut self.layers).into_iter();
-        self.layers = layers.iter().map(|layer| layer.handed_out(before.next())).collect();
-        match table.len() <= Handout::SMALL {
-            true => self.table.hand_out(table),
-            false => self.table = Aligned::default(),
-        }
+/// Copies layers for workers that did not make them, if there are any.
+fn hand_out(layers: &[Prepared], copies: &mut Vec<Prepared>, workers: &Workers) {
+    if workers.count() > 1 {
+        let mut before = std::mem::take(copies).into_iter();
+        copies.extend(layers.iter().map(|layer| layer.handed_out(before.next())));
     }
 }
 
@@ -251,16 +244,14 @@ impl Engine<f32> for Cpu {
         let lambda = if mode.transition == Transition::Mixture { mode.lambda } else { 1.0 };
         let (regime, into) = ((lambda, mode.tau), &mut table);
         let layers = prepare(arch, layout, params, &tokens, regime, into, machine);
-        if self.workers.count() > 1 {
-            self.handout.copy(&layers, &table);
-        }
+        hand_out(&layers, &mut self.handout, &self.workers);
         let head = Head::prepare(arch, layout, params);
         let shared = Shared {
             arch,
             batch,
             tokens: &tokens,
             layers: &layers,
-            table: &table,
+            table: table.read(),
             head: &head,
             mode,
             pressure: Pressure::default(),
@@ -320,9 +311,7 @@ impl Cpu {
         let params = &state.params;
         let (lambda, tau) = (regime.lambda, regime.tau);
         let layers = prepare(arch, layout, params, tokens, (lambda, tau), &mut table, machine);
-        if self.workers.count() > 1 {
-            self.handout.copy(&layers, &table);
-        }
+        hand_out(&layers, &mut self.handout, &self.workers);
         let head = Head::prepare(arch, layout, params);
         let share = Share::of(batch, arch);
         let shared = Shared {
@@ -330,7 +319,7 @@ impl Cpu {
             batch,
             tokens,
             layers: &layers,
-            table: &table,
+            table: table.read(),
             head: &head,
             mode: Mode { transition: Transition::Mixture, lambda, tau },
             pressure: Pressure {
@@ -343,11 +332,13 @@ impl Cpu {
             total_weight: batch.total_weight(),
             cut: self.tuning.cut(),
         };
-        let sums = self.sum(shared, &mut parts, &mut halves);
+        self.sum(shared, &mut parts, &mut halves);
+        let Halves { total: sums, later, .. } = &mut halves;
+        let d_table = if sums.shares_table() { &sums.panels[0] } else { &later.panels[0] };
         let rows_len = rows.count(tokens, arch.input.vocabulary()) * arch.input.width();
-        values.clear();
         values.resize(rows_len + self.others.len, 0.0);
-        let (d, params) = (&sums.panels, params.split_at(layout.embedding.len()));
+        let (d, params) =
+            ((&sums.panels[..], &d_table.input[..]), params.split_at(layout.embedding.len()));
         let (row_values, others) = values.split_at_mut(rows_len);
         let into = (RowGradients { of: rows, values: row_values }, &mut *others);
         finish(arch, &self.others, params, tokens, &layers, d, machine, into);
@@ -360,12 +351,12 @@ impl Cpu {
 
     /// The sums over all rows of a batch: chunk by chunk, then of each half of the chunks in their
     /// order, then of both.
-    fn sum<'a>(
+    fn sum(
         &self,
         shared: Shared<'_>,
         parts: &mut Vec<Mutex<Sums>>,
-        [total, later, handed]: &'a mut [Sums; 3],
-    ) -> &'a mut Sums {
+        Halves { total, later, handed }: &mut Halves,
+    ) {
         let groups = groups(shared.arch, shared.batch);
         // Dealt out in turn, so that every chunk has long rows and short ones.
         let count = CHUNKS.min(groups.len()).max(1);
@@ -384,8 +375,7 @@ impl Cpu {
         let parts: Vec<&Sums> = (parts[..count].iter_mut())
             .map(|part| &*part.get_mut().expect("nobody panicked"))
             .collect();
-        total.of_all(&parts, [later, handed], &shared, &self.workers);
-        total
+        total.of_all(&parts, later, handed, &shared, &self.workers);
     }
 }
 

@@ -44,11 +44,13 @@ impl Panels {
     }
 
     /// Makes these those of others, for another core to read.
-    pub fn hand_out(&mut self, from: &Panels) {
+    pub fn hand_out(&mut self, from: &Panels, with_input: bool) {
         for (into, from) in self.parts_mut().into_iter().zip(from.parts()) {
             into.hand_out(from);
         }
-        self.input.hand_out(&from.input);
+        if with_input {
+            self.input.hand_out(&from.input);
+        }
     }
 
     /// Those of an LSTM with its blocks scaled, for forward.

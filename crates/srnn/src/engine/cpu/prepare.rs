@@ -9,7 +9,7 @@ use super::pack::Packing;
 use super::panels::Panels;
 use super::products::Products;
 use super::simd::{Aligned, Level, padded};
-use super::table::RowGradients;
+use super::table::{RowGradients, Table};
 use super::workers::Workers;
 use crate::engine::form::{Form, form, state_blocks};
 use crate::engine::tokens::Tokens;
@@ -78,8 +78,8 @@ impl Prepared {
     /// The same layer, for another core to read, in the memory of one that was handed out before.
     pub fn handed_out(&self, before: Option<Prepared>) -> Prepared {
         let (mut panels, mut scaled) = before.map(|p| (p.panels, p.scaled)).unwrap_or_default();
-        panels.hand_out(&self.panels);
-        scaled.hand_out(&self.scaled);
+        panels.hand_out(&self.panels, true);
+        scaled.hand_out(&self.scaled, true);
         Prepared { panels, scaled, is_one: self.is_one.clone(), ..*self }
     }
 
@@ -105,7 +105,7 @@ pub fn prepare(
     params: &[f32],
     tokens: &Tokens,
     (lambda, tau): (f64, f64),
-    table: &mut Aligned,
+    table: &mut Table,
     machine: Machine<'_>,
 ) -> Vec<Prepared> {
     let mut layers: Vec<Prepared> = Vec::with_capacity(arch.layers.len());
@@ -119,7 +119,18 @@ pub fn prepare(
             (_, Some(_)) => Source::Carry,
         };
         let at = At::new(layer, &layout.layers[l], params, machine);
-        let mut prepared = at.prepared(form(layer, lambda), source, lambda, tau);
+        let mut prepared = None;
+        let mut panels = || prepared = Some(at.prepared(form(layer, lambda), source, lambda, tau));
+        match source {
+            Source::Table => {
+                let embedding = &params[layout.embedding.clone()];
+                let small = at.is_small(tokens);
+                let table = || at.table(embedding, tokens, table, small);
+                at.beside(small, panels, table);
+            }
+            _ => panels(),
+        }
+        let mut prepared = prepared.expect("the panels were made");
         prepared.n_in = match source {
             Source::Table => 0,
             Source::Real | Source::Hidden => arch.width_below(l),
@@ -129,10 +140,7 @@ pub fn prepare(
         let below = (source == Source::Carry && layers[l - 1].form == Form::LowRank)
             .then(|| &params[layout.layers[l - 1].centroids.clone()]);
         prepared.panels.input = match source {
-            Source::Table => {
-                at.table(&params[layout.embedding.clone()], tokens, table);
-                Aligned::default()
-            }
+            Source::Table => Aligned::default(),
             _ => at.input_panel(prepared.n_in, below),
         };
         if matches!(layer.cell, Cell::Lstm { .. }) {
@@ -143,8 +151,9 @@ pub fn prepare(
     layers
 }
 
-/// The adjoint of [`prepare`]: adds the gradients of the panels to those of the parameters. Layout
-/// and parameters are those behind the embedding, which is apart.
+/// The adjoint of [`prepare`]: from the gradients of the panels, and of the table of tokens if there
+/// is one, those of the parameters. Layout and parameters are those behind the embedding, which is
+/// apart.
 #[allow(clippy::too_many_arguments)]
 pub fn finish(
     arch: &Arch,
@@ -152,18 +161,37 @@ pub fn finish(
     (embedding, params): (&[f32], &[f32]),
     tokens: &Tokens,
     layers: &[Prepared],
-    adjoints: &[Panels],
+    (adjoints, d_table): (&[Panels], &[f32]),
     machine: Machine<'_>,
     (mut rows, grads): (RowGradients<'_>, &mut [f32]),
 ) {
     for (l, (prepared, d)) in layers.iter().zip(adjoints).enumerate() {
         let layer = &arch.layers[l];
         let at = At::new(layer, &layout.layers[l], params, machine);
-        at.state_adjoint(prepared, d, grads);
-        at.small_adjoints(prepared, d, grads);
         match prepared.source {
-            Source::Table => at.table_adjoint(embedding, tokens, d, &mut rows, grads),
+            Source::Table => {
+                // W of the bottom layer is the first parameter behind the embedding.
+                let end = at.slots.w_ih.end;
+                let behind = &layout.behind(end).layers[l];
+                let of_state = At::new(layer, behind, &params[end..], machine);
+                let (d_w, others) = grads.split_at_mut(end);
+                let mut biases = vec![];
+                let state = || {
+                    others.fill(0.0);
+                    of_state.state_adjoint(prepared, d, others);
+                    of_state.small_adjoints(prepared, d, others);
+                };
+                let input =
+                    || biases = at.table_adjoint(embedding, tokens, d_table, &mut rows, d_w);
+                at.beside(at.is_small(tokens), state, input);
+                of_state.table_bias_adjoint(&biases, others);
+            }
             _ => {
+                if l == 0 {
+                    grads.fill(0.0);
+                }
+                at.state_adjoint(prepared, d, grads);
+                at.small_adjoints(prepared, d, grads);
                 let below = (prepared.source == Source::Carry
                     && layers[l - 1].form == Form::LowRank)
                     .then(|| layout.layers[l - 1].centroids.clone());
@@ -193,6 +221,24 @@ impl<'a> At<'a> {
         let packing = Packing { units, lanes: machine.level.lanes() };
         let products = Products { machine, units, blocks: layer.cell.blocks() };
         At { layer, slots, params, packing, products }
+    }
+
+    /// Whether nothing of a layer that reads these tokens is worth two threads.
+    fn is_small(&self, tokens: &Tokens) -> bool {
+        let (w, r) = (&self.params[self.slots.w_ih.clone()], &self.params[self.slots.w_hh.clone()]);
+        let centroids = self.layer.centroids.map_or(0, |s| s.k);
+        self.products.is_small(tokens.distinct.len(), w) && self.products.is_small(centroids, r)
+    }
+
+    /// Makes what the carried vector meets, and what is read: of a small layer by two workers, each
+    /// of whom also updates the parameters it needs for that.
+    // PERF: so they are in his cache, and nobody waits for another's.
+    fn beside(&self, small: bool, state: impl FnOnce() + Send, input: impl FnOnce() + Send) {
+        if small {
+            return self.products.machine.workers.both(state, input);
+        }
+        state();
+        input();
     }
 
     fn prepared(&self, form: Form, source: Source, lambda: f64, tau: f64) -> Prepared {

@@ -141,6 +141,11 @@ impl Products<'_> {
         }
     }
 
+    /// Whether all that is made of so many rows, and of its gradient, is one thread's.
+    pub fn is_small(&self, rows: usize, w: &[f32]) -> bool {
+        rows * w.len() < WORTH_SHARING && rows * self.width() < WORTH_ADDING
+    }
+
     /// How many threads are worth their way to another core's cache.
     fn shares(&self, rows: &[&[f32]], w: &[f32]) -> usize {
         if rows.len() * w.len() >= WORTH_SHARING { self.machine.workers.count() } else { 1 }

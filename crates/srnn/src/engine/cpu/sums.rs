@@ -5,6 +5,7 @@ use super::head::{Head, Said};
 use super::panels::{Panels, add};
 use super::prepare::{Prepared, Source};
 use super::scan::Measured;
+use super::simd::Aligned;
 use super::workers::Workers;
 
 /// Sums over the rows of some groups.
@@ -17,6 +18,15 @@ pub struct Sums {
     pub head: Head,
     pub said: Said,
     pub measured: Vec<Measured>,
+}
+
+/// What one half's core reads of the other's.
+#[derive(Default)]
+pub struct Handed {
+    /// All of the second but its table.
+    sums: Sums,
+    /// The table of the first.
+    table: Aligned,
 }
 
 /// No place.
@@ -67,25 +77,35 @@ impl Sums {
         self.measured.resize(shared.layers.len(), Measured::default());
     }
 
-    /// Makes these the sums of all parts of a batch's groups: of each half of them in their order,
-    /// the second in `later`, which is `handed` out, then of both.
+    /// Makes these the sums of all parts of a batch's groups, but for a small table, which is in
+    /// `later`: of each half of the parts in their order, then of both.
     // PERF: the later parts by a thread that made some of them. What a core has read of another's,
     // that one clears slowly in the next step (T=16, d=100, k=50: 1.60 ms a step, 1.43 so).
     pub fn of_all(
         &mut self,
         parts: &[&Sums],
-        [later, handed]: [&mut Sums; 2],
+        later: &mut Sums,
+        handed: &mut Handed,
         shared: &Shared<'_>,
         workers: &Workers,
     ) {
         let (first, second) = parts.split_at(parts.len().div_ceil(2));
-        let halves = vec![(&mut *self, first, None), (later, second, Some(&mut *handed))];
-        workers.on_each(halves, |(into, parts, handed)| {
-            into.clear_for_all(shared);
-            into.add_in_order(parts, shared.layers);
-            handed.into_iter().for_each(|handed| handed.hand_out(into));
+        let Handed { sums, table } = handed;
+        let own = || {
+            self.of_some(first, shared);
+            table.hand_out(&self.panels[0].input);
+        };
+        let other = || {
+            later.of_some(second, shared);
+            sums.hand_out(later, shared.layers);
+        };
+        workers.both(own, other);
+        let own = || self.add_in_order(&[sums], shared.layers);
+        workers.both(own, || {
+            if shared.layers[0].source == Source::Table {
+                add(&mut later.panels[0].input, table);
+            }
         });
-        self.add_in_order(&[handed], shared.layers);
         if self.shares_table() {
             let (into, width) = (&mut self.panels[0].input, shared.layers[0].table_row());
             into.resize(self.places.len() * width);
@@ -97,24 +117,32 @@ impl Sums {
         }
     }
 
-    /// Makes these those of others, for another core to read.
-    fn hand_out(&mut self, from: &Sums) {
-        self.panels.resize_with(from.panels.len(), Panels::default);
-        for (into, from) in self.panels.iter_mut().zip(&from.panels) {
-            into.hand_out(from);
+    /// Makes these the sums of some parts in their order.
+    fn of_some(&mut self, parts: &[&Sums], shared: &Shared<'_>) {
+        self.clear_for_all(shared);
+        self.add_in_order(parts, shared.layers);
+        if !self.shares_table() && shared.layers[0].source == Source::Table {
+            add_tables(&mut self.panels[0].input, 0, parts, shared.layers[0].table_row());
         }
-        self.places.clone_from(&from.places);
+    }
+
+    /// Makes these those of others but for the table, for another core to read.
+    fn hand_out(&mut self, from: &Sums, layers: &[Prepared]) {
+        self.panels.resize_with(from.panels.len(), Panels::default);
+        for ((into, from), p) in self.panels.iter_mut().zip(&from.panels).zip(layers) {
+            into.hand_out(from, p.source != Source::Table);
+        }
         self.head.clone_from(&from.head);
         self.said = from.said;
         self.measured.clone_from(&from.measured);
     }
 
     /// Whether threads share the adding of tables.
-    fn shares_table(&self) -> bool {
+    pub fn shares_table(&self) -> bool {
         self.places.len() > WORTH_A_THREAD
     }
 
-    /// Adds all but tables that threads share.
+    /// Adds all but tables.
     fn add_in_order(&mut self, parts: &[&Sums], layers: &[Prepared]) {
         for (l, (into, p)) in self.panels.iter_mut().zip(layers).enumerate() {
             for part in parts {
@@ -125,9 +153,6 @@ impl Sums {
                     add(&mut into.input, &part.panels[l].input);
                 }
             }
-        }
-        if layers[0].source == Source::Table && !self.shares_table() {
-            add_tables(&mut self.panels[0].input, 0, parts, layers[0].table_row());
         }
         for part in parts {
             self.head.add(&part.head);

@@ -2,7 +2,6 @@
 //! and the adjoint of that.
 
 use super::cells::scales;
-use super::panels::Panels;
 use super::prepare::At;
 use super::products::Line;
 use super::simd::Aligned;
@@ -54,10 +53,26 @@ impl RowGradients<'_> {
     }
 }
 
+/// A table, or its memory.
+#[derive(Default)]
+pub struct Table {
+    /// As it was made.
+    made: Aligned,
+    /// A copy of a small one, for other cores than the one that made it.
+    handed: Aligned,
+}
+
+impl Table {
+    /// What every worker reads.
+    pub fn read(&self) -> &Aligned {
+        if self.handed.is_empty() { &self.made } else { &self.handed }
+    }
+}
+
 impl At<'_> {
     /// `E·Wᵀ + b`, a row per distinct token `[U][Q][NI]`; scaled for an LSTM, for only forward reads
     /// it.
-    pub(super) fn table(&self, embedding: &[f32], tokens: &Tokens, table: &mut Aligned) {
+    pub(super) fn table(&self, embedding: &[f32], tokens: &Tokens, table: &mut Table, small: bool) {
         let (w, e) = self.input_weights();
         let rows = rows_of(embedding, e, &tokens.distinct);
         let (blocks, bias) = (self.layer.cell.blocks(), self.input_bias());
@@ -65,7 +80,11 @@ impl At<'_> {
             shift: self.packing.pack(1, blocks, |_, b, u| bias(b, u)),
             scale: self.packing.pack(1, blocks, |_, b, _| self.table_scale(b)),
         };
-        self.products.table(&line, &rows, w, table);
+        self.products.table(&line, &rows, w, &mut table.made);
+        match small {
+            true => table.handed.hand_out(&table.made),
+            false => table.handed.clear(0),
+        }
     }
 
     /// What block b of a table is multiplied with.
@@ -82,26 +101,31 @@ impl At<'_> {
         (w, w.len() / (self.layer.cell.blocks() * self.layer.units))
     }
 
-    /// Adds the gradients of embedding, W and biases.
+    /// The gradients of embedding and W, from the table's; and the sum of its rows, for the biases.
     pub(super) fn table_adjoint(
         &self,
         embedding: &[f32],
         tokens: &Tokens,
-        d_panels: &Panels,
+        dx: &[f32],
         into: &mut RowGradients<'_>,
-        grads: &mut [f32],
-    ) {
-        let ((w, e), dx) = (self.input_weights(), &d_panels.input);
+        d_w: &mut [f32],
+    ) -> Vec<f32> {
+        let (w, e) = self.input_weights();
+        let rows = rows_of(embedding, e, &tokens.distinct);
+        let at = self.products.in_table();
+        into.values.fill(0.0);
+        d_w.fill(0.0);
+        self.products.adjoint((dx, at), (&rows, w), (into.rows_mut(e, tokens), d_w));
+        self.products.sum_of_rows(dx)
+    }
+
+    /// Adds the gradients of the biases, from the sum of a table's rows.
+    pub(super) fn table_bias_adjoint(&self, sum: &[f32], grads: &mut [f32]) {
         if self.layer.bias {
-            let sum = self.products.sum_of_rows(dx);
-            self.packing.unpack(&sum, 1, self.layer.cell.blocks(), |_, b, u, value| {
+            self.packing.unpack(sum, 1, self.layer.cell.blocks(), |_, b, u, value| {
                 self.add_bias_gradient(b, u, value, false, grads);
             });
         }
-        let rows = rows_of(embedding, e, &tokens.distinct);
-        let d_w = &mut grads[self.slots.w_ih.clone()];
-        let at = self.products.in_table();
-        self.products.adjoint((dx, at), (&rows, w), (into.rows_mut(e, tokens), d_w));
     }
 }
 

@@ -8,7 +8,7 @@ use super::table::Rows;
 use crate::engine::tokens::Tokens;
 use crate::engine::weights::Weights;
 use crate::engine::{Batch, Engine, Regime, Snapshot, Step};
-use crate::train::{Moments, Update, moments_mut, norm};
+use crate::train::{Moments, Squares, Update, moments_mut};
 use pulp::{Simd, WithSimd};
 
 /// Numbers of a piece of an update.
@@ -50,9 +50,10 @@ impl Cpu {
         let gradients = self.gradients(batch, regime);
         let Cpu { weights, lazy, tuning, workers, .. } = self;
         let machine = Machine { level: tuning.level, workers };
-        let norm = |values: &[f32]| machine.level.run(Norm(values));
+        let input = weights.layout.of_input();
+        let norm = |values: &[f32]| norm(values, input, machine);
         let step = weights.descend_by(&gradients, regime.learning_rate, norm, |update, state| {
-            apply(update, state, &gradients.values, machine);
+            apply(update, state, &gradients.values, input, machine);
         });
         lazy.iter_mut().for_each(|lazy| lazy.begin(&weights.state));
         self.values = gradients.values;
@@ -66,7 +67,7 @@ impl Cpu {
         let Cpu { weights, lazy, tuning, workers, .. } = self;
         let (rows, machine) = (&tokens.distinct, Machine { level: tuning.level, workers });
         let lazy = lazy.as_mut().expect("rows that wait");
-        let norm = lazy.norm(rows, &gradients.values, machine);
+        let norm = lazy.norm(rows, &gradients.values, weights.layout.of_input(), machine);
         let step = weights.descend_by(
             &gradients,
             regime.learning_rate,
@@ -108,15 +109,21 @@ impl<'a> Part<'a> {
     }
 }
 
-/// Applies an update piece by piece: which, changes no bit.
-pub fn apply(
+/// Applies an update piece by piece: which, changes no bit. The first `input` parameters belong to
+/// what is read, and are updated by the worker who makes that.
+fn apply(
     update: Update<f32>,
     state: &mut Snapshot<f32>,
     gradient: &[f32],
+    input: usize,
     machine: Machine<'_>,
 ) {
-    let pieces = pieces(update, Part::all(state), gradient);
-    machine.workers.on_each(pieces, |piece| machine.level.run(piece));
+    let mut others = Part::all(state);
+    let part = others.take(input);
+    let (of_input, of_others) = gradient.split_at(input);
+    let mut all = pieces(update, others, of_others);
+    all.extend(pieces(update, part, of_input));
+    machine.workers.on_each(all, |piece| machine.level.run(piece));
 }
 
 /// The pieces of an update of some parameters.
@@ -142,14 +149,30 @@ impl WithSimd for Piece<'_> {
     }
 }
 
-/// The norm of a gradient.
-pub struct Norm<'a>(pub &'a [f32]);
+/// The norm of a gradient, of which each worker squares the part he made.
+fn norm(gradient: &[f32], input: usize, machine: Machine<'_>) -> f64 {
+    let [mut squares, mut of_input] = [Squares::default(); 2];
+    let (read, others) = gradient.split_at(input);
+    machine.workers.both(
+        || machine.level.run(Squared { squares: &mut squares, first: input, values: others }),
+        || machine.level.run(Squared { squares: &mut of_input, first: 0, values: read }),
+    );
+    squares.join(&of_input);
+    squares.norm()
+}
 
-impl WithSimd for Norm<'_> {
-    type Output = f64;
+/// The squares of a gradient's numbers from place `first` on.
+pub struct Squared<'a> {
+    pub squares: &'a mut Squares,
+    pub first: usize,
+    pub values: &'a [f32],
+}
+
+impl WithSimd for Squared<'_> {
+    type Output = ();
 
     #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) -> f64 {
-        norm(self.0)
+    fn with_simd<S: Simd>(self, _: S) {
+        self.squares.add(self.first, self.values);
     }
 }

@@ -66,6 +66,12 @@ impl Workers {
         });
     }
 
+    /// Does two things: the caller one, and another worker, if there is one, the other.
+    pub fn both(&self, own: impl FnOnce() + Send, other: impl FnOnce() + Send) {
+        let things: Vec<Box<dyn FnOnce() + Send + '_>> = vec![Box::new(own), Box::new(other)];
+        self.on_each(things, |thing| thing());
+    }
+
     /// Does `work(worker, i)` for every i below `count`.
     // PERF: everyone begins with a stretch of his own, the same in every step, so that a cache
     // finds what it had; then he helps the others.
