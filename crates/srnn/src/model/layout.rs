@@ -85,26 +85,13 @@ impl Layout {
 
     /// Where everything but the embedding lies, counted from its end.
     pub(crate) fn behind_embedding(&self) -> Layout {
-        self.behind(self.embedding.end)
-    }
-
-    /// Where everything but the first `by` parameters lies, counted from there; what is among these
-    /// is empty.
-    pub(crate) fn behind(&self, by: usize) -> Layout {
-        let moved = |range: &Range<usize>| range.start.max(by) - by..range.end.max(by) - by;
+        let by = self.embedding.end;
+        let moved = |range: &Range<usize>| range.start - by..range.end - by;
         let slots = self.slots.iter().filter(|slot| slot.range.start >= by);
-        let layer = |slots: &LayerSlots| LayerSlots {
-            w_ih: moved(&slots.w_ih),
-            w_hh: moved(&slots.w_hh),
-            b_ih: moved(&slots.b_ih),
-            b_hh: moved(&slots.b_hh),
-            peephole: moved(&slots.peephole),
-            centroids: moved(&slots.centroids),
-        };
         Layout {
             slots: slots.map(|slot| Slot { range: moved(&slot.range), ..slot.clone() }).collect(),
-            embedding: moved(&self.embedding),
-            layers: self.layers.iter().map(layer).collect(),
+            embedding: 0..0,
+            layers: self.layers.iter().map(|slots| slots.behind(by)).collect(),
             head_weight: moved(&self.head_weight),
             head_bias: moved(&self.head_bias),
             len: self.len - by,
@@ -115,6 +102,21 @@ impl Layout {
     pub fn slot_of(&self, index: usize) -> &Slot {
         let at = self.slots.partition_point(|slot| slot.range.end <= index);
         &self.slots[at]
+    }
+}
+
+impl LayerSlots {
+    /// The same, counted from place `by`; what lies before it is empty.
+    pub(crate) fn behind(&self, by: usize) -> LayerSlots {
+        let moved = |range: &Range<usize>| range.start.max(by) - by..range.end.max(by) - by;
+        LayerSlots {
+            w_ih: moved(&self.w_ih),
+            w_hh: moved(&self.w_hh),
+            b_ih: moved(&self.b_ih),
+            b_hh: moved(&self.b_hh),
+            peephole: moved(&self.peephole),
+            centroids: moved(&self.centroids),
+        }
     }
 }
 

@@ -79,14 +79,15 @@ fn steps_agree<F: PartialEq + Debug, E: Engine<F>>(case: &Case, make: impl Fn() 
 }
 
 /// That of a case, fewer rows of it, more, and the first one again at another address.
-fn batches(case: &Case) -> [Arc<Batch>; 4] {
+pub fn batches(case: &Case) -> [Arc<Batch>; 4] {
     let rows: Vec<usize> = (0..case.batch.rows()).collect();
     let more: Vec<usize> = rows.iter().rev().flat_map(|&b| [b, b, b]).collect();
     let some = |chosen: &[usize]| Arc::new(chosen_rows(case, chosen));
     [some(&rows), some(&rows[rows.len() / 2..]), some(&more), some(&rows)]
 }
 
-fn chosen_rows(case: &Case, rows: &[usize]) -> Batch {
+/// Some rows of a case.
+pub fn chosen_rows(case: &Case, rows: &[usize]) -> Batch {
     let (batch, width) = (&case.batch, case.model.arch.width_below(0));
     let steps = || rows.iter().flat_map(|&b| batch.row(b));
     let mut offsets = vec![0];
@@ -112,7 +113,7 @@ fn chosen_rows(case: &Case, rows: &[usize]) -> Batch {
 }
 
 /// That of a case, one that asks for other kernels, and one whose loss is not a number.
-fn regimes(regime: &Regime) -> [Regime; 3] {
+pub fn regimes(regime: &Regime) -> [Regime; 3] {
     let lambda = if regime.lambda == 1.0 { 0.4 } else { 1.0 };
     let rate = regime.learning_rate / 2.0;
     let other = Regime { lambda, learning_rate: rate, ..*regime };

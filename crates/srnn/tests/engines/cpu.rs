@@ -2,6 +2,7 @@
 
 use crate::agreement::{engine_agrees_with_reference, engines_agree_to_the_bit};
 use crate::ahead::steps_agree_whatever_is_known_ahead;
+use crate::history::engines_forget_what_they_have_seen;
 use srnn::engine::cpu::{Cpu, Level, Tuning};
 use srnn::model::Model;
 use srnn::train::Optimiser;
@@ -39,6 +40,11 @@ fn the_cpu_engine_agrees_with_the_reference_where_rows_are_cut_into_short_segmen
 #[test]
 fn the_cpu_engine_gives_the_same_bits_whatever_is_known_ahead() {
     steps_agree_whatever_is_known_ahead(with(2));
+}
+
+#[test]
+fn the_cpu_engine_forgets_what_it_has_seen() {
+    [1, 2].into_iter().for_each(|threads| engines_forget_what_they_have_seen(with(threads)));
 }
 
 #[test]

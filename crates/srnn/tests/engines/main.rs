@@ -13,6 +13,7 @@ mod cuda;
 mod differences;
 mod fixtures;
 mod hard;
+mod history;
 mod kinks;
 mod lazy;
 mod optimisers;

@@ -51,6 +51,15 @@ impl Head {
         bias.iter_mut().zip(&self.bias).for_each(|(into, b)| *into += b);
     }
 
+    /// Makes these another's, for another core to read.
+    pub fn receive(&mut self, from: &Head) {
+        for (into, from) in self.weights.iter_mut().zip(&from.weights) {
+            into.receive(from);
+        }
+        self.bias.clone_from(&from.bias);
+        self.dp = from.dp;
+    }
+
     /// Adds another's numbers.
     pub fn add(&mut self, other: &Head) {
         for (into, from) in self.weights.iter_mut().zip(&other.weights) {

@@ -92,19 +92,24 @@ impl Lazy {
     }
 
     /// The norm of a gradient that has the gradients of these rows, then those of all other
-    /// parameters.
+    /// parameters: from two sums, as that of a gradient with all rows (`update::norm`), for its bits.
     pub fn norm(&self, rows: &[u32], gradient: &[f32], input: usize, machine: Machine<'_>) -> f64 {
         let (of_rows, of_others) = gradient.split_at(rows.len() * self.width);
-        let of_rows = rows.iter().zip(of_rows.chunks_exact(self.width));
         let all_rows = self.had.len() * self.width;
         let (w, others) = of_others.split_at(input - all_rows);
         let [mut squares, mut of_input] = [Squares::default(); 2];
-        let add = |squares: &mut Squares, first: usize, values: &[f32]| {
-            machine.level.run(Squared { squares, first, values });
+        let own =
+            || machine.level.run(Squared { squares: &mut squares, first: input, values: others });
+        let other = || {
+            let mut add = |first: usize, values: &[f32]| {
+                machine.level.run(Squared { squares: &mut of_input, first, values });
+            };
+            for (&row, values) in rows.iter().zip(of_rows.chunks_exact(self.width)) {
+                add(row as usize * self.width, values);
+            }
+            add(all_rows, w);
         };
-        of_rows.for_each(|(&row, values)| add(&mut of_input, row as usize * self.width, values));
-        add(&mut of_input, all_rows, w);
-        add(&mut squares, input, others);
+        machine.workers.both(own, other);
         squares.join(&of_input);
         squares.norm()
     }

@@ -5,18 +5,20 @@
 //! through one layer (`step_forward`, `step_backward`), `cells` and `centroids` are the two
 //! components, `kernels` the three products (`lanes` ends their sums) and `functions` the
 //! transcendental functions. Rows are independent: a batch is cut into a fixed number of chunks,
-//! whatever the number of `workers`, and the chunks' `sums` are added in their order; so the same
-//! seed gives the same bits.
+//! whatever the number of `workers`, and the chunks' `sums` are added in their order (`halves`); so
+//! the same seed gives the same bits. `adjoint` turns them into the gradients of parameters.
 //! `update` applies a gradient to all parameters; the rows of a large embedding are `lazy`: they
 //! wait until they are read, and then make up for their `idle` updates, to the same bits.
 
 #![allow(unsafe_code)]
 
+mod adjoint;
 mod cells;
 mod centroids;
 mod crew;
 mod functions;
 mod group;
+mod halves;
 mod head;
 mod idle;
 mod kernels;
@@ -46,14 +48,16 @@ use super::{
 };
 use crate::model::{Arch, Layout, Model};
 use crate::train::Optimiser;
+use adjoint::finish;
 use group::{Group, GroupSpace, Learn, Observe, RowTrace, Shared, groups};
+use halves::Halves;
 use head::Head;
 use idle::is_plain;
 use lazy::Lazy;
-use prepare::{Machine, Prepared, finish, prepare};
+use prepare::{Machine, Prepared, hand_out, prepare};
 use scan::{Cut, Pressure};
 use std::sync::Mutex;
-use sums::{Handed, Sums};
+use sums::Sums;
 use table::{RowGradients, Rows, Table};
 use update::lazy_rows;
 use workers::Workers;
@@ -112,7 +116,7 @@ pub struct Cpu {
     places: Vec<Mutex<Place>>,
     /// How many batches were gone through.
     count: u64,
-    /// The layers, for every worker but the caller to copy.
+    /// The layers, for every worker but the caller to copy; none if they are too large.
     handout: Vec<Prepared>,
     /// The sums of each chunk, and of all; kept so that their memory is.
     sums: (Vec<Mutex<Sums>>, Halves),
@@ -148,7 +152,7 @@ impl Cpu {
     }
 
     /// Has a worker do something in his memory, with layers of his own: everyone but the caller, who
-    /// made them, has a copy.
+    /// made them, has a copy, if they are not too large.
     // PERF: what is in another core's cache is fetched from there again and again, as often as this
     // core's second-level cache lets go of it (T=16, d=100, k=50: 1.45 ms a step without, 1.27 so,
     // where the cores share no third-level cache; the copy takes 8 µs).
@@ -161,7 +165,7 @@ impl Cpu {
         let Place { space, layers, count } = &mut *self.places[worker]
             .lock()
             .expect("a worker that panicked takes the engine with it");
-        if worker == 0 {
+        if worker == 0 || self.handout.is_empty() {
             return work(shared, space);
         }
         if *count != self.count {
@@ -178,23 +182,6 @@ struct Place {
     space: GroupSpace,
     layers: Vec<Prepared>,
     count: u64,
-}
-
-/// The sums of the first half of all chunks, and then of all; and of the second half, with what is
-/// handed from one to the other.
-#[derive(Default)]
-struct Halves {
-    total: Sums,
-    later: Sums,
-    handed: Handed,
-}
-
-/// Copies layers for workers that did not make them, if there are any.
-fn hand_out(layers: &[Prepared], copies: &mut Vec<Prepared>, workers: &Workers) {
-    if workers.count() > 1 {
-        let mut before = std::mem::take(copies).into_iter();
-        copies.extend(layers.iter().map(|layer| layer.handed_out(before.next())));
-    }
 }
 
 /// Has the system's allocator keep what is freed for what is asked for next.
@@ -333,17 +320,15 @@ impl Cpu {
             cut: self.tuning.cut(),
         };
         self.sum(shared, &mut parts, &mut halves);
-        let Halves { total: sums, later, .. } = &mut halves;
-        let d_table = if sums.shares_table() { &sums.panels[0] } else { &later.panels[0] };
         let rows_len = rows.count(tokens, arch.input.vocabulary()) * arch.input.width();
         values.resize(rows_len + self.others.len, 0.0);
         let (d, params) =
-            ((&sums.panels[..], &d_table.input[..]), params.split_at(layout.embedding.len()));
+            ((&halves.total.panels[..], halves.table()), params.split_at(layout.embedding.len()));
         let (row_values, others) = values.split_at_mut(rows_len);
         let into = (RowGradients { of: rows, values: row_values }, &mut *others);
         finish(arch, &self.others, params, tokens, &layers, d, machine, into);
-        sums.head.finish(arch, &self.others, others);
-        let loss = loss(sums, &layers, share, regime);
+        halves.total.head.finish(arch, &self.others, others);
+        let loss = loss(&halves.total, &layers, share, regime);
         self.sums = (parts, halves);
         self.table = table;
         Gradients { loss, values }
@@ -351,12 +336,7 @@ impl Cpu {
 
     /// The sums over all rows of a batch: chunk by chunk, then of each half of the chunks in their
     /// order, then of both.
-    fn sum(
-        &self,
-        shared: Shared<'_>,
-        parts: &mut Vec<Mutex<Sums>>,
-        Halves { total, later, handed }: &mut Halves,
-    ) {
+    fn sum(&self, shared: Shared<'_>, parts: &mut Vec<Mutex<Sums>>, halves: &mut Halves) {
         let groups = groups(shared.arch, shared.batch);
         // Dealt out in turn, so that every chunk has long rows and short ones.
         let count = CHUNKS.min(groups.len()).max(1);
@@ -375,7 +355,7 @@ impl Cpu {
         let parts: Vec<&Sums> = (parts[..count].iter_mut())
             .map(|part| &*part.get_mut().expect("nobody panicked"))
             .collect();
-        total.of_all(&parts, later, handed, &shared, &self.workers);
+        halves.of_all(&parts, &shared, &self.workers);
     }
 }
 

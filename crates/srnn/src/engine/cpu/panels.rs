@@ -43,14 +43,16 @@ impl Panels {
         [state, candidate, bias, peephole, s]
     }
 
-    /// Makes these those of others, for another core to read.
-    pub fn hand_out(&mut self, from: &Panels, with_input: bool) {
+    /// Makes every part but the input that of another, for another core to read.
+    pub fn receive(&mut self, from: &Panels) {
         for (into, from) in self.parts_mut().into_iter().zip(from.parts()) {
-            into.hand_out(from);
+            into.receive(from);
         }
-        if with_input {
-            self.input.hand_out(&from.input);
-        }
+    }
+
+    /// How many numbers there are.
+    pub fn len(&self) -> usize {
+        self.input.len() + self.parts().iter().map(|part| part.len()).sum::<usize>()
     }
 
     /// Those of an LSTM with its blocks scaled, for forward.

@@ -148,7 +148,7 @@ impl Products<'_> {
 
     /// How many threads are worth their way to another core's cache.
     fn shares(&self, rows: &[&[f32]], w: &[f32]) -> usize {
-        if rows.len() * w.len() >= WORTH_SHARING { self.machine.workers.count() } else { 1 }
+        if self.is_small(rows.len(), w) { 1 } else { self.machine.workers.count() }
     }
 
     /// Numbers in a vector.

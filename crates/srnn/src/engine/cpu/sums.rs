@@ -5,8 +5,6 @@ use super::head::{Head, Said};
 use super::panels::{Panels, add};
 use super::prepare::{Prepared, Source};
 use super::scan::Measured;
-use super::simd::Aligned;
-use super::workers::Workers;
 
 /// Sums over the rows of some groups.
 #[derive(Default)]
@@ -18,15 +16,6 @@ pub struct Sums {
     pub head: Head,
     pub said: Said,
     pub measured: Vec<Measured>,
-}
-
-/// What one half's core reads of the other's.
-#[derive(Default)]
-pub struct Handed {
-    /// All of the second but its table.
-    sums: Sums,
-    /// The table of the first.
-    table: Aligned,
 }
 
 /// No place.
@@ -77,48 +66,8 @@ impl Sums {
         self.measured.resize(shared.layers.len(), Measured::default());
     }
 
-    /// Makes these the sums of all parts of a batch's groups, but for a small table, which is in
-    /// `later`: of each half of the parts in their order, then of both.
-    // PERF: the later parts by a thread that made some of them. What a core has read of another's,
-    // that one clears slowly in the next step (T=16, d=100, k=50: 1.60 ms a step, 1.43 so).
-    pub fn of_all(
-        &mut self,
-        parts: &[&Sums],
-        later: &mut Sums,
-        handed: &mut Handed,
-        shared: &Shared<'_>,
-        workers: &Workers,
-    ) {
-        let (first, second) = parts.split_at(parts.len().div_ceil(2));
-        let Handed { sums, table } = handed;
-        let own = || {
-            self.of_some(first, shared);
-            table.hand_out(&self.panels[0].input);
-        };
-        let other = || {
-            later.of_some(second, shared);
-            sums.hand_out(later, shared.layers);
-        };
-        workers.both(own, other);
-        let own = || self.add_in_order(&[sums], shared.layers);
-        workers.both(own, || {
-            if shared.layers[0].source == Source::Table {
-                add(&mut later.panels[0].input, table);
-            }
-        });
-        if self.shares_table() {
-            let (into, width) = (&mut self.panels[0].input, shared.layers[0].table_row());
-            into.resize(self.places.len() * width);
-            // PERF: few rows at a time, which are still in a cache when they are added to.
-            workers.on_pieces(into, WORTH_A_THREAD * width, |piece, rows| {
-                rows.fill(0.0);
-                add_tables(rows, piece * WORTH_A_THREAD, parts, width);
-            });
-        }
-    }
-
     /// Makes these the sums of some parts in their order.
-    fn of_some(&mut self, parts: &[&Sums], shared: &Shared<'_>) {
+    pub fn of_some(&mut self, parts: &[&Sums], shared: &Shared<'_>) {
         self.clear_for_all(shared);
         self.add_in_order(parts, shared.layers);
         if !self.shares_table() && shared.layers[0].source == Source::Table {
@@ -127,12 +76,15 @@ impl Sums {
     }
 
     /// Makes these those of others but for the table, for another core to read.
-    fn hand_out(&mut self, from: &Sums, layers: &[Prepared]) {
+    pub fn receive(&mut self, from: &Sums, layers: &[Prepared]) {
         self.panels.resize_with(from.panels.len(), Panels::default);
         for ((into, from), p) in self.panels.iter_mut().zip(&from.panels).zip(layers) {
-            into.hand_out(from, p.source != Source::Table);
+            into.receive(from);
+            if p.source != Source::Table {
+                into.input.receive(&from.input);
+            }
         }
-        self.head.clone_from(&from.head);
+        self.head.receive(&from.head);
         self.said = from.said;
         self.measured.clone_from(&from.measured);
     }
@@ -143,7 +95,7 @@ impl Sums {
     }
 
     /// Adds all but tables.
-    fn add_in_order(&mut self, parts: &[&Sums], layers: &[Prepared]) {
+    pub fn add_in_order(&mut self, parts: &[&Sums], layers: &[Prepared]) {
         for (l, (into, p)) in self.panels.iter_mut().zip(layers).enumerate() {
             for part in parts {
                 for (into, from) in into.parts_mut().into_iter().zip(part.panels[l].parts()) {
@@ -171,7 +123,7 @@ impl Sums {
 
 /// Adds the tables of parts, each with tokens of its own, to the rows of all tokens from `first`,
 /// of `width` numbers each.
-fn add_tables(rows: &mut [f32], first: usize, parts: &[&Sums], width: usize) {
+pub fn add_tables(rows: &mut [f32], first: usize, parts: &[&Sums], width: usize) {
     for (token, row) in rows.chunks_exact_mut(width).enumerate() {
         for part in parts {
             let place = part.places[first + token];
@@ -183,4 +135,4 @@ fn add_tables(rows: &mut [f32], first: usize, parts: &[&Sums], width: usize) {
 }
 
 /// More rows of a table than this are worth a thread of their own.
-const WORTH_A_THREAD: usize = 64;
+pub const WORTH_A_THREAD: usize = 64;

@@ -57,7 +57,7 @@ impl RowGradients<'_> {
 #[derive(Default)]
 pub struct Table {
     /// As it was made.
-    made: Aligned,
+    pub made: Aligned,
     /// A copy of a small one, for other cores than the one that made it.
     handed: Aligned,
 }
@@ -67,12 +67,22 @@ impl Table {
     pub fn read(&self) -> &Aligned {
         if self.handed.is_empty() { &self.made } else { &self.handed }
     }
+
+    /// Has everyone read a copy.
+    pub fn hand_out(&mut self) {
+        self.handed.receive(&self.made);
+    }
+
+    /// Has everyone read what was made.
+    pub fn keep(&mut self) {
+        self.handed.clear(0);
+    }
 }
 
 impl At<'_> {
     /// `E·Wᵀ + b`, a row per distinct token `[U][Q][NI]`; scaled for an LSTM, for only forward reads
     /// it.
-    pub(super) fn table(&self, embedding: &[f32], tokens: &Tokens, table: &mut Table, small: bool) {
+    pub(super) fn table(&self, embedding: &[f32], tokens: &Tokens, table: &mut Aligned) {
         let (w, e) = self.input_weights();
         let rows = rows_of(embedding, e, &tokens.distinct);
         let (blocks, bias) = (self.layer.cell.blocks(), self.input_bias());
@@ -80,11 +90,7 @@ impl At<'_> {
             shift: self.packing.pack(1, blocks, |_, b, u| bias(b, u)),
             scale: self.packing.pack(1, blocks, |_, b, _| self.table_scale(b)),
         };
-        self.products.table(&line, &rows, w, &mut table.made);
-        match small {
-            true => table.handed.hand_out(&table.made),
-            false => table.handed.clear(0),
-        }
+        self.products.table(&line, &rows, w, table);
     }
 
     /// What block b of a table is multiplied with.

@@ -109,8 +109,8 @@ impl<'a> Part<'a> {
     }
 }
 
-/// Applies an update piece by piece: which, changes no bit. The first `input` parameters belong to
-/// what is read, and are updated by the worker who makes that.
+/// Applies an update piece by piece: which, changes no bit. The first `input` parameters, of what is
+/// read, come last: where there are few, two workers take the parts they make something of.
 fn apply(
     update: Update<f32>,
     state: &mut Snapshot<f32>,
@@ -149,7 +149,7 @@ impl WithSimd for Piece<'_> {
     }
 }
 
-/// The norm of a gradient, of which each worker squares the part he made.
+/// The norm of a gradient; the squares of the first `input` numbers by the worker who made them.
 fn norm(gradient: &[f32], input: usize, machine: Machine<'_>) -> f64 {
     let [mut squares, mut of_input] = [Squares::default(); 2];
     let (read, others) = gradient.split_at(input);

@@ -66,10 +66,21 @@ impl Workers {
         });
     }
 
-    /// Does two things: the caller one, and another worker, if there is one, the other.
+    /// Does two things: the caller one, the same other worker in every step, if there is one, the
+    /// other.
     pub fn both(&self, own: impl FnOnce() + Send, other: impl FnOnce() + Send) {
-        let things: Vec<Box<dyn FnOnce() + Send + '_>> = vec![Box::new(own), Box::new(other)];
-        self.on_each(things, |thing| thing());
+        let Some(crew) = &self.crew else {
+            return simd::without_denormals(|| {
+                own();
+                other();
+            });
+        };
+        let (own, other) = (Mutex::new(Some(own)), Mutex::new(Some(other)));
+        crew.run(&|worker| match worker {
+            0 => once(&own),
+            1 => once(&other),
+            _ => {}
+        });
     }
 
     /// Does `work(worker, i)` for every i below `count`.
@@ -90,6 +101,12 @@ impl Workers {
             }
         });
     }
+}
+
+/// Does what one worker does once.
+fn once(work: &Mutex<Option<impl FnOnce()>>) {
+    let work = work.lock().expect("one takes it").take().expect("taken once");
+    simd::without_denormals(work);
 }
 
 /// The next number below `end`, each given out once.
@@ -114,6 +131,23 @@ mod tests {
                     i * i
                 });
                 assert_eq!(found, squares);
+            }
+        }
+    }
+
+    #[test]
+    fn two_things_are_done_once_each_and_the_first_by_the_caller() {
+        for threads in [1, 2, 3, 5] {
+            let (workers, caller) = (Workers::new(threads), std::thread::current().id());
+            for _ in 0..100 {
+                let (mut own, mut other) = (vec![], vec![]);
+                let here = || std::thread::current().id();
+                workers.both(|| own.push(here()), || other.push(here()));
+                assert_eq!(own, [caller]);
+                assert_eq!(
+                    other.iter().map(|&it| it == caller).collect::<Vec<_>>(),
+                    [threads == 1]
+                );
             }
         }
     }

@@ -122,7 +122,7 @@ trait Way {
     fn through<S: Simd, const N: usize>(simd: S, scaled: [S::f32s; N]) -> [S::f32s; N];
 }
 
-/// Sigmoid gates: all kept for backward, or none, which will compute them again.
+/// Sigmoid gates: all kept for backward, or none: it computes them again.
 struct Sigmoid<const KEPT: usize>;
 
 impl<const KEPT: usize> Way for Sigmoid<KEPT> {
@@ -152,7 +152,8 @@ impl Way for Hard {
 
 /// What the blocks i, f, g, o are multiplied with before they meet their functions: the panels
 /// are, so that the sums need not be.
-// PERF: two multiplications less an exponential.
+// PERF: two multiplications less an exponential (T=784, d=256, k=10: 192 ms, 205 without that and
+// another change, since gone).
 pub fn scales(gate: Gate) -> [f32; 4] {
     let gate = match gate {
         Gate::Sigmoid => SIGMOID,

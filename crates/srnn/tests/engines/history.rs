@@ -1,0 +1,38 @@
+//! What an engine went through before changes no bit of what it gives: it keeps memory from one batch
+//! to the next, and nothing else but its parameters.
+
+use crate::agreement::PLAIN;
+use crate::ahead::{batches, chosen_rows, regimes};
+use crate::cases;
+use srnn::engine::{Engine, Fields, Mode};
+use srnn::model::Model;
+use srnn::train::Optimiser;
+use std::sync::Arc;
+
+/// Demands of an engine that has seen batches of many rows and of one, in turns, the bits of one
+/// that has seen nothing.
+pub fn engines_forget_what_they_have_seen<E: Engine<f32>>(
+    make: impl Fn(&Model<f32>, Optimiser) -> E,
+) {
+    for case in cases::all().into_iter().chain(cases::crowds()) {
+        let mut old = make(&case.model, PLAIN);
+        let [some, _, many, _] = batches(&case);
+        let shortest = (0..case.batch.rows()).min_by_key(|&b| case.batch.row(b).len());
+        let one = Arc::new(chosen_rows(&case, &[shortest.expect("a row")]));
+        let [regime, other, _] = regimes(&case.regime);
+        let path =
+            [(&many, regime), (&one, regime), (&some, other), (&one, other), (&many, regime)];
+        for (i, (batch, regime)) in path.into_iter().enumerate() {
+            let mut fresh = make(&case.model, PLAIN);
+            fresh.restore(&old.snapshot());
+            let name = format!("{}, batch {i}", case.name);
+            assert!(old.gradients(batch, &regime) == fresh.gradients(batch, &regime), "{name}");
+            let all = Fields { alpha: true, u: true, h: true, c: true };
+            let trace = |engine: &mut E| engine.trace(batch, Mode::default(), all);
+            assert!(trace(&mut old) == trace(&mut fresh), "{name}: traces");
+            old.step(batch, &regime);
+            fresh.step(batch, &regime);
+            assert!(old.snapshot() == fresh.snapshot(), "{name}: after its step");
+        }
+    }
+}
