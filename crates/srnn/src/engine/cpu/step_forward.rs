@@ -54,6 +54,7 @@ impl<C: Kind> WithSimd for CellStep<'_, C> {
             Forward {
                 feed: feed(p, (table, &space.ids), read, t),
                 carry: &space.carry[t * ROWS * p.np..][..ROWS * p.np],
+                begins: t == 0,
                 c_prev: &c_prev[i * cw..],
                 c: &mut c[..cw],
                 gates: &mut space.gates[i * wide * C::GATES..][..kept],

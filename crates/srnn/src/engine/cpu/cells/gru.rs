@@ -50,7 +50,9 @@ impl<const NS: usize> Gru<NS> {
             let a = input_blocks::<S, 3, TILE>(simd, p, io.feed, q, first);
             let mut s = [[zero; NS]; TILE];
             s.iter_mut().for_each(|s| s[2] = candidate_bias);
-            state_blocks(simd, p, io.carry, q, first, &mut s);
+            if !io.begins {
+                state_blocks(simd, p, io.carry, q, first, &mut s);
+            }
             for (r, (a, s)) in a.into_iter().zip(s).enumerate() {
                 let at = (first + r) * q_count + q;
                 let h = if NS == 4 { s[NS - 1] } else { vectors::<S>(io.carry)[at] };
@@ -133,10 +135,10 @@ impl<const NS: usize> Kind for Gru<NS> {
         simd.vectorize(Outer::<NS> {
             d_panel: &mut d.state,
             n: p.n,
-            v: seg.carry,
+            v: &seg.carry[seg.begins * p.np..],
             width: p.np,
             units: p.d,
-            da: seg.da_state,
+            da: &seg.da_state[seg.begins * p.dp * NS..],
             beside: Beside::Nothing,
         });
         gru_table_gradient(simd, p, &seg, d);
@@ -190,7 +192,9 @@ impl Kind for GruResetBefore {
         for q in 0..q_count {
             let a = input_blocks::<S, 3, ROWS>(simd, p, io.feed, q, 0);
             let mut s = [[simd.splat_f32s(0.0); 2]; ROWS];
-            state_blocks(simd, p, io.carry, q, 0, &mut s);
+            if !io.begins {
+                state_blocks(simd, p, io.carry, q, 0, &mut s);
+            }
             for r in 0..ROWS {
                 let at = r * q_count + q;
                 let (a_r, a_z) = (simd.add_f32s(a[r][0], s[r][0]), simd.add_f32s(a[r][1], s[r][1]));

@@ -28,7 +28,9 @@ impl Lstm {
         let mut blocks = [[simd.splat_f32s(0.0); 4]; ROWS];
         for first in (0..ROWS).step_by(TILE) {
             let mut a = input_blocks::<S, 4, TILE>(simd, p, io.feed, q, first);
-            state_blocks(simd, p, io.carry, q, first, &mut a);
+            if !io.begins {
+                state_blocks(simd, p, io.carry, q, first, &mut a);
+            }
             blocks[first..first + TILE].copy_from_slice(&a);
         }
         blocks

@@ -31,6 +31,8 @@ pub struct Forward<'a> {
     pub feed: Feed<'a>,
     /// α or h of the step before `[ROWS, np]`.
     pub carry: &'a [f32],
+    /// Whether that is the initial state: zeros, whose products need not be made.
+    pub begins: bool,
     /// c of the step before `[ROWS, dp]`; empty for a GRU.
     pub c_prev: &'a [f32],
     /// c `[ROWS, dp]`.
@@ -86,6 +88,8 @@ pub struct Backward<'a> {
 pub struct Segment<'a> {
     /// `[I, np]`.
     pub carry: &'a [f32],
+    /// How many of the first items carry the initial state, zeros.
+    pub begins: usize,
     /// The rows of the table's gradient that the items are added to `[I]`; empty where no table is
     /// read.
     pub places: &'a [u32],
