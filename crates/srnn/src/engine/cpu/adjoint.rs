@@ -8,9 +8,8 @@ use crate::engine::tokens::Tokens;
 use crate::model::{Arch, Layout};
 use std::ops::Range;
 
-/// The adjoint of [`prepare`](super::prepare::prepare): from the gradients of the panels, and of the table of tokens if there
-/// is one, those of the parameters. Layout and parameters are those behind the embedding, which is
-/// apart.
+/// From the gradients of the panels, and of the table of tokens if there is one, those of the
+/// parameters. Layout and parameters are those behind the embedding, which is apart.
 #[allow(clippy::too_many_arguments)]
 pub fn finish(
     arch: &Arch,

@@ -206,7 +206,7 @@ impl<'a> At<'a> {
 
     /// Makes something of what the carried vector meets, and of what is read; of a small layer the
     /// caller the first, another worker the second, who also updates the parameters it is made of.
-    // PERF: so they are in his cache (d=100, k=50, two threads: 1.13 ms a step, 1.16 all by the
+    // PERF: so they are in his cache (d=100, k=50, two threads: 1.13 ms a step, 1.17 all by the
     // caller).
     pub(super) fn beside(
         &self,

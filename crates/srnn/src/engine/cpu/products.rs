@@ -1,9 +1,8 @@
 //! The products outside the scan: rows with weights, and the adjoint of that.
 //!
 //! Weights W are `[NB·D, E]`, as parameters are kept. `rows·Wᵀ` of m rows of E numbers, wherever
-//! they are, is made as a *table* `[m][Q][NB]` of vectors, or as the
-//! first blocks of a panel `[Q][m][of]`; and its
-//! gradient is read as either.
+//! they are, is made as a *table* `[m][Q][NB]` of vectors, or as the first blocks of a panel
+//! `[Q][m][of]`; and its gradient is read as either.
 //!
 //! Workers take rows or stretches of what is made: which, changes no bit of them.
 

@@ -116,8 +116,8 @@ impl Aligned {
     }
 
     /// Makes these those of another, past the caches.
-    // PERF: memory that another core has read is slow to write again: 10 ns a line where they share a
-    // third-level cache, 17 to 20 where they do not, 2 so.
+    // PERF: memory that another core has read is slow to write again: 8 to 10 ns a line where they
+    // share a third-level cache, 2 so.
     pub fn receive(&mut self, from: &Aligned) {
         self.resize(from.len);
         let lines = &from.lines[..from.len.div_ceil(PAD)];
