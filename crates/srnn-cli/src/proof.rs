@@ -3,7 +3,8 @@
 use crate::failure::Failure;
 use crate::words::{quoted, some};
 use serde_json::{Value, json};
-use srnn::certify::{Arithmetic, Attempt, NotProved, Obstacle, Proof, Verdict};
+use srnn::certify::{Attempt, NotProved, Obstacle, Proof, Verdict};
+use srnn::engine::Arithmetic;
 use srnn_automata::{Alphabet, Symbol, Word};
 use srnn_check::check;
 use std::fs;

@@ -52,10 +52,9 @@ impl Account<'_> {
     fn valid_accuracy_as_given(&self, outcome: &SeedOutcome<f32>) -> Option<f64> {
         let Labels::Corrected(_) = self.learned.labels else { return None };
         outcome.run.end.as_ref()?;
-        let Order { resolved, material, hardware, .. } = self.order;
-        let optimiser = resolved.recipe.train.optimiser;
-        let mut engine = Cpu::new(&outcome.model, optimiser, hardware.threads);
-        let evaluation = evaluate(&mut engine, &material.split.valid, Mode::default());
+        let Order { material, hardware, .. } = self.order;
+        let mut engine = Cpu::new(&outcome.model, hardware.threads);
+        let Ok(evaluation) = evaluate(&mut engine, &material.split.valid, Mode::default());
         self.confusion(&evaluation, &material.valid).accuracy()
     }
 

@@ -10,7 +10,6 @@ use srnn::engine::cpu::Cpu;
 use srnn::experiment::{Block, CellId, Experiment, Material, States, Table, TestRow, states};
 use srnn::explain::drift::Slope;
 use srnn::explain::usage::{MOST, Usage};
-use srnn::train::TrainConfig;
 use std::path::Path;
 
 /// Ranks of α that are shown.
@@ -78,7 +77,7 @@ fn selected(folder: &Path, block: &Block, output: &Output) -> Vec<CellId> {
 fn states_of(model: &Path, material: &Material) -> Result<States, Failure> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let saved = runs::load(model)?;
-    let mut engine = Cpu::new(&saved.file.model, TrainConfig::default().optimiser, threads);
+    let mut engine = Cpu::new(&saved.file.model, threads);
     Ok(states(&mut engine, material, 0))
 }
 

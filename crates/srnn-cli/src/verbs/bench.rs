@@ -19,8 +19,8 @@ use measure::{Side, measure};
 use report::Line;
 use setting::{CellName, Setting, Shape, named};
 use srnn::engine::{Batch, DeviceName, Hardware};
+use srnn::engine::{Optimiser, Rule};
 use srnn::key::Key;
-use srnn::train::{Optimiser, Rule};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -236,8 +236,8 @@ fn prepare(
     setting: &Setting,
 ) -> Result<(Side, Nearness), Failure> {
     let model = setting.model(arguments.seed)?;
-    let mut engine = hardware.engine(&model, OPTIMISER)?;
-    let expected = check::expected(setting, &model, arguments.seed);
+    let mut engine = hardware.trainer(&model, OPTIMISER)?;
+    let expected = check::expected(setting, &model, arguments.seed)?;
     let near = check::check(&mut *engine, &expected, setting)?;
     let batches = batches(setting, arguments.seed);
     Ok((Side { engine, batches, regime: setting.regime() }, near))

@@ -15,7 +15,6 @@ use srnn::engine::cpu::Cpu;
 use srnn::extract::{Config, Memoryless, Question, Words, extract};
 use srnn::key::Key;
 use srnn::learn::extraction_for;
-use srnn::train::TrainConfig;
 use srnn_automata::{Alphabet, Moore, Partial, Word};
 use std::path::PathBuf;
 use std::time::Instant;
@@ -173,7 +172,7 @@ fn fallback(
 ) -> Result<Option<Fallback>, Failure> {
     output.note("no proof; comparing on random words …");
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let mut engine = Cpu::new(&saved.file.model, TrainConfig::default().optimiser, threads);
+    let mut engine = Cpu::new(&saved.file.model, threads);
     let words = Words::at_most(alphabet.len() as u32, 5_000, 64);
     let data: Vec<Word> = words.iter().collect();
     let question = Question { alphabet, data: &data, truth: None };

@@ -15,7 +15,6 @@ use srnn::learn::extraction_for;
 use srnn::model::Temperature;
 use srnn::task::Vocabulary;
 use srnn::task::files::ReadOptions;
-use srnn::train::TrainConfig;
 use srnn_automata::{Alphabet, Symbol, Word};
 use std::path::{Path, PathBuf};
 
@@ -100,7 +99,7 @@ pub fn run(arguments: &Extract, output: &Output) -> Result<Answer, Failure> {
         config.refine.coarsest = config.refine.coarsest.max(tolerance);
     }
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let mut engine = Cpu::new(&saved.file.model, TrainConfig::default().optimiser, threads);
+    let mut engine = Cpu::new(&saved.file.model, threads);
     let question = Question { alphabet: &alphabet, data: &data.words, truth: None };
     let found = extract(&mut engine, &question, &config)?;
     let ways = way::ways(&found, arguments.method);

@@ -4,10 +4,10 @@ use crate::images::write_images;
 use crate::program::{srnn, srnn_reading};
 use safetensors::SafeTensors;
 use serde_json::Value;
-use srnn::engine::cpu::Cpu;
-use srnn::engine::{Batch, Engine as _, Inputs, Regime, Targets};
+use srnn::engine::cpu::CpuTrainer;
+use srnn::engine::{Batch, Inputs, Regime, Targets, Trainer as _};
+use srnn::engine::{Optimiser, Rule};
 use srnn::model::ModelFile;
-use srnn::train::{Optimiser, Rule};
 use std::path::Path;
 
 const PLAIN: Optimiser = Optimiser { rule: Rule::ADAM, clip: f64::INFINITY, l2: 0.0 };
@@ -125,16 +125,16 @@ fn an_export_holds_the_model_the_batches_and_what_to_expect_of_them() {
     assert_eq!((&about["B"], &about["T"], &about["K"]), (&3.into(), &5.into(), &4.into()));
     assert_eq!(about["batch_losses"].as_array().unwrap().len(), 4);
     let saved = ModelFile::load(&of("model")).unwrap();
-    let mut engine = Cpu::new(&saved.model, PLAIN, 1);
+    let mut engine = CpuTrainer::new(&saved.model, PLAIN, 1);
     let batches = std::fs::read(of("batches.safetensors")).unwrap();
     let batches = SafeTensors::deserialize(&batches).unwrap();
     for (i, want) in about["batch_losses"].as_array().unwrap().iter().enumerate() {
-        let got = engine.gradients(&batch(&batches, &format!("{i}.")), &PAPER).loss.total;
+        let got = engine.gradients(&batch(&batches, &format!("{i}.")), &PAPER).unwrap().loss.total;
         assert_eq!(got, want.as_f64().unwrap(), "batch {i}");
     }
     let check = std::fs::read(of("check.safetensors")).unwrap();
     let check = SafeTensors::deserialize(&check).unwrap();
-    let got = engine.gradients(&batch(&check, ""), &PAPER);
+    let got = engine.gradients(&batch(&check, ""), &PAPER).unwrap();
     assert!((got.loss.total - about["check_loss"].as_f64().unwrap()).abs() < 1e-5);
     let gradients = std::fs::read(of("gradients.safetensors")).unwrap();
     let gradients = SafeTensors::deserialize(&gradients).unwrap();

@@ -1,39 +1,29 @@
-//! The arithmetic of the program that runs, and what it is charged.
+//! What the arithmetic of the program that runs is charged.
 
 use super::interval::up;
-use serde::{Deserialize, Serialize};
+use crate::engine::Arithmetic;
 
-/// What a certificate holds for: the network in real arithmetic, and every program that computes
-/// it within the error model of [`Arithmetic::errors`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Arithmetic {
-    /// Double precision: the engine `reference`.
-    F64,
-    /// Single precision as well: the engine `cpu`.
-    F32,
+/// Bounds on the errors of a program's operations.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Errors {
+    /// Relative, of +, −, ·, / and √.
+    pub unit: f64,
+    /// Absolute, of the sigmoid.
+    pub sigmoid: f64,
+    /// Absolute, of tanh.
+    pub tanh: f64,
+    /// Relative, of exp.
+    pub exp: f64,
+    /// Absolute: underflow, flushing, clamping, in all, per quantity.
+    pub lost: f64,
+    /// ν: roundings of the normalisation of α, beside those of the sum.
+    pub normalisation: usize,
 }
 
-impl Arithmetic {
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Arithmetic::F64 => "f64",
-            Arithmetic::F32 => "f32",
-        }
-    }
-
-    /// The engines whose programs it covers.
-    pub fn engines(self) -> &'static [&'static str] {
-        match self {
-            Arithmetic::F64 => &["reference"],
-            Arithmetic::F32 => &["reference", "cpu"],
-        }
-    }
-
-    /// Its error model.
-    pub fn errors(self) -> Errors {
-        match self {
+impl Errors {
+    /// The error model of a kind of arithmetic.
+    pub fn of(arithmetic: Arithmetic) -> Errors {
+        match arithmetic {
             Arithmetic::F64 => Errors {
                 unit: 2f64.powi(-53),
                 sigmoid: 2f64.powi(-49),
@@ -54,26 +44,7 @@ impl Arithmetic {
             },
         }
     }
-}
 
-/// Bounds on the errors of a program's operations.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Errors {
-    /// Relative, of +, −, ·, / and √.
-    pub unit: f64,
-    /// Absolute, of the sigmoid.
-    pub sigmoid: f64,
-    /// Absolute, of tanh.
-    pub tanh: f64,
-    /// Relative, of exp.
-    pub exp: f64,
-    /// Absolute: underflow, flushing, clamping, in all, per quantity.
-    pub lost: f64,
-    /// ν: roundings of the normalisation of α, beside those of the sum.
-    pub normalisation: usize,
-}
-
-impl Errors {
     /// η_A: how far the α of a layer with `k` centroids can be from summing to one.
     pub fn unbalanced(self, k: usize) -> f64 {
         self.gamma(k + self.normalisation)

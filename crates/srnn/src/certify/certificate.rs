@@ -1,7 +1,7 @@
 //! `certificate.json`: a proof as a file (`docs/certificate.md`).
 
-use super::arithmetic::Arithmetic;
 use super::prove::{Proof, ProvedCell};
+use crate::engine::Arithmetic;
 use crate::model::{Arch, ModelFile, digest};
 use serde::{Deserialize, Serialize};
 use srnn_automata::Moore;

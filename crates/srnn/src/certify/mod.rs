@@ -32,7 +32,7 @@ mod softmax;
 mod step_tests;
 mod verdict;
 
-pub use arithmetic::{Arithmetic, Errors};
+pub use arithmetic::Errors;
 pub use certificate::{Certificate, CertifiedAutomaton, CertifiedCell, CertifiedModel, statement};
 pub use close::Overflow;
 pub use margin::Undecided;

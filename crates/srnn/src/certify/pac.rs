@@ -1,11 +1,12 @@
 //! What can be said without a proof: how often an automaton and a network differ on words drawn at
 //! random, probably, approximately.
 
-use crate::engine::{Engine, Mode};
+use crate::engine::Real;
+use crate::engine::{Mode, Runner};
 use crate::extract::{Words, agreement, ask};
 use crate::key::Key;
-use crate::train::Real;
 use srnn_automata::{Partial, Symbol, Word};
+use std::convert::Infallible;
 
 /// Where words are drawn from: a length from 0 to `longest`, all equally probable; then symbols,
 /// all equally probable.
@@ -49,7 +50,7 @@ pub struct Pac {
 }
 
 /// Draws words and compares.
-pub fn pac<F: Real, E: Engine<F>>(
+pub fn pac<F: Real, E: Runner<F, Error = Infallible>>(
     engine: &mut E,
     automaton: &Partial<u32>,
     distribution: Distribution,

@@ -1,16 +1,16 @@
 //! The program in single precision: what the engine computes lies in what the prover encloses.
 
-use super::arithmetic::Arithmetic;
+use super::arithmetic::Errors;
 use super::decide::{lead, lead_of_states};
 use super::interval::Interval;
 use super::network::Network;
 use super::samples::{self, KINDS, Sample, sample};
 use super::set::{Ball, Set, Step, step};
 use super::step_tests::{is_in_box, is_u_enclosed, reaches};
+use crate::engine::Arithmetic;
 use crate::engine::cpu::{Cpu, Level, Tuning};
-use crate::engine::{Batch, Engine as _, Fields, Inputs, Mode, Targets, Trace};
+use crate::engine::{Batch, Fields, Inputs, Mode, Runner as _, Targets, Trace};
 use crate::key::{Key, Stream};
-use crate::train::{Optimiser, Rule};
 
 const LENGTH: usize = 6;
 const WORDS: usize = 2;
@@ -46,11 +46,10 @@ fn run<'a>(sample: &'a Sample, network: &'a Network, level: Level, word: &[u32])
         targets: Targets::None,
         class_weights: vec![],
     };
-    let optimiser = Optimiser { rule: Rule::ADAM, clip: f64::INFINITY, l2: 0.0 };
     let tuning = Tuning { level, ..Tuning::default() };
-    let mut engine = Cpu::tuned(&sample.single, optimiser, 1, tuning);
+    let mut engine = Cpu::tuned(&sample.single, 1, tuning);
     let fields = Fields { alpha: true, u: true, ..Fields::default() };
-    let trace = engine.trace(&batch, Mode::default(), fields);
+    let Ok(trace) = engine.trace(&batch, Mode::default(), fields);
     Run { sample, network, tokens, trace }
 }
 
@@ -75,7 +74,7 @@ impl Run<'_> {
 
     /// Every step from the computed α as a point, and from a ball around it.
     fn check(&self, draw: &mut Stream) -> Used {
-        let errors = Arithmetic::F32.errors();
+        let errors = Errors::of(Arithmetic::F32);
         let mut used = Used::default();
         let mut alpha = vec![0.0; self.network.width()];
         let mut last = None;
@@ -105,7 +104,7 @@ impl Run<'_> {
 
     /// The engine's logits lead by no less than what is said of its last state.
     fn demand_leads(&self, alpha: &[f64], last: Option<Step>) {
-        let errors = Arithmetic::F32.errors();
+        let errors = Errors::of(Arithmetic::F32);
         let logits: Vec<f64> = self.trace.logits.iter().map(|&l| l as f64).collect();
         let point = Ball { centre: alpha.to_vec(), radii: vec![0.0; alpha.len()] };
         let set = Set::of_ball(self.network, &point, errors);

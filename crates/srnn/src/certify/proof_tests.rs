@@ -1,10 +1,11 @@
 //! What a proof says of its cells, followed again from nothing but the proof.
 
-use super::arithmetic::Arithmetic;
+use super::arithmetic::Errors;
 use super::network::Network;
 use super::prove::{Proof, Search, prove};
 use super::samples::{KINDS, Sample, sample};
 use super::set::{Set, step};
+use crate::engine::Arithmetic;
 use crate::extract::Memoryless;
 use crate::model::Temperature;
 use srnn_automata::Alphabet;
@@ -34,7 +35,7 @@ fn calm_networks_of_every_kind_are_proved_and_their_images_lie_in_their_cells() 
     for kind in (0..KINDS).step_by(5) {
         let sample = calm(kind);
         let (proof, network) = (proof(&sample), Network::new(&sample.model));
-        let errors = proof.arithmetic.errors();
+        let errors = Errors::of(proof.arithmetic);
         for cell in &proof.cells {
             let mut open = vec![(0, cell, Set::of_ball(&network, &cell.ball, errors))];
             while let Some((t, passed, set)) = open.pop() {

@@ -1,11 +1,12 @@
 //! The search for a proof: cover, radii, margins; coarse first, finer where it does not close.
 
-use super::arithmetic::Arithmetic;
+use super::arithmetic::Errors;
 use super::close::{Overflow, Unclosed, close};
 use super::margin::{Undecided, margins};
 use super::network::Network;
 use super::outline::{Outline, outline};
 use super::set::Ball;
+use crate::engine::Arithmetic;
 use crate::extract::{Closed, Cover, Memoryless, cover};
 use crate::model::{Layer, Model, When};
 use srnn_automata::{Moore, State, Word};
@@ -204,7 +205,7 @@ struct Trial<'a> {
 
 impl Trial<'_> {
     fn deepen(&self, attempts: &mut Vec<Attempt>, steps: &mut usize) -> Option<Proof> {
-        let errors = self.arithmetic.errors();
+        let errors = Errors::of(self.arithmetic);
         let mut outline = outline(self.network, self.closed, errors);
         let (cells, tolerance) = (outline.centres.len(), self.closed.tolerance);
         for depth in 1..=self.search.depth {
@@ -242,7 +243,7 @@ impl Trial<'_> {
     }
 
     fn attempt(&self, outline: &Outline, steps: &mut usize) -> Result<Proof, Obstacle> {
-        let errors = self.arithmetic.errors();
+        let errors = Errors::of(self.arithmetic);
         let unclosed = |unclosed| match unclosed {
             Unclosed::Expands(overflow) => Obstacle::Expands(overflow),
             Unclosed::OutOfSteps => Obstacle::OutOfSteps { steps: self.search.steps },

@@ -1,11 +1,12 @@
 //! Where a token leads from a set: the reference's states lie in what the prover encloses.
 
-use super::arithmetic::Arithmetic;
+use super::arithmetic::Errors;
 use super::cell::Computed;
 use super::decide::{lead, lead_of_states};
 use super::network::Network;
 use super::samples::{KINDS, Sample, sample};
 use super::set::{Ball, Set, step};
+use crate::engine::Arithmetic;
 use crate::engine::reference::State;
 use crate::key::{Key, Stream};
 use crate::model::Score;
@@ -58,7 +59,7 @@ struct Trial<'a> {
 impl Trial<'_> {
     /// Follows points of a ball and the ball itself.
     fn follow(&self, ball: &Ball, word: &[u32], draw: &mut Stream) {
-        let errors = self.arithmetic.errors();
+        let errors = Errors::of(self.arithmetic);
         let mut set = Set::of_ball(&self.network, ball, errors);
         let mut points: Vec<State> =
             (0..POINTS).map(|_| self.sample.state(&self.sample.point(ball, draw))).collect();
@@ -80,7 +81,7 @@ impl Trial<'_> {
 
     /// No point is led by less than what is said of its set.
     fn judge(&self, set: &Set, u: Option<&Computed>, points: &[State]) {
-        let (network, errors) = (&self.network, self.arithmetic.errors());
+        let (network, errors) = (&self.network, Errors::of(self.arithmetic));
         for class in 0..network.arch.classes {
             let least = match (network.reads_u_on_the_way(), u) {
                 (true, Some(u)) => lead(&network.head, u, class as u32, errors),
@@ -128,7 +129,7 @@ fn the_start_token_leads_into_its_enclosure() {
         let network = Network::new(&sample.model);
         let start = sample.model.arch.input.start().expect("a start token");
         let origin = Set::origin(&network);
-        let stepped = step(&network, &origin, start, Arithmetic::F64.errors());
+        let stepped = step(&network, &origin, start, Errors::of(Arithmetic::F64));
         let state = sample.advance(&origin.centre, start);
         assert!(is_in_box(&stepped.set, &state.alpha.concat()), "{}", sample.name);
         assert!(is_u_enclosed(&stepped.u, &state.u), "{}", sample.name);

@@ -1,7 +1,7 @@
 //! The two verdicts: the network itself, and the program that runs.
 
-use super::arithmetic::Arithmetic;
 use super::prove::{NotProved, Proof, Search, prove};
+use crate::engine::Arithmetic;
 use crate::extract::Memoryless;
 
 /// What could be proved of a network.

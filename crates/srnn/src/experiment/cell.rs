@@ -1,7 +1,7 @@
 //! One run of an experiment, and what tells it from every other.
 
 use super::{Data, Network, Setting, TestRow};
-use crate::hex::hex;
+use crate::engine::hex::hex;
 use crate::model::Input;
 use crate::train::{Recipe, Sizes};
 use serde::{Deserialize, Serialize};

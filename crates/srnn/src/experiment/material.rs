@@ -1,7 +1,7 @@
 //! A cell's data, made from their name and a seed.
 
 use super::{Data, ImageSource, Source, TestRow, TestSource};
-use crate::hex::hex;
+use crate::engine::hex::hex;
 use crate::key::Key;
 use crate::task::builtin::{self, Task, TestError};
 use crate::task::copying::{self, Copying, Counts};

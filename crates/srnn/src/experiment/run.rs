@@ -1,7 +1,7 @@
 //! Trains a cell's network and tests it.
 
 use super::{Cell, CellId, Made, Material, Measure, Sets, TestRow, Validation};
-use crate::engine::{Engine, Hardware, Mode};
+use crate::engine::{DeviceError, Hardware, Mode, Trainer};
 use crate::key::Key;
 use crate::model::Model;
 use crate::train::{
@@ -122,14 +122,15 @@ pub fn run_cell(
     let mut watched = Watched { keeper, observer };
     let Recipe { arch, init, train: config } = cell.recipe();
     let model = Model::new(arch, &init, Key::new(cell.seed)).map_err(TrainError::from)?;
-    let mut engine = hardware.engine(&model, config.optimiser).map_err(TrainError::from)?;
+    let mut engine = hardware.trainer(&model, config.optimiser).map_err(TrainError::from)?;
     let (run, scores) = match &material.sets {
         Sets::Labelled(made) => trained(cell, made, &config, &mut *engine, &mut watched)?,
         Sets::Copying(made) => trained(cell, made, &config, &mut *engine, &mut watched)?,
         Sets::Images(made) => trained(cell, made, &config, &mut *engine, &mut watched)?,
     };
     let outcome = outcome(cell, material, run, scores, hardware.device.to_string());
-    Ok(Done { outcome, model: engine.model() })
+    let model = engine.model().map_err(TrainError::from)?;
+    Ok(Done { outcome, model })
 }
 
 /// Who follows the training of a cell.
@@ -143,7 +144,7 @@ fn trained<D: Examples>(
     cell: &Cell<'_>,
     made: &Made<D>,
     config: &TrainConfig,
-    engine: &mut dyn Engine<f32>,
+    engine: &mut dyn Trainer<f32>,
     Watched { keeper, observer }: &mut Watched<'_>,
 ) -> Result<(Run, Option<Scores>), CellError> {
     let job = Job { split: &made.split, config, key: Key::new(cell.seed) };
@@ -153,6 +154,7 @@ fn trained<D: Examples>(
     }
     let end = run.end.as_ref().filter(|end| end.valid.loss.is_finite());
     let scores = end.map(|end| scores_of(engine, end, cell.tests, &made.tests));
+    let scores = scores.transpose().map_err(TrainError::from)?;
     Ok((run, scores))
 }
 
@@ -180,22 +182,22 @@ fn outcome(
 }
 
 fn scores_of(
-    engine: &mut dyn Engine<f32>,
+    engine: &mut dyn Trainer<f32>,
     end: &End,
     rows: &[TestRow],
     tests: &[impl Examples],
-) -> Scores {
+) -> Result<Scores, DeviceError> {
     let mut tested = Vec::with_capacity(rows.len());
     for (row, test) in rows.iter().zip(tests) {
-        let evaluation = evaluate(engine, test, Mode::default());
+        let evaluation = evaluate(engine, test, Mode::default())?;
         let loss = Some(evaluation.loss).filter(|loss| loss.is_finite());
         tested.push(RowScore { row: row.name.clone(), error: error(&evaluation), loss });
     }
-    Scores {
+    Ok(Scores {
         train: error(&end.train),
         valid: Validation { error: error(&end.valid), loss: end.valid.loss },
         tests: tested,
-    }
+    })
 }
 
 /// From counts: 17 wrong of 1,000 must be 0.017 to the last bit, or it is not at most the paper's.

@@ -2,12 +2,13 @@
 //! drifts.
 
 use super::{Made, Material, Sets};
-use crate::engine::{Engine, Fields};
+use crate::engine::{Fields, Runner};
 use crate::explain::drift::{Drift, drift};
 use crate::explain::usage::{Usage, usage};
 use crate::explain::{Observation, observe};
 use crate::train::Examples;
 use serde::Serialize;
+use std::convert::Infallible;
 
 /// The states of a network's top layer on a test.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -33,7 +34,11 @@ const VECTORS: Fields = Fields { alpha: false, u: false, h: true, c: true };
 ///
 /// # Panics
 /// If there is no such test.
-pub fn states<E: Engine<f32> + ?Sized>(engine: &mut E, material: &Material, test: usize) -> States {
+pub fn states<E: Runner<f32, Error = Infallible> + ?Sized>(
+    engine: &mut E,
+    material: &Material,
+    test: usize,
+) -> States {
     match &material.sets {
         Sets::Labelled(made) => of_kind(engine, made, test),
         Sets::Copying(made) => of_kind(engine, made, test),
@@ -41,7 +46,7 @@ pub fn states<E: Engine<f32> + ?Sized>(engine: &mut E, material: &Material, test
     }
 }
 
-fn of_kind<E: Engine<f32> + ?Sized, D: Examples>(
+fn of_kind<E: Runner<f32, Error = Infallible> + ?Sized, D: Examples>(
     engine: &mut E,
     made: &Made<D>,
     test: usize,
@@ -56,12 +61,12 @@ fn of_kind<E: Engine<f32> + ?Sized, D: Examples>(
 }
 
 /// One observation after the other: they are not kept.
-fn watch<E: Engine<f32> + ?Sized>(
+fn watch<E: Runner<f32, Error = Infallible> + ?Sized>(
     engine: &mut E,
     set: &impl Examples,
     fields: Fields,
 ) -> impl Iterator<Item = Observation> {
-    let arch = engine.arch();
+    let arch = engine.arch().clone();
     let longest = (0..set.count()).map(|index| set.length(index)).max().unwrap_or(0) + 2;
     let rows = (STEPS / longest).max(1);
     (0..set.count().div_ceil(rows)).map(move |part| {

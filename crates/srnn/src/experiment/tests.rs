@@ -292,9 +292,9 @@ fn states_are_watched_on_every_sequence_of_a_test() {
     experiment.data[0].spec = "copy:T=40:40".parse().unwrap();
     let made = material(&experiment.data[0], &experiment.tests, NO_FILES.as_ref()).unwrap();
     let watched = |cell: usize| {
-        let Recipe { arch, init, train } = experiment.cells()[cell].recipe();
+        let Recipe { arch, init, .. } = experiment.cells()[cell].recipe();
         let model = Model::new(arch, &init, Key::new(1)).unwrap();
-        states(&mut Cpu::new(&model, train.optimiser, 1), &made, 0)
+        states(&mut Cpu::new(&model, 1), &made, 0)
     };
     let (regularized, vanilla) = (watched(0), watched(4));
     assert_eq!(regularized.usage.unwrap().steps, 20 * 60);

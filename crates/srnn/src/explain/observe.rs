@@ -1,9 +1,10 @@
 //! One layer's steps on a batch, in double precision and with the token of each.
 
+use crate::engine::Real;
 use crate::engine::reference::argmax;
-use crate::engine::{Batch, Engine, Fields, Inputs, LayerTrace, Mode, Trace};
+use crate::engine::{Batch, Fields, Inputs, LayerTrace, Mode, Runner, Trace};
 use crate::model::{Arch, When};
-use crate::train::Real;
+use std::convert::Infallible;
 use std::ops::Range;
 
 /// What one layer did on the rows of a batch. The step of an end token is left out: it takes no
@@ -46,15 +47,15 @@ pub enum Vector {
 ///
 /// # Panics
 /// If there is no such layer.
-pub fn observe<F: Real, E: Engine<F> + ?Sized>(
+pub fn observe<F: Real, E: Runner<F, Error = Infallible> + ?Sized>(
     engine: &mut E,
     batch: &Batch,
     layer: usize,
     fields: Fields,
 ) -> Observation {
-    let model = engine.model();
+    let Ok(model) = engine.model();
     let bias = &model.params[model.layout().head_bias.clone()];
-    let trace = engine.trace(batch, Mode::default(), fields);
+    let Ok(trace) = engine.trace(batch, Mode::default(), fields);
     let kept = kept(batch, &model.arch);
     let shape = &model.arch.layers[layer];
     let LayerTrace { alpha, h, c, .. } = &trace.layers[layer];
@@ -201,7 +202,6 @@ mod tests {
     use crate::model::{
         Cell, Centroids, Gate, Init, Input, Layer, Model, ReadFrom, Readout, Score, Temperature,
     };
-    use crate::train::TrainConfig;
 
     fn engine() -> Reference {
         let centroids = Centroids { k: 2, score: Score::Dot, tau: Temperature::ONE };
@@ -215,7 +215,7 @@ mod tests {
             classes: 2,
         };
         let model = Model::new(arch, &Init::default(), Key::new(1)).unwrap();
-        Reference::new(&model.to_f64(), TrainConfig::default().optimiser)
+        Reference::new(&model.to_f64())
     }
 
     #[test]
@@ -229,7 +229,7 @@ mod tests {
         };
         let fields = Fields { alpha: true, c: true, ..Fields::default() };
         let mut engine = engine();
-        let whole = engine.trace(&batch, Mode::default(), fields);
+        let Ok(whole) = engine.trace(&batch, Mode::default(), fields);
         let mut seen = observe(&mut engine, &batch, 0, fields);
         assert_eq!((&seen.offsets[..], &seen.tokens[..]), (&[0, 4, 5][..], &[2, 0, 1, 1, 2][..]));
         assert_eq!(seen.vector_at(Vector::C, 4), &whole.layers[0].c[5 * 3..6 * 3]);

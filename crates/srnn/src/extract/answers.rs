@@ -2,11 +2,12 @@
 //! of automata.
 
 use super::Memoryless;
+use crate::engine::Real;
 use crate::engine::reference::State;
-use crate::engine::{Batch, Engine, Fields, Inputs, Mode, Targets};
+use crate::engine::{Batch, Fields, Inputs, Mode, Runner, Targets};
 use crate::model::{Arch, When};
-use crate::train::Real;
 use srnn_automata::{Symbol, Word, shortlex};
+use std::convert::Infallible;
 
 /// A set of words in a fixed order.
 #[derive(Clone, Debug, PartialEq)]
@@ -65,7 +66,11 @@ impl Words {
 }
 
 /// What a network says about words, by its largest logit.
-pub fn ask<F: Real, E: Engine<F> + ?Sized>(engine: &mut E, words: Words, mode: Mode) -> Answers {
+pub fn ask<F: Real, E: Runner<F, Error = Infallible> + ?Sized>(
+    engine: &mut E,
+    words: Words,
+    mode: Mode,
+) -> Answers {
     let mut classes = Vec::with_capacity(words.len());
     read_out(engine, &words, mode, |logits| classes.push(decision(logits)));
     Answers { words, classes }
@@ -73,17 +78,17 @@ pub fn ask<F: Real, E: Engine<F> + ?Sized>(engine: &mut E, words: Words, mode: M
 
 /// Runs words through an engine, in batches of bounded size, and hands on the logits of each, in
 /// order: the last read-out of its row.
-pub fn read_out<F: Real, E: Engine<F> + ?Sized>(
+pub fn read_out<F: Real, E: Runner<F, Error = Infallible> + ?Sized>(
     engine: &mut E,
     words: &Words,
     mode: Mode,
     mut hear: impl FnMut(&[F]),
 ) {
-    let model = engine.model();
+    let Ok(model) = engine.model();
     let bias = &model.params[model.layout().head_bias.clone()];
     let (arch, c) = (&model.arch, model.arch.classes);
     for batch in batches(arch, words) {
-        let trace = engine.trace(&batch, mode, Fields::default());
+        let Ok(trace) = engine.trace(&batch, mode, Fields::default());
         for row in 0..batch.rows() {
             let read = match arch.readout.when {
                 When::Last => Some(row),

@@ -13,11 +13,12 @@
 use super::answers::{batches, largest};
 use super::machine::centroid_counts;
 use super::{Extracted, Memoryless, Place, Refusal, Words};
-use crate::engine::{Batch, Engine, Fields, Inputs, Mode, Trace};
+use crate::engine::Real;
+use crate::engine::{Batch, Fields, Inputs, Mode, Runner, Trace};
 use crate::model::Arch;
-use crate::train::Real;
 use srnn_automata::{Partial, State};
 use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
 
 /// T[(i, x, j)]: how often each transition was seen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -103,16 +104,17 @@ pub fn count<F: Real>(
 
 /// Runs words through an engine and counts: `Mode::default()` is the authors' code, a mode with
 /// `Transition::Argmax` the paper's text.
-pub fn count_words<F: Real, E: Engine<F> + ?Sized>(
+pub fn count_words<F: Real, E: Runner<F, Error = Infallible> + ?Sized>(
     engine: &mut E,
     words: &Words,
     mode: Mode,
 ) -> Result<Counts, Refusal> {
-    let arch = engine.arch();
+    let arch = engine.arch().clone();
     let fields = Fields { alpha: true, ..Fields::default() };
     let mut counts = Counts::default();
     for batch in batches(&arch, words) {
-        count(&arch, &batch, &engine.trace(&batch, mode, fields), &mut counts)?;
+        let Ok(trace) = engine.trace(&batch, mode, fields);
+        count(&arch, &batch, &trace, &mut counts)?;
     }
     Ok(counts)
 }

@@ -5,10 +5,11 @@ use super::{
     Agreement, Answers, Extracted, Memoryless, Refine, Refined, Refusal, Tie, Verdict, Words,
     agreement, ask, automaton_of_counts, count_words, hard_table, refine,
 };
-use crate::engine::{Engine, Mode, Transition};
+use crate::engine::Real;
+use crate::engine::{Mode, Runner, Transition};
 use crate::model::Model;
-use crate::train::Real;
 use srnn_automata::{Alphabet, Moore, Word, distinguish};
+use std::convert::Infallible;
 
 /// What is asked about a network.
 #[derive(Clone, Copy, Debug)]
@@ -82,12 +83,13 @@ pub struct JudgedCounts {
 
 /// Reads the automata off a network. Runs go through the engine; states are explored in double
 /// precision.
-pub fn extract<F: Real, E: Engine<F> + ?Sized>(
+pub fn extract<F: Real, E: Runner<F, Error = Infallible> + ?Sized>(
     engine: &mut E,
     question: &Question,
     config: &Config,
 ) -> Result<Extraction, Refusal> {
-    let model = in_double_precision(engine.model());
+    let Ok(model) = engine.model();
+    let model = in_double_precision(model);
     let machine = Memoryless::new(&model, question.alphabet)?;
     check_truth(question)?;
     let symbols = question.alphabet.len() as u32;

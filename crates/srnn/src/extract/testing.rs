@@ -10,7 +10,6 @@ use crate::model::{
     Arch, Cell, Centroids, Gate, Init, Input, Layer, Layout, Model, ReadFrom, Readout, Reset,
     Score, Temperature, When,
 };
-use crate::train::{Optimiser, Rule};
 use srnn_automata::{Alphabet, Moore, State, Symbol, Word};
 
 pub fn bits() -> Alphabet {
@@ -44,7 +43,7 @@ pub fn no_three_zeros() -> Moore<u32> {
 }
 
 pub fn engine(model: &Model<f64>) -> Reference {
-    Reference::new(model, Optimiser { rule: Rule::ADAM, clip: 1.0, l2: 0.0 })
+    Reference::new(model)
 }
 
 pub fn gru(units: usize, k: usize, tau: f64) -> Layer {

@@ -4,7 +4,7 @@ use super::testing::*;
 use super::*;
 use crate::engine::cpu::Cpu;
 use crate::engine::reference::Network;
-use crate::engine::{Engine, Fields, Mode, Transition};
+use crate::engine::{Fields, Mode, Runner, Transition};
 use crate::key::Key;
 use crate::model::{Arch, Cell, Input, Model, ReadFrom, When};
 use srnn_automata::{Alphabet, Word, shortlex};
@@ -63,11 +63,10 @@ fn the_fast_engine_gives_the_same_extraction() {
     let truth = no_three_zeros();
     let model = compiled(&truth, true, ReadFrom::H, 0.25);
     assert_eq!(model.to_f32().to_f64(), model, "weights that single precision holds exactly");
-    let optimiser = *engine(&model).optimiser();
     let data: Vec<Word> = shortlex(2, 6).collect();
     let question = Question { alphabet: &bits(), data: &data, truth: Some(&truth) };
     let config = Config { words: 2047, ..Config::default() };
-    let fast = extract(&mut Cpu::new(&model.to_f32(), optimiser, 2), &question, &config);
+    let fast = extract(&mut Cpu::new(&model.to_f32(), 2), &question, &config);
     assert_eq!(fast, Ok(extraction(&model, &truth)));
 }
 
@@ -382,7 +381,7 @@ fn visited(model: &Model<f64>, words: &Words, mode: Mode) -> Vec<Vec<Place>> {
     let network = Network { arch: &model.arch, layout: &layout, params: &model.params };
     let mut rows = Vec::new();
     for batch in super::answers::batches(&model.arch, words) {
-        let trace = engine(model).trace(&batch, mode, fields);
+        let Ok(trace) = engine(model).trace(&batch, mode, fields);
         let centroid = |l: usize, n: usize| {
             let d = model.arch.layers[l].units;
             let h = &trace.layers[l].h[n * d..][..d];

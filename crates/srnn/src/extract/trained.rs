@@ -2,8 +2,8 @@
 
 use super::testing::*;
 use super::*;
-use crate::engine::reference::Reference;
-use crate::engine::{Batch, Engine, Inputs, Regime, Targets};
+use crate::engine::reference::ReferenceTrainer;
+use crate::engine::{Batch, Inputs, Optimiser, Regime, Rule, Runner as _, Targets, Trainer as _};
 use crate::key::Key;
 use crate::model::{Init, Model, ReadFrom};
 use srnn_automata::{Symbol, Word, shortlex};
@@ -26,8 +26,9 @@ fn batch(truth: &Moore<u32>, end: Option<u32>, longest: usize, key: Key) -> Batc
 }
 
 /// The ramp of λ with the commitment loss, then the entropy phase.
-fn train(model: &Model<f64>, truth: &Moore<u32>, updates: usize, key: Key) -> Reference {
-    let mut engine = engine(model);
+fn train(model: &Model<f64>, truth: &Moore<u32>, updates: usize, key: Key) -> Model<f64> {
+    let optimiser = Optimiser { rule: Rule::ADAM, clip: 1.0, l2: 0.0 };
+    let mut trainer = ReferenceTrainer::new(model, optimiser);
     for i in 0..updates {
         let progress = i as f64 / updates as f64;
         let lambda = ((progress - 0.3) / 0.3).clamp(0.0, 1.0);
@@ -44,12 +45,10 @@ fn train(model: &Model<f64>, truth: &Moore<u32>, updates: usize, key: Key) -> Re
             learning_rate: 0.01,
         };
         let longest = 1 + (progress * 20.0).min(7.0) as usize;
-        engine.step(
-            &batch(truth, model.arch.input.end(), longest, key.child("batch", i as u64)),
-            &regime,
-        );
+        let batch = batch(truth, model.arch.input.end(), longest, key.child("batch", i as u64));
+        trainer.step(&batch, &regime).unwrap();
     }
-    engine
+    trainer.model().unwrap()
 }
 
 fn extraction(
@@ -61,12 +60,12 @@ fn extraction(
     let mut shape = arch(vec![gru(8, 5, 1.0)], true, end, ReadFrom::H);
     shape.classes = 1 + *truth.outputs().iter().max().unwrap() as usize;
     let fresh = Model::new(shape, &Init::default(), Key::new(seed)).unwrap().to_f64();
-    let mut engine = train(&fresh, truth, updates, Key::new(seed));
+    let model = train(&fresh, truth, updates, Key::new(seed));
     let data: Vec<Word> = shortlex(2, 6).collect();
     let question = Question { alphabet: &bits(), data: &data, truth: Some(truth) };
     let config = Config { words: 10_000, ..Config::default() };
-    let found = extract(&mut engine, &question, &config).unwrap();
-    (engine.model(), found)
+    let found = extract(&mut engine(&model), &question, &config).unwrap();
+    (model, found)
 }
 
 fn check_learned(truth: &Moore<u32>, end: bool, updates: usize, seed: u64) -> Extraction {

@@ -14,7 +14,7 @@ pub use doubt::{Correction, Labels, Trust, Unexplained};
 
 use crate::certify::{Search, Verdict, certify};
 use crate::engine::cpu::Cpu;
-use crate::engine::{Engine, Hardware, HardwareError, Mode};
+use crate::engine::{DeviceError, Hardware, Mode, Optimiser, Runner, Trainer};
 use crate::extract::{
     self, Config, Extraction, Memoryless, Question, Refine, Refined, Refusal, Words,
 };
@@ -23,8 +23,8 @@ use crate::model::Model;
 use crate::noise::suspects;
 use crate::task::{Dataset, Split};
 use crate::train::{
-    Control, Evaluation, Keeper, Nowhere, Observer, Optimiser, Plan, Quality, Reason, Recipe,
-    SeedOutcome, Selection, Silent, Stop, TrainError, Workshop, evaluate, select, train_seeds,
+    Control, Evaluation, Keeper, Nowhere, Observer, Plan, Quality, Reason, Recipe, SeedOutcome,
+    Selection, Silent, Stop, TrainError, Workshop, evaluate, select, train_seeds,
 };
 use retrain::{Retrained, retrain};
 use srnn_automata::{Alphabet, InvalidAlphabet, Moore, Symbol, Word};
@@ -213,9 +213,12 @@ fn finish<W: Watch>(
     let selection = selection.ok_or_else(|| no_result(&outcomes))?;
     begin(watch, Stage::Extract)?;
     let mut engine = engine(lesson, &outcomes[selection.index].model);
-    let valid = evaluate(&mut engine, &lesson.split.valid, Mode::default());
+    let Ok(valid) = evaluate(&mut engine, &lesson.split.valid, Mode::default());
     let test = lesson.split.test.as_ref().filter(|test| !test.sequences.is_empty());
-    let test = test.map(|test| evaluate(&mut engine, test, Mode::default()));
+    let test = test.map(|test| {
+        let Ok(test) = evaluate(&mut engine, test, Mode::default());
+        test
+    });
     let question = Question { alphabet, data: &data, truth: lesson.truth };
     let extraction = extract(&mut engine, &question, &lesson.extraction);
     begin(watch, Stage::Certify)?;
@@ -275,12 +278,12 @@ struct Bench<'a, W> {
 }
 
 impl<W: Watch> Workshop<f32> for Bench<'_, W> {
-    fn engine(
+    fn trainer(
         &self,
         model: &Model<f32>,
         optimiser: Optimiser,
-    ) -> Result<Box<dyn Engine<f32> + Send>, HardwareError> {
-        self.hardware.engine(model, optimiser)
+    ) -> Result<Box<dyn Trainer<f32> + Send>, DeviceError> {
+        self.hardware.trainer(model, optimiser)
     }
     fn keeper(&self, seed: u64) -> Box<dyn Keeper<f32> + '_> {
         self.watch.keeper(self.round, seed)
@@ -330,7 +333,8 @@ fn quality(
 
 /// The covers of a network, tested on the data and a few short words; nothing where it has none.
 fn trial(engine: &mut Cpu, alphabet: &Alphabet, data: &[Word], config: &Config) -> Option<Refined> {
-    let model = engine.model().to_f64();
+    let Ok(model) = engine.model();
+    let model = model.to_f64();
     let machine = Memoryless::new(&model, alphabet).ok()?;
     let most = config.words.min(TRIAL_WORDS);
     let short = Words::at_most(alphabet.len() as u32, most, config.longest);
@@ -340,7 +344,7 @@ fn trial(engine: &mut Cpu, alphabet: &Alphabet, data: &[Word], config: &Config) 
 }
 
 fn engine(lesson: &Lesson, model: &Model<f32>) -> Cpu {
-    Cpu::new(model, lesson.recipe.train.optimiser, lesson.hardware.threads)
+    Cpu::new(model, lesson.hardware.threads)
 }
 
 /// Training and validation words.
@@ -361,7 +365,7 @@ fn no_result(outcomes: &[SeedOutcome<f32>]) -> LearnError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::certify::Arithmetic;
+    use crate::engine::Arithmetic;
     use crate::key::Key;
     use crate::task::tomita::{self, Grammar};
     use crate::task::{Rate, label_noise, split};

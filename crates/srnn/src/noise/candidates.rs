@@ -1,11 +1,12 @@
 //! Automata to begin from: every way of extraction, each with at most so many states.
 
-use crate::engine::{Engine, Mode, Transition};
+use crate::engine::Real;
+use crate::engine::{Mode, Runner, Transition};
 use crate::extract::{
     Cover, Memoryless, Words, automaton_of_counts, count_words, cover, hard_table,
 };
-use crate::train::Real;
 use srnn_automata::{Alphabet, Moore, Word};
+use std::convert::Infallible;
 
 /// How an automaton was read off a network.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -38,13 +39,13 @@ const TOLERANCES: [f64; 4] = [0.8, 0.4, 0.2, 0.1];
 
 /// The automata of a network with at most `cap` states before minimising; none for a network
 /// whose states are not its centroids'. Transitions are counted over `words`.
-pub fn candidates<F: Real, E: Engine<F> + ?Sized>(
+pub fn candidates<F: Real, E: Runner<F, Error = Infallible> + ?Sized>(
     engine: &mut E,
     alphabet: &Alphabet,
     words: &[Word],
     cap: usize,
 ) -> Vec<Candidate> {
-    let model = engine.model();
+    let Ok(model) = engine.model();
     let model = crate::model::Model {
         arch: model.arch,
         params: model.params.into_iter().map(Real::to).collect(),

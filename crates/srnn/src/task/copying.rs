@@ -13,7 +13,7 @@
 //! of 520 steps are 52 million tokens.
 
 use super::Split;
-use crate::hex::hex;
+use crate::engine::hex::hex;
 use crate::key::Key;
 use sha2::{Digest as _, Sha256};
 use std::num::NonZeroUsize;

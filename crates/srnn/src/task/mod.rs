@@ -23,7 +23,7 @@ mod summary;
 pub mod tomita;
 mod vocabulary;
 
-use crate::hex::hex;
+use crate::engine::hex::hex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 

@@ -1,8 +1,8 @@
 //! How a network is trained: numbers and choices, all in one value.
 
-use super::optimiser::{Optimiser, Rule};
 use super::schedule::{Reseed, Schedule};
 use crate::engine::Regime;
+use crate::engine::{Optimiser, Rule};
 use serde::{Deserialize, Serialize};
 
 /// How a network is trained.

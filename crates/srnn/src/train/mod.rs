@@ -1,4 +1,4 @@
-//! Training: optimisers, the schedule of the homotopy, the loop, checkpoints, several seeds.
+//! Training: the schedule of the homotopy, the loop, checkpoints, several seeds.
 //!
 //! Everything random is a function of a key and the update, so a run that was interrupted goes
 //! on to the same bits, and seeds trained side by side do not depend on how many threads there
@@ -13,7 +13,6 @@ mod examples;
 mod feed;
 mod job;
 mod observer;
-mod optimiser;
 mod progress;
 mod recipe;
 mod reseed;
@@ -33,8 +32,6 @@ pub use evaluate::{Evaluation, evaluate, evaluate_at};
 pub use examples::Examples;
 pub use job::{Job, JobError};
 pub use observer::{Control, Event, Observer, Silent};
-pub use optimiser::{Moments, Optimiser, Real, Rule, Update, norm};
-pub(crate) use optimiser::{Pace, Squares, moments_mut};
 pub use progress::{Progress, Record, Score, Window};
 pub use recipe::{
     ArchName, NoMemory, Recipe, Sizes, UnknownArch, recipe_copying, recipe_default, recipe_images,

@@ -1,8 +1,8 @@
 //! Settings that are known to work together, and those of the paper.
 
 use super::config::{Keep, LearningRate, Sampling, Stopping, TrainConfig};
-use super::optimiser::{Optimiser, Rule};
 use super::schedule::Schedule;
+use crate::engine::{Optimiser, Rule};
 use crate::model::{
     Arch, Cell, Centroids, Gate, Init, Input, Layer, ReadFrom, Readout, Reset, Score, Temperature,
     When,

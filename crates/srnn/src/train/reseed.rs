@@ -1,26 +1,26 @@
 //! Centroids moved to where the hidden states are: the seeding of k-means++, before the ramp.
 
 use super::examples::Examples;
-use super::optimiser::Real;
-use crate::engine::{Batch, Engine, Fields, Mode, Transition};
+use crate::engine::Real;
+use crate::engine::{Batch, DeviceError, Fields, Mode, Trainer, Transition};
 use crate::key::{Key, Stream};
 
 /// Moves the centroids of every layer to hidden states u of `sequences` drawn sequences, as the
 /// network visits them at λ = 0. The optimiser's moments are left alone.
-pub fn reseed<F: Real, E: Engine<F> + ?Sized>(
+pub fn reseed<F: Real, E: Trainer<F> + ?Sized>(
     engine: &mut E,
     examples: &impl Examples,
     sequences: usize,
     key: Key,
-) {
+) -> Result<(), DeviceError> {
     let key = key.child("reseed", 0);
     let batch = sample(engine, examples, sequences, key);
-    let model = engine.model();
+    let model = engine.model()?;
     let layout = model.layout();
     let mode = Mode { transition: Transition::Mixture, lambda: 0.0, tau: 1.0 };
-    let trace = engine.trace(&batch, mode, Fields { u: true, ..Fields::default() });
+    let trace = engine.trace(&batch, mode, Fields { u: true, ..Fields::default() })?;
     let visited = stochastic_steps(&batch, model.arch.input.end().is_some());
-    let mut snapshot = engine.snapshot();
+    let mut snapshot = engine.snapshot()?;
     for (l, layer) in model.arch.layers.iter().enumerate() {
         let d = layer.units;
         let states: Vec<&[F]> =
@@ -29,10 +29,10 @@ pub fn reseed<F: Real, E: Engine<F> + ?Sized>(
         let centroids = &mut snapshot.params[layout.layers[l].centroids.clone()];
         seed_plus_plus(centroids, d, &states, stream);
     }
-    engine.restore(&snapshot);
+    engine.restore(&snapshot)
 }
 
-fn sample<F: Real, E: Engine<F> + ?Sized>(
+fn sample<F: Real, E: Trainer<F> + ?Sized>(
     engine: &E,
     examples: &impl Examples,
     sequences: usize,
@@ -41,7 +41,7 @@ fn sample<F: Real, E: Engine<F> + ?Sized>(
     let mut indices: Vec<usize> = (0..examples.count()).collect();
     key.child("sample", 0).stream().shuffle(&mut indices);
     indices.truncate(sequences);
-    examples.batch(&indices, &engine.arch())
+    examples.batch(&indices, engine.arch())
 }
 
 /// The steps after which the state is a mixture: all but a closing end token per row.
@@ -98,17 +98,18 @@ fn squared_distance<F: Real>(a: &[F], b: &[F]) -> f64 {
 mod tests {
     use super::super::testing::{engine, short_words};
     use super::*;
+    use crate::engine::Runner as _;
 
     #[test]
     fn reseeding_is_deterministic_and_changes_nothing_but_centroids() {
         let reseeded = |seed| {
             let mut engine = engine(5, 3, 1);
-            let mut before = engine.snapshot();
+            let mut before = engine.snapshot().unwrap();
             before.moments[0].fill(0.25);
             before.updates = 7;
-            engine.restore(&before);
-            reseed(&mut engine, &short_words(4), 20, Key::new(seed));
-            (before, engine.snapshot(), engine.model().layout())
+            engine.restore(&before).unwrap();
+            reseed(&mut engine, &short_words(4), 20, Key::new(seed)).unwrap();
+            (before, engine.snapshot().unwrap(), engine.model().unwrap().layout())
         };
         let (before, after, layout) = reseeded(1);
         assert_eq!(after, reseeded(1).1);

@@ -7,13 +7,13 @@ use super::examples::Examples;
 use super::feed::Feed;
 use super::job::{Job, JobError};
 use super::observer::{Control, Event, Observer};
-use super::optimiser::Real;
 use super::progress::{Enough, Progress, Record};
 use super::reseed::reseed;
 use super::schedule::Reseed;
 use super::sharpen::sharpen;
 use super::stop::{Found, Stop};
-use crate::engine::{Ahead, Engine, HardwareError, Mode, Snapshot, Transition};
+use crate::engine::Real;
+use crate::engine::{DeviceError, Mode, NextBatch, Snapshot, Trainer, Transition};
 use crate::model::ArchError;
 use serde::{Deserialize, Serialize};
 
@@ -57,44 +57,44 @@ pub enum TrainError {
     /// A checkpoint could not be written or read.
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),
-    /// There is nothing to compute it with.
+    /// The device is not there, or failed.
     #[error(transparent)]
-    Hardware(#[from] HardwareError),
+    Device(#[from] DeviceError),
 }
 
 /// Trains a new network: the engine's, which has made no updates yet.
-pub fn train<F: Real, E: Engine<F> + ?Sized, D: Examples>(
+pub fn train<F: Real, E: Trainer<F> + ?Sized, D: Examples>(
     engine: &mut E,
     job: &Job<'_, D>,
     keeper: &mut dyn Keeper<F>,
     observer: &mut dyn Observer,
 ) -> Result<Run, TrainError> {
-    assert_eq!(engine.snapshot().updates, 0, "a new run on an engine that was trained before");
+    assert_eq!(engine.snapshot()?.updates, 0, "a new run on an engine that was trained before");
     let (progress, best) = (Progress::default(), None);
     Training::new(engine, job, keeper, observer, progress, best)?.run()
 }
 
 /// Goes on where a checkpoint of the same job was taken, to the same bits as without the break.
-pub fn resume<F: Real, E: Engine<F> + ?Sized, D: Examples>(
+pub fn resume<F: Real, E: Trainer<F> + ?Sized, D: Examples>(
     engine: &mut E,
     checkpoint: Checkpoint<F>,
     job: &Job<'_, D>,
     keeper: &mut dyn Keeper<F>,
     observer: &mut dyn Observer,
 ) -> Result<Run, TrainError> {
-    engine.restore(&checkpoint.snapshot);
+    engine.restore(&checkpoint.snapshot)?;
     let Checkpoint { progress, best, .. } = checkpoint;
     Training::new(engine, job, keeper, observer, progress, best)?.run()
 }
 
 /// Goes on from the keeper's newest good checkpoint, or begins where there is none.
-pub fn train_or_resume<F: Real, E: Engine<F> + ?Sized, D: Examples>(
+pub fn train_or_resume<F: Real, E: Trainer<F> + ?Sized, D: Examples>(
     engine: &mut E,
     job: &Job<'_, D>,
     keeper: &mut dyn Keeper<F>,
     observer: &mut dyn Observer,
 ) -> Result<Run, TrainError> {
-    let latest = keeper.latest(&Identity::of(job, &engine.arch()))?;
+    let latest = keeper.latest(&Identity::of(job, engine.arch()))?;
     for error in &latest.skipped {
         observer.event(&Event::Skipped(error));
     }
@@ -112,8 +112,14 @@ const MOST_LOST: u64 = 3;
 enum Halt {
     /// A number is none.
     Broken(Found),
-    /// A checkpoint could not be kept.
+    /// The device failed, or a checkpoint could not be written.
     Failed(TrainError),
+}
+
+impl<E: Into<TrainError>> From<E> for Halt {
+    fn from(error: E) -> Halt {
+        Halt::Failed(error.into())
+    }
 }
 
 struct Training<'a, F, E: ?Sized, D> {
@@ -134,7 +140,7 @@ struct Training<'a, F, E: ?Sized, D> {
     control: Control,
 }
 
-impl<'a, F: Real, E: Engine<F> + ?Sized, D: Examples> Training<'a, F, E, D> {
+impl<'a, F: Real, E: Trainer<F> + ?Sized, D: Examples> Training<'a, F, E, D> {
     fn new(
         engine: &'a mut E,
         job: &'a Job<'a, D>,
@@ -143,7 +149,7 @@ impl<'a, F: Real, E: Engine<F> + ?Sized, D: Examples> Training<'a, F, E, D> {
         progress: Progress,
         best: Option<Vec<F>>,
     ) -> Result<Self, TrainError> {
-        let arch = engine.arch();
+        let arch = engine.arch().clone();
         job.validate(&arch)?;
         let rule = engine.optimiser();
         assert_eq!(rule, &job.config.optimiser, "the engine's optimiser and the configured one");
@@ -168,10 +174,10 @@ impl<'a, F: Real, E: Engine<F> + ?Sized, D: Examples> Training<'a, F, E, D> {
         let (update, updates) = (self.progress.update, self.updates());
         self.tell(Event::Begun { update, updates });
         match self.advance_until_finished() {
-            Ok(stop) => Ok(self.conclude(stop)),
+            Ok(stop) => self.conclude(stop),
             Err(Halt::Broken(found)) => {
                 let stop = self.diverged(found);
-                Ok(self.conclude(stop))
+                self.conclude(stop)
             }
             Err(Halt::Failed(error)) => Err(error),
         }
@@ -227,7 +233,7 @@ impl<'a, F: Real, E: Engine<F> + ?Sized, D: Examples> Training<'a, F, E, D> {
 
     /// One update with all that is due after it.
     fn advance(&mut self) -> Result<(), Halt> {
-        self.reseed_if_due();
+        self.reseed_if_due()?;
         self.update()?;
         let made = self.progress.update;
         if made.is_multiple_of(self.config.validate_every) || made == self.updates() {
@@ -239,15 +245,16 @@ impl<'a, F: Real, E: Engine<F> + ?Sized, D: Examples> Training<'a, F, E, D> {
         Ok(())
     }
 
-    fn reseed_if_due(&mut self) {
+    fn reseed_if_due(&mut self) -> Result<(), DeviceError> {
         let update = self.progress.update;
         if !self.config.schedule.reseeds_before(update) {
-            return;
+            return Ok(());
         }
         if let Reseed::KMeans { sequences } = self.config.schedule.reseed {
-            reseed(self.engine, &self.job.split.train, sequences, self.job.key);
+            reseed(self.engine, &self.job.split.train, sequences, self.job.key)?;
             self.tell(Event::Reseeded { update });
         }
+        Ok(())
     }
 
     fn update(&mut self) -> Result<(), Halt> {
@@ -256,9 +263,9 @@ impl<'a, F: Real, E: Engine<F> + ?Sized, D: Examples> Training<'a, F, E, D> {
         let after = Some(update + 1).filter(|&after| after < self.updates());
         let mut next = || {
             let after = after?;
-            Some(Ahead { batch: self.feed.prepare(after), regime: self.config.regime(after) })
+            Some(NextBatch { batch: self.feed.prepare(after), regime: self.config.regime(after) })
         };
-        let step = self.engine.step_while(&batch, &regime, &mut next);
+        let step = self.engine.step_and_prefetch(&batch, &regime, &mut next)?;
         if !step.loss.is_finite() {
             return Err(Halt::Broken(Found::Loss));
         }
@@ -298,14 +305,14 @@ impl<'a, F: Real, E: Engine<F> + ?Sized, D: Examples> Training<'a, F, E, D> {
         let lambda = self.config.regime(self.progress.update - 1).lambda;
         let mode = Mode { transition: Transition::Mixture, lambda, tau: 1.0 };
         let split = self.job.split;
-        let train = evaluate_at(self.engine, &split.train, &self.train_sample, mode);
-        let valid = evaluate(self.engine, &split.valid, mode);
+        let train = evaluate_at(self.engine, &split.train, &self.train_sample, mode)?;
+        let valid = evaluate(self.engine, &split.valid, mode)?;
         if !train.loss.is_finite() || !valid.loss.is_finite() {
             return Err(Halt::Broken(Found::Evaluation));
         }
         self.progress.record(&self.config, (&train).into(), (&valid).into());
         if self.progress.is_best_now() {
-            self.best = Some(self.engine.model().params);
+            self.best = Some(self.engine.model()?.params);
         }
         let record = *self.progress.history.last().expect("it was just recorded");
         self.tell(Event::Evaluated(&record));
@@ -318,36 +325,36 @@ impl<'a, F: Real, E: Engine<F> + ?Sized, D: Examples> Training<'a, F, E, D> {
         if self.saved == Some(update) {
             return Ok(());
         }
-        let snapshot = self.engine.snapshot();
+        let snapshot = self.engine.snapshot()?;
         if !is_finite(&snapshot) {
             return Err(Halt::Broken(Found::Parameters));
         }
         let (progress, best) = (self.progress.clone(), self.best.clone());
         let saved = self.keeper.save(&self.identity, &Checkpoint { progress, snapshot, best });
-        saved.map_err(|error| Halt::Failed(error.into()))?;
+        saved.map_err(TrainError::from)?;
         self.saved = Some(update);
         self.tell(Event::Saved { update });
         Ok(())
     }
 
-    fn conclude(mut self, stop: Stop) -> Run {
+    fn conclude(mut self, stop: Stop) -> Result<Run, TrainError> {
         let unfinished = matches!(stop, Stop::Diverged { .. } | Stop::Interrupted);
-        let end = if unfinished { None } else { Some(self.end()) };
+        let end = if unfinished { None } else { Some(self.end()?) };
         let best = self.progress.best.filter(|_| !unfinished);
         let Progress { update: updates, lost, history, .. } = self.progress;
-        Run { stop, updates, kept: best.unwrap_or(updates), lost, history, end }
+        Ok(Run { stop, updates, kept: best.unwrap_or(updates), lost, history, end })
     }
 
     /// Puts the resulting network into the engine and evaluates it as it is deployed.
-    fn end(&mut self) -> End {
+    fn end(&mut self) -> Result<End, DeviceError> {
         if let (Keep::Best, Some(params)) = (self.config.keep, self.best.take()) {
-            self.engine.restore(&Snapshot { params, ..self.engine.snapshot() });
+            self.engine.restore(&Snapshot { params, ..self.engine.snapshot()? })?;
         }
-        sharpen(self.engine, self.config.schedule.sharpen);
+        sharpen(self.engine, self.config.schedule.sharpen)?;
         let mode = Mode::default();
         let split = self.job.split;
-        let train = evaluate(self.engine, &split.train, mode);
-        End { train, valid: evaluate(self.engine, &split.valid, mode) }
+        let train = evaluate(self.engine, &split.train, mode)?;
+        Ok(End { train, valid: evaluate(self.engine, &split.valid, mode)? })
     }
 }
 

@@ -7,14 +7,15 @@ use super::super::testing::{
     arch, copying_engine, copying_recipe, engine, short_words, small_copying, small_split, words,
 };
 use super::*;
-use crate::engine::cpu::Cpu;
-use crate::engine::reference::Reference;
+use crate::engine::Optimiser;
+use crate::engine::Runner;
+use crate::engine::cpu::CpuTrainer;
+use crate::engine::reference::ReferenceTrainer;
 use crate::engine::{Batch, Fields, Gradients, Regime, Step, Trace};
 use crate::key::Key;
+use crate::model::Arch;
 use crate::model::{Init, Model};
 use crate::task::Split;
-use crate::train::Optimiser;
-use std::sync::Arc;
 
 const UNITS: usize = 4;
 const K: usize = 3;
@@ -75,7 +76,7 @@ fn the_same_seed_gives_the_same_bits_and_another_seed_others() {
         let job = Job { split: &split, config: &config, key: Key::new(seed) };
         let mut engine = engine(UNITS, K, seed);
         let run = train(&mut engine, &job, &mut Nowhere, &mut Silent).unwrap();
-        (run, engine.snapshot())
+        (run, engine.snapshot().unwrap())
     };
     assert_eq!(outcome(1), outcome(1));
     assert_ne!(outcome(1).1, outcome(2).1);
@@ -109,7 +110,7 @@ fn break_and_resume(
     stop: u64,
     keeper: &mut dyn Keeper<f64>,
     expected: &Run,
-    whole: &Reference,
+    whole: &ReferenceTrainer,
     context: &str,
 ) {
     let mut first = engine(UNITS, K, 3);
@@ -124,7 +125,7 @@ fn break_and_resume(
     let mut second = engine(UNITS, K, 99);
     let run = train_or_resume(&mut second, job, keeper, &mut Silent).unwrap();
     assert_eq!(&run, expected, "{context}");
-    assert_eq!(second.snapshot(), whole.snapshot(), "{context}");
+    assert_eq!(second.snapshot().unwrap(), whole.snapshot().unwrap(), "{context}");
 }
 
 #[test]
@@ -147,7 +148,7 @@ fn a_run_with_a_target_at_every_step_learns_and_goes_on_to_the_same_bits() {
     let mut last = copying_engine(99);
     let run = train_or_resume(&mut last, &job, &mut shelf, &mut Silent).unwrap();
     assert_eq!(run, expected);
-    assert_eq!(last.snapshot(), whole.snapshot());
+    assert_eq!(last.snapshot().unwrap(), whole.snapshot().unwrap());
 }
 
 #[test]
@@ -166,11 +167,11 @@ fn a_run_broken_many_times_goes_on_to_the_same_bits() {
     let mut last = engine(UNITS, K, 4);
     let run = train_or_resume(&mut last, &job, &mut shelf, &mut Silent).unwrap();
     assert_eq!(run, expected);
-    assert_eq!(last.snapshot(), whole.snapshot());
+    assert_eq!(last.snapshot().unwrap(), whole.snapshot().unwrap());
     let mut again = engine(UNITS, K, 4);
     let run = train_or_resume(&mut again, &job, &mut shelf, &mut Silent).unwrap();
     assert_eq!(run, expected, "a finished run is found finished");
-    assert_eq!(again.model(), whole.model());
+    assert_eq!(again.model().unwrap(), whole.model().unwrap());
 }
 
 #[test]
@@ -178,7 +179,7 @@ fn the_fast_engine_goes_on_to_the_same_bits_with_another_number_of_threads() {
     let (split, config) = (small_split(), config(Sampling::Epochs));
     let job = Job { split: &split, config: &config, key: Key::new(2) };
     let model = Model::new(arch(UNITS, K), &Init::default(), Key::new(2)).unwrap();
-    let cpu = |threads| Cpu::new(&model, config.optimiser, threads);
+    let cpu = |threads| CpuTrainer::new(&model, config.optimiser, threads);
     let mut whole = cpu(1);
     let expected = train(&mut whole, &job, &mut Nowhere, &mut Silent).unwrap();
     for (stop, threads) in [(3, 1), (14, 2), (34, 3)] {
@@ -188,7 +189,7 @@ fn the_fast_engine_goes_on_to_the_same_bits_with_another_number_of_threads() {
         let mut second = cpu(4);
         let run = train_or_resume(&mut second, &job, &mut folder, &mut Silent).unwrap();
         assert_eq!(run, expected, "stopped at {stop}");
-        assert_eq!(second.snapshot(), whole.snapshot(), "stopped at {stop}");
+        assert_eq!(second.snapshot().unwrap(), whole.snapshot().unwrap(), "stopped at {stop}");
     }
 }
 
@@ -205,7 +206,7 @@ fn a_lost_process_goes_on_from_the_last_checkpoint_to_the_same_bits() {
         let mut engine = engine(UNITS, K, 5);
         let run = resume(&mut engine, checkpoint, &job, &mut Nowhere, &mut Silent).unwrap();
         assert_eq!(run, expected);
-        assert_eq!(engine.model(), whole.model());
+        assert_eq!(engine.model().unwrap(), whole.model().unwrap());
     }
 }
 
@@ -224,7 +225,7 @@ fn checkpoints_of_another_seed_are_refused() {
 
 /// The reference engine, with a step or a network that breaks at an update.
 struct Breaking {
-    inner: Reference,
+    inner: ReferenceTrainer,
     /// Steps asked for.
     steps: u64,
     at: u64,
@@ -233,45 +234,58 @@ struct Breaking {
     how: Found,
 }
 
-impl Engine<f64> for Breaking {
-    fn model(&self) -> Model<f64> {
+impl Runner<f64> for Breaking {
+    type Error = DeviceError;
+
+    fn arch(&self) -> &Arch {
+        self.inner.arch()
+    }
+    fn model(&self) -> Result<Model<f64>, DeviceError> {
         self.inner.model()
     }
-    fn snapshot(&self) -> Snapshot<f64> {
-        let mut snapshot = self.inner.snapshot();
+    fn trace(
+        &mut self,
+        batch: &Batch,
+        mode: Mode,
+        fields: Fields,
+    ) -> Result<Trace<f64>, DeviceError> {
+        let mut trace = self.inner.trace(batch, mode, fields)?;
+        if self.how == Found::Evaluation && self.inner.snapshot()?.updates > self.at {
+            trace.logits.fill(f64::NAN);
+        }
+        Ok(trace)
+    }
+}
+
+impl Trainer<f64> for Breaking {
+    fn snapshot(&self) -> Result<Snapshot<f64>, DeviceError> {
+        let mut snapshot = self.inner.snapshot()?;
         if self.how == Found::Parameters && snapshot.updates > self.at {
             snapshot.params[0] = f64::INFINITY;
         }
-        snapshot
+        Ok(snapshot)
     }
-    fn restore(&mut self, snapshot: &Snapshot<f64>) {
+    fn restore(&mut self, snapshot: &Snapshot<f64>) -> Result<(), DeviceError> {
         self.inner.restore(snapshot)
     }
-    fn trace(&mut self, batch: &Batch, mode: Mode, fields: Fields) -> Trace<f64> {
-        let mut trace = self.inner.trace(batch, mode, fields);
-        if self.how == Found::Evaluation && self.inner.snapshot().updates > self.at {
-            trace.logits.fill(f64::NAN);
-        }
-        trace
-    }
-    fn gradients(&mut self, batch: &Batch, regime: &Regime) -> Gradients<f64> {
+    fn gradients(&mut self, batch: &Batch, regime: &Regime) -> Result<Gradients<f64>, DeviceError> {
         self.inner.gradients(batch, regime)
     }
-    fn step(&mut self, batch: &Batch, regime: &Regime) -> Step {
-        let before = self.inner.snapshot();
-        let mut step = self.inner.step(batch, regime);
+    fn step(&mut self, batch: &Batch, regime: &Regime) -> Result<Step, DeviceError> {
+        let before = self.inner.snapshot()?;
+        let mut step = self.inner.step(batch, regime)?;
         self.steps += 1;
         if (self.at..self.until).contains(&(self.steps - 1)) {
             match self.how {
                 Found::Loss => step.loss.total = f64::NAN,
                 Found::Gradient => {
                     step.gradient_norm = f64::INFINITY;
-                    self.inner.restore(&before);
+                    self.inner.restore(&before)?;
                 }
                 Found::Parameters | Found::Evaluation => {}
             }
         }
-        step
+        Ok(step)
     }
     fn optimiser(&self) -> &Optimiser {
         self.inner.optimiser()
@@ -343,7 +357,7 @@ fn a_run_that_lost_updates_goes_on_to_the_same_bits() {
     let mut resumed = losing(u64::MAX - 2);
     let run = train_or_resume(&mut resumed, &job, &mut keeper, &mut Silent).unwrap();
     assert_eq!((run.lost, run), (2, expected));
-    assert_eq!(resumed.model(), whole.model());
+    assert_eq!(resumed.model().unwrap(), whole.model().unwrap());
 }
 
 #[test]
@@ -437,7 +451,7 @@ fn parity_is_learned_end_to_end() {
         ..TrainConfig::default()
     };
     let model = Model::new(arch(8, 4), &Init::default(), Key::new(1)).unwrap();
-    let mut engine = Reference::new(&model.to_f64(), config.optimiser);
+    let mut engine = ReferenceTrainer::new(&model.to_f64(), config.optimiser);
     let job = Job { split: &split, config: &config, key: Key::new(1) };
     let run = train(&mut engine, &job, &mut Nowhere, &mut Silent).unwrap();
     let end = run.end.unwrap();
@@ -445,45 +459,63 @@ fn parity_is_learned_end_to_end() {
     assert_eq!(run.stop, Stop::Updates);
 }
 
-/// The reference engine, with what it was told comes next.
+/// The reference engine: records what it was told comes next, and fails at an update.
 struct Told {
-    inner: Reference,
-    next: Option<Ahead>,
+    inner: ReferenceTrainer,
+    next: Option<NextBatch>,
     /// Steps that came as they were told.
     kept: u64,
+    /// The update at which the device fails.
+    fails_at: u64,
 }
 
-impl Engine<f64> for Told {
-    fn model(&self) -> Model<f64> {
+impl Runner<f64> for Told {
+    type Error = DeviceError;
+
+    fn arch(&self) -> &Arch {
+        self.inner.arch()
+    }
+    fn model(&self) -> Result<Model<f64>, DeviceError> {
         self.inner.model()
     }
-    fn snapshot(&self) -> Snapshot<f64> {
-        self.inner.snapshot()
-    }
-    fn restore(&mut self, snapshot: &Snapshot<f64>) {
-        self.inner.restore(snapshot)
-    }
-    fn trace(&mut self, batch: &Batch, mode: Mode, fields: Fields) -> Trace<f64> {
+    fn trace(
+        &mut self,
+        batch: &Batch,
+        mode: Mode,
+        fields: Fields,
+    ) -> Result<Trace<f64>, DeviceError> {
         self.inner.trace(batch, mode, fields)
     }
-    fn gradients(&mut self, batch: &Batch, regime: &Regime) -> Gradients<f64> {
+}
+
+impl Trainer<f64> for Told {
+    fn snapshot(&self) -> Result<Snapshot<f64>, DeviceError> {
+        self.inner.snapshot()
+    }
+    fn restore(&mut self, snapshot: &Snapshot<f64>) -> Result<(), DeviceError> {
+        self.inner.restore(snapshot)
+    }
+    fn gradients(&mut self, batch: &Batch, regime: &Regime) -> Result<Gradients<f64>, DeviceError> {
         self.inner.gradients(batch, regime)
     }
-    fn step(&mut self, _: &Batch, _: &Regime) -> Step {
+    fn step(&mut self, _: &Batch, _: &Regime) -> Result<Step, DeviceError> {
         unreachable!("training says what comes next")
     }
-    fn step_while(
+    fn step_and_prefetch(
         &mut self,
         batch: &Batch,
         regime: &Regime,
-        next: &mut dyn FnMut() -> Option<Ahead>,
-    ) -> Step {
+        next: &mut dyn FnMut() -> Option<NextBatch>,
+    ) -> Result<Step, DeviceError> {
+        if self.inner.snapshot()?.updates == self.fails_at {
+            return Err(DeviceError::NotBuilt);
+        }
         let told = self.next.take();
-        let same = |told: Ahead| Arc::as_ptr(&told.batch) == batch && told.regime == *regime;
+        let same = |told: NextBatch| *told.batch == *batch && told.regime == *regime;
         self.kept += told.is_some_and(same) as u64;
-        let step = self.inner.step(batch, regime);
+        let step = self.inner.step(batch, regime)?;
         self.next = next();
-        step
+        Ok(step)
     }
     fn optimiser(&self) -> &Optimiser {
         self.inner.optimiser()
@@ -494,7 +526,27 @@ impl Engine<f64> for Told {
 fn an_engine_is_told_every_update_but_the_first_before_it_comes() {
     let (split, config) = (small_split(), config(Sampling::Draw));
     let job = Job { split: &split, config: &config, key: Key::new(6) };
-    let mut engine = Told { inner: engine(UNITS, K, 6), next: None, kept: 0 };
+    let mut engine = Told { inner: engine(UNITS, K, 6), next: None, kept: 0, fails_at: u64::MAX };
     let run = train(&mut engine, &job, &mut Nowhere, &mut Silent).unwrap();
     assert_eq!((engine.kept, engine.next), (run.updates - 1, None));
+}
+
+#[test]
+fn a_device_that_fails_ends_the_run_and_leaves_the_last_checkpoint() {
+    let (split, config) = (small_split(), config(Sampling::Draw));
+    let job = Job { split: &split, config: &config, key: Key::new(6) };
+    let root = tempfile::tempdir().unwrap();
+    let mut keeper = Folder::new(root.path());
+    let inner = engine(UNITS, K, 6);
+    let mut failing = Told { inner, next: None, kept: 0, fails_at: 14 };
+    let error = train(&mut failing, &job, &mut keeper, &mut Silent).unwrap_err();
+    assert!(matches!(error, TrainError::Device(_)), "{error}");
+    let resumed = {
+        let mut engine = engine(UNITS, K, 6);
+        train_or_resume(&mut engine, &job, &mut keeper, &mut Silent).unwrap();
+        engine.model().unwrap()
+    };
+    let mut whole = engine(UNITS, K, 6);
+    train(&mut whole, &job, &mut Nowhere, &mut Silent).unwrap();
+    assert_eq!(resumed, whole.model().unwrap(), "as if it had not failed");
 }

@@ -4,11 +4,11 @@ use super::checkpoint::Keeper;
 use super::examples::Examples;
 use super::job::Job;
 use super::observer::Observer;
-use super::optimiser::{Optimiser, Real};
 use super::recipe::Recipe;
 use super::run::{Run, TrainError, train_or_resume};
-use crate::certify::Arithmetic;
-use crate::engine::{Engine, HardwareError};
+use crate::engine::Arithmetic;
+use crate::engine::{DeviceError, Trainer};
+use crate::engine::{Optimiser, Real};
 use crate::key::Key;
 use crate::model::Model;
 use crate::task::{Dataset, Split};
@@ -32,13 +32,13 @@ pub struct Plan<'a, D = Dataset> {
 
 /// What the runs are equipped with.
 pub trait Workshop<F>: Sync {
-    /// What computes them: an engine that starts from `model`. It should use one thread where
+    /// What computes them: a trainer that starts from `model`. It should use one thread where
     /// there are as many seeds as workers.
-    fn engine(
+    fn trainer(
         &self,
         model: &Model<f32>,
         optimiser: Optimiser,
-    ) -> Result<Box<dyn Engine<F> + Send>, HardwareError>;
+    ) -> Result<Box<dyn Trainer<F> + Send>, DeviceError>;
     /// Where a seed's checkpoints go. A run goes on from the newest one there.
     fn keeper(&self, seed: u64) -> Box<dyn Keeper<F> + '_>;
     /// Who watches a seed.
@@ -164,11 +164,11 @@ where
     let job = Job { split: plan.split, config, key };
     job.validate(arch)?;
     let model = Model::new(arch.clone(), init, key)?;
-    let mut engine = workshop.engine(&model, config.optimiser)?;
+    let mut engine = workshop.trainer(&model, config.optimiser)?;
     let mut keeper = workshop.keeper(seed);
     let mut observer = workshop.observer(seed);
     let run = train_or_resume(&mut *engine, &job, &mut *keeper, &mut *observer)?;
-    Ok(SeedOutcome { seed, run, model: engine.model(), quality: None })
+    Ok(SeedOutcome { seed, run, model: engine.model()?, quality: None })
 }
 
 /// The seed to keep: highest validation accuracy; then it is proved equal to its automaton, the
@@ -221,18 +221,18 @@ mod tests {
     use super::super::stop::Stop;
     use super::super::testing::{arch, small_split};
     use super::*;
-    use crate::engine::reference::Reference;
+    use crate::engine::reference::ReferenceTrainer;
     use crate::model::Init;
 
     struct Bench;
 
     impl Workshop<f64> for Bench {
-        fn engine(
+        fn trainer(
             &self,
             model: &Model<f32>,
             optimiser: Optimiser,
-        ) -> Result<Box<dyn Engine<f64> + Send>, HardwareError> {
-            Ok(Box::new(Reference::new(&model.to_f64(), optimiser)))
+        ) -> Result<Box<dyn Trainer<f64> + Send>, DeviceError> {
+            Ok(Box::new(ReferenceTrainer::new(&model.to_f64(), optimiser)))
         }
         fn keeper(&self, _: u64) -> Box<dyn Keeper<f64> + '_> {
             Box::new(Nowhere)

@@ -1,20 +1,23 @@
 //! Gates that are nearly open or shut, made so entirely.
 
-use super::optimiser::Real;
-use crate::engine::{Engine, Snapshot};
+use crate::engine::Real;
+use crate::engine::{DeviceError, Snapshot, Trainer};
 use crate::model::{LayerSlots, Layout};
 
 /// Multiplies weights, biases and peepholes of all cells by `factor`. Embedding, centroids and
 /// classifier stay as they are.
-pub fn sharpen<F: Real, E: Engine<F> + ?Sized>(engine: &mut E, factor: f64) {
+pub fn sharpen<F: Real, E: Trainer<F> + ?Sized>(
+    engine: &mut E,
+    factor: f64,
+) -> Result<(), DeviceError> {
     if factor == 1.0 {
-        return;
+        return Ok(());
     }
-    let mut snapshot = engine.snapshot();
-    for slots in &Layout::of(&engine.arch()).layers {
+    let mut snapshot = engine.snapshot()?;
+    for slots in &Layout::of(engine.arch()).layers {
         scale(&mut snapshot, slots, factor);
     }
-    engine.restore(&snapshot);
+    engine.restore(&snapshot)
 }
 
 fn scale<F: Real>(snapshot: &mut Snapshot<F>, slots: &LayerSlots, factor: f64) {
@@ -30,14 +33,15 @@ fn scale<F: Real>(snapshot: &mut Snapshot<F>, slots: &LayerSlots, factor: f64) {
 mod tests {
     use super::super::testing::engine;
     use super::*;
+    use crate::engine::Runner as _;
 
     #[test]
     fn the_cells_weights_are_multiplied_and_nothing_else() {
         let mut engine = engine(4, 2, 1);
-        let before = engine.snapshot();
-        sharpen(&mut engine, 3.0);
-        let after = engine.snapshot();
-        let layout = Layout::of(&engine.arch());
+        let before = engine.snapshot().unwrap();
+        sharpen(&mut engine, 3.0).unwrap();
+        let after = engine.snapshot().unwrap();
+        let layout = Layout::of(engine.arch());
         let slots = &layout.layers[0];
         for (i, (a, b)) in after.params.iter().zip(&before.params).enumerate() {
             let kept =

@@ -1,8 +1,8 @@
 //! Small sets and networks for the tests of this module.
 
-use super::optimiser::{Optimiser, Rule};
 use super::recipe::{ArchName, Recipe, Sizes, recipe_copying, recipe_default};
-use crate::engine::reference::Reference;
+use crate::engine::reference::ReferenceTrainer;
+use crate::engine::{Optimiser, Rule};
 use crate::key::Key;
 use crate::model::{Arch, Init, Model};
 use crate::task::copying::{Copying, Counts, sets};
@@ -46,9 +46,9 @@ pub fn arch(units: usize, k: usize) -> Arch {
 }
 
 /// A new SR-GRU on the reference engine, with Adam.
-pub fn engine(units: usize, k: usize, seed: u64) -> Reference {
+pub fn engine(units: usize, k: usize, seed: u64) -> ReferenceTrainer {
     let model = Model::new(arch(units, k), &Init::default(), Key::new(seed)).unwrap();
-    Reference::new(&model.to_f64(), Optimiser { rule: Rule::ADAM, clip: 1.0, l2: 0.0 })
+    ReferenceTrainer::new(&model.to_f64(), Optimiser { rule: Rule::ADAM, clip: 1.0, l2: 0.0 })
 }
 
 /// T of the small copying task.
@@ -66,8 +66,8 @@ pub fn copying_recipe() -> Recipe {
 }
 
 /// It on the reference engine.
-pub fn copying_engine(seed: u64) -> Reference {
+pub fn copying_engine(seed: u64) -> ReferenceTrainer {
     let Recipe { arch, init, train } = copying_recipe();
     let model = Model::new(arch, &init, Key::new(seed)).unwrap();
-    Reference::new(&model.to_f64(), train.optimiser)
+    ReferenceTrainer::new(&model.to_f64(), train.optimiser)
 }

@@ -2,11 +2,11 @@
 
 use super::setting::Setting;
 use crate::failure::Failure;
-use srnn::engine::reference::Reference;
-use srnn::engine::{Batch, Engine, Gradients};
+use srnn::engine::reference::ReferenceTrainer;
+use srnn::engine::{Batch, Gradients, Trainer};
+use srnn::engine::{Optimiser, Rule};
 use srnn::key::Key;
 use srnn::model::{Layout, Model};
-use srnn::train::{Optimiser, Rule};
 
 /// Largest error of the loss and of each gradient, relative to its largest number.
 pub const TOLERANCE: f64 = 1e-4;
@@ -44,7 +44,7 @@ pub struct Nearness {
 }
 
 /// What a setting's network should give, by the reference.
-pub fn expected(setting: &Setting, model: &Model<f32>, seed: u64) -> Expected {
+pub fn expected(setting: &Setting, model: &Model<f32>, seed: u64) -> Result<Expected, Failure> {
     let shape = setting.shape;
     let rows = shape.rows.min(ROWS);
     // Forward, and twice as much backward, of four blocks of the cell.
@@ -52,20 +52,21 @@ pub fn expected(setting: &Setting, model: &Model<f32>, seed: u64) -> Expected {
     let steps = shape.steps.min((EFFORT / a_step).max(2));
     let batch = setting.batch(rows, steps, Key::new(seed).child("check", 0));
     let nobody = Optimiser { rule: Rule::ADAM, clip: f64::INFINITY, l2: 0.0 };
-    let gradients = Reference::new(&model.to_f64(), nobody).gradients(&batch, &setting.regime());
-    Expected { batch, gradients }
+    let mut reference = ReferenceTrainer::new(&model.to_f64(), nobody);
+    let gradients = reference.gradients(&batch, &setting.regime())?;
+    Ok(Expected { batch, gradients })
 }
 
 /// How near `engine`, which has not learned anything yet, comes to what is expected; an error
 /// where that is not near enough.
 pub fn check(
-    engine: &mut dyn Engine<f32>,
+    engine: &mut dyn Trainer<f32>,
     expected: &Expected,
     setting: &Setting,
 ) -> Result<Nearness, Failure> {
     let Expected { batch, gradients: want } = expected;
-    let got = engine.gradients(batch, &setting.regime());
-    let layout = Layout::of(&engine.arch());
+    let got = engine.gradients(batch, &setting.regime())?;
+    let layout = Layout::of(engine.arch());
     let errors = layout.slots.iter().map(|slot| {
         let (got, want) = (&got.values[slot.range.clone()], &want.values[slot.range.clone()]);
         (error(got.iter().map(|&g| g as f64), want), slot.name.clone())
@@ -113,9 +114,9 @@ mod tests {
     fn an_engine_that_is_off_in_the_loss_or_one_gradient_is_refused() {
         let setting = Setting::free(CellName::SrLstmP, "3,5,2,8,4".parse().unwrap());
         let model = setting.model(1).unwrap();
-        let mut engine = Hardware::cpu(1).engine(&model, OPTIMISER).unwrap();
+        let mut engine = Hardware::cpu(1).trainer(&model, OPTIMISER).unwrap();
         let mut said = |change: fn(&mut Gradients<f64>)| {
-            let mut expected = expected(&setting, &model, 1);
+            let mut expected = expected(&setting, &model, 1).unwrap();
             change(&mut expected.gradients);
             check(&mut *engine, &expected, &setting).map_err(|failure| failure.message)
         };

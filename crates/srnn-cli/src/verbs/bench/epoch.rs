@@ -8,7 +8,7 @@ use super::{Bench, OPTIMISER};
 use crate::failure::Failure;
 use crate::words::{aligned, grouped};
 use serde_json::{Value, json};
-use srnn::engine::{Engine, Hardware};
+use srnn::engine::{Hardware, Trainer};
 use srnn::key::Key;
 use srnn::task::Split;
 use srnn::task::images::{CLASSES, Images, Part, read};
@@ -67,8 +67,8 @@ pub fn measure(
 ) -> Result<Line, Failure> {
     let setting = fitted(setting, images)?;
     let model = setting.model(arguments.seed)?;
-    let mut engine = hardware.engine(&model, OPTIMISER)?;
-    let expected = check::expected(&setting, &model, arguments.seed);
+    let mut engine = hardware.trainer(&model, OPTIMISER)?;
+    let expected = check::expected(&setting, &model, arguments.seed)?;
     let near = check::check(&mut *engine, &expected, &setting)?;
     let batches = images.count().div_ceil(setting.shape.rows) as u64;
     let epochs = 1 + arguments.epochs;
@@ -83,7 +83,7 @@ pub fn measure(
 
 /// The seconds of so many epochs, by a clock that watches the run.
 fn clocked(
-    engine: &mut dyn Engine<f32>,
+    engine: &mut dyn Trainer<f32>,
     job: &Job<'_, Images>,
     batches: u64,
     epochs: usize,

@@ -30,12 +30,14 @@ pub fn export(
     folder: &Path,
 ) -> Result<(), Failure> {
     let model = setting.model(seed)?;
-    let expected = check::expected(setting, &model, seed);
-    let mut engine = hardware.engine(&model, OPTIMISER)?;
+    let expected = check::expected(setting, &model, seed)?;
+    let mut engine = hardware.trainer(&model, OPTIMISER)?;
     check::check(&mut *engine, &expected, setting)?;
     let batches = batches(setting, seed);
-    let losses = batches.iter().map(|batch| engine.gradients(batch, &setting.regime()).loss.total);
-    let losses: Vec<f64> = losses.collect();
+    let mut losses = vec![];
+    for batch in &batches {
+        losses.push(engine.gradients(batch, &setting.regime())?.loss.total);
+    }
     model_file(setting, model.clone()).save(&folder.join("model"))?;
     write(&folder.join("check.safetensors"), &tensors(&expected.batch, ""))?;
     write(&folder.join("gradients.safetensors"), &gradients(&model, &expected))?;

@@ -2,7 +2,7 @@
 //! does meanwhile hits all of them.
 
 use crate::failure::Failure;
-use srnn::engine::{Ahead, Batch, Engine, Regime};
+use srnn::engine::{Batch, NextBatch, Regime, Trainer};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -15,7 +15,7 @@ const BLOCK: usize = 5;
 /// One of the things to compare.
 pub struct Side {
     /// The engine.
-    pub engine: Box<dyn Engine<f32> + Send>,
+    pub engine: Box<dyn Trainer<f32> + Send>,
     /// Taken in turn, so that no step sees what the last one saw.
     pub batches: Vec<Arc<Batch>>,
     /// How steps are made.
@@ -73,11 +73,11 @@ pub fn step(side: &mut Side, i: usize, next: Next) -> Result<f64, Failure> {
     let Side { engine, batches, regime } = side;
     let batch = |i: usize| &batches[i % batches.len()];
     let mut next = || match next {
-        Next::Told => Some(Ahead { batch: batch(i + 1).clone(), regime: *regime }),
+        Next::Told => Some(NextBatch { batch: batch(i + 1).clone(), regime: *regime }),
         Next::Unknown => None,
     };
     let begin = Instant::now();
-    let made = engine.step_while(batch(i), regime, &mut next);
+    let made = engine.step_and_prefetch(batch(i), regime, &mut next)?;
     let seconds = begin.elapsed().as_secs_f64();
     match made.is_finite() {
         true => Ok(seconds),

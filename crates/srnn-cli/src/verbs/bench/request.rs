@@ -15,7 +15,7 @@ pub fn answer(side: &mut Side) -> Result<(), Failure> {
         let line = line.map_err(|error| Failure::new(format!("stdin: {error}"), "send text"))?;
         let seconds = match line.trim() {
             "step" => step(side, i, Next::Unknown)?,
-            "gradients" => gradients(side, i),
+            "gradients" => gradients(side, i)?,
             other => {
                 let message = format!("stdin, line {}: {other:?} is no request", i + 1);
                 return Err(Failure::new(message, "send `step` or `gradients`"));
@@ -26,13 +26,13 @@ pub fn answer(side: &mut Side) -> Result<(), Failure> {
     Ok(())
 }
 
-fn gradients(side: &mut Side, i: usize) -> f64 {
+fn gradients(side: &mut Side, i: usize) -> Result<f64, Failure> {
     let batch = &side.batches[i % side.batches.len()];
     let begin = Instant::now();
-    let found = side.engine.gradients(batch, &side.regime);
+    let found = side.engine.gradients(batch, &side.regime)?;
     let seconds = begin.elapsed().as_secs_f64();
     assert!(found.loss.is_finite(), "a loss that is no number: {:?}", found.loss);
-    seconds
+    Ok(seconds)
 }
 
 fn say(value: &Value) -> Result<(), Failure> {

@@ -10,7 +10,6 @@ use srnn::engine::Mode;
 use srnn::engine::cpu::Cpu;
 use srnn::extract::json::NamedAutomaton;
 use srnn::extract::{Words, ask};
-use srnn::train::TrainConfig;
 use srnn_automata::{Alphabet, Moore, Partial, Word};
 use std::path::Path;
 
@@ -99,7 +98,7 @@ fn is_like_a_file(text: &str) -> bool {
 
 /// What the deployed network says of a word.
 fn replay(saved: &Saved, word: &Word) -> Option<u32> {
-    let mut engine = Cpu::new(&saved.file.model, TrainConfig::default().optimiser, 1);
+    let mut engine = Cpu::new(&saved.file.model, 1);
     let answers = ask(&mut engine, Words::List(vec![word.clone()]), Mode::default());
     answers.classes[0]
 }

@@ -19,7 +19,6 @@ use srnn::render::dfa::{self, DfaPicture};
 use srnn::render::pushdown::{Window, condensed, unrolled};
 use srnn::task::Dataset;
 use srnn::task::files::ReadOptions;
-use srnn::train::TrainConfig;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -145,8 +144,7 @@ fn watch<'a>(
     fields: Fields,
 ) -> impl Iterator<Item = Observation> + 'a {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let optimiser = TrainConfig::default().optimiser;
-    let mut engine = Cpu::new(&subject.saved.file.model, optimiser, threads);
+    let mut engine = Cpu::new(&subject.saved.file.model, threads);
     batches.iter().map(move |batch| observe(&mut engine, batch, subject.layer, fields))
 }
 

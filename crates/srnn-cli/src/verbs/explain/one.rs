@@ -11,7 +11,6 @@ use srnn::engine::Fields;
 use srnn::engine::cpu::Cpu;
 use srnn::engine::reference::log_softmax;
 use srnn::explain::{Observation, Trajectory, Vector, counter, drift::norms, observe, trajectory};
-use srnn::train::TrainConfig;
 use std::fmt::Write as _;
 
 /// Shows it, and writes what --out asks for.
@@ -32,7 +31,7 @@ pub fn explain(
         output.note(format!("warning: {} not seen in training", some(stand_ins, "token")));
     }
     let model = &subject.saved.file.model;
-    let mut engine = Cpu::new(model, TrainConfig::default().optimiser, 1);
+    let mut engine = Cpu::new(model, 1);
     let fields = Fields { alpha: true, h: true, c: true, u: false };
     let mut seen = observe(&mut engine, &batch(&model.arch, &[word]), subject.layer, fields);
     if let Some(ids) = brackets(arguments, subject)? {

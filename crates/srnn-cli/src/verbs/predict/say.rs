@@ -6,15 +6,16 @@ use crate::automaton;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::runs::Saved;
+use srnn::engine::Real;
 use srnn::engine::cpu::Cpu;
 use srnn::engine::reference::{Reference, argmax, log_softmax};
-use srnn::engine::{Engine, Mode};
+use srnn::engine::{Mode, Runner};
 use srnn::extract::json::NamedAutomaton;
 use srnn::extract::{Words, read_out};
 use srnn::model::Model;
 use srnn::task::{UnseenToken, Vocabulary};
-use srnn::train::{Real, TrainConfig};
 use srnn_automata::Symbol;
+use std::convert::Infallible;
 
 /// What is said of one sequence.
 #[derive(Clone, Debug)]
@@ -116,17 +117,19 @@ fn track(automaton: &NamedAutomaton, vocabulary: &Vocabulary, word: &[u32]) -> O
 }
 
 fn answers(model: &Model<f32>, words: Words, engine: EngineName) -> Vec<Result<Spoken, String>> {
-    let optimiser = TrainConfig::default().optimiser;
     match engine {
         EngineName::Cpu => {
             let threads = std::thread::available_parallelism().map_or(1, usize::from);
-            ask(&mut Cpu::new(model, optimiser, threads), &words)
+            ask(&mut Cpu::new(model, threads), &words)
         }
-        EngineName::Reference => ask(&mut Reference::new(&model.to_f64(), optimiser), &words),
+        EngineName::Reference => ask(&mut Reference::new(&model.to_f64()), &words),
     }
 }
 
-fn ask<F: Real>(engine: &mut impl Engine<F>, words: &Words) -> Vec<Result<Spoken, String>> {
+fn ask<F: Real>(
+    engine: &mut impl Runner<F, Error = Infallible>,
+    words: &Words,
+) -> Vec<Result<Spoken, String>> {
     let mut answers = Vec::with_capacity(words.len());
     read_out(engine, words, Mode::default(), |logits| answers.push(spoken(logits)));
     answers

@@ -18,7 +18,7 @@ pub use error::{ImagesError, Wrong};
 pub use order::Order;
 
 use super::Split;
-use crate::hex::hex;
+use crate::engine::hex::hex;
 use error::Fault;
 use idx::Idx;
 use sha2::{Digest as _, Sha256};

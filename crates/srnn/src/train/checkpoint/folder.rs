@@ -4,7 +4,7 @@ use super::disk::{self, Disk};
 use super::manifest::{Manifest, damaged};
 use super::state;
 use super::{Checkpoint, CheckpointError, Identity, Keeper, Latest};
-use crate::train::optimiser::Real;
+use crate::engine::Real;
 use crate::train::progress::Progress;
 use std::fs;
 use std::io;

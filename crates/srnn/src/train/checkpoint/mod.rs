@@ -14,10 +14,10 @@ pub use folder::Folder;
 
 use super::examples::Examples;
 use super::job::Job;
-use super::optimiser::Real;
 use super::progress::Progress;
+use crate::engine::Real;
 use crate::engine::Snapshot;
-use crate::hex::hex;
+use crate::engine::hex::hex;
 use crate::model::{Arch, Layout};
 use sha2::{Digest as _, Sha256};
 use std::io;

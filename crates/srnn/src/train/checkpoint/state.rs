@@ -1,8 +1,8 @@
 //! Tensors of a checkpoint as bytes and back.
 
 use super::{Checkpoint, Identity};
+use crate::engine::Real;
 use crate::engine::Snapshot;
-use crate::train::optimiser::Real;
 use crate::train::progress::Progress;
 use safetensors::{Dtype, SafeTensors, tensor::TensorView};
 

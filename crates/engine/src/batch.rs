@@ -1,0 +1,82 @@
+//! Batches: rows of steps, and their targets.
+
+/// Rows of different lengths, one after the other: row `b` has the steps
+/// `offsets[b]..offsets[b + 1]`. Start and end tokens are part of the rows. Nothing is padded.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Batch {
+    /// `[B+1]`, from 0 to N.
+    pub offsets: Vec<usize>,
+    /// What the steps read.
+    pub input: Inputs,
+    /// What the network should say.
+    pub targets: Targets,
+    /// Weight of each class in the loss `[C]`; empty is all ones.
+    pub class_weights: Vec<f32>,
+}
+
+/// What the steps read.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Inputs {
+    /// Token ids `[N]`.
+    Tokens(Vec<u32>),
+    /// Vectors `[N,E]`.
+    Real(Vec<f32>),
+}
+
+/// What the network should say; must fit the architecture's read-out.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Targets {
+    /// Unknown: such a batch can be traced but not learned from.
+    None,
+    /// A class per row `[B]`.
+    Rows(Vec<u32>),
+    /// A class per step `[N]`; [`IGNORE`] where there is none.
+    Steps(Vec<u32>),
+}
+
+/// The target of a step that has none.
+pub const IGNORE: u32 = u32::MAX;
+
+impl Batch {
+    /// B.
+    pub fn rows(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    /// N: the steps of all rows.
+    pub fn steps(&self) -> usize {
+        *self.offsets.last().expect("offsets hold at least the 0")
+    }
+
+    /// The steps of row `b`.
+    pub fn row(&self, b: usize) -> std::ops::Range<usize> {
+        self.offsets[b]..self.offsets[b + 1]
+    }
+
+    /// The targets, one per read-out; empty where they are unknown.
+    pub fn target_ids(&self) -> &[u32] {
+        match &self.targets {
+            Targets::None => &[],
+            Targets::Rows(ids) | Targets::Steps(ids) => ids,
+        }
+    }
+
+    /// The weight of class `c` in the loss.
+    pub fn class_weight(&self, c: u32) -> f64 {
+        self.class_weights.get(c as usize).map_or(1.0, |&w| w as f64)
+    }
+
+    /// The sum of the class weights over all targets: what the loss is divided by. A batch in
+    /// which nothing weighs anything has loss 0, so it is divided by 1.
+    pub fn total_weight(&self) -> f64 {
+        let targets = self.target_ids().iter().filter(|&&y| y != IGNORE);
+        let total: f64 = targets.map(|&y| self.class_weight(y)).sum();
+        if total > 0.0 { total } else { 1.0 }
+    }
+
+    /// The steps that take the stochastic step: all but a closing end token per row.
+    pub fn stochastic_steps(&self, end_token: bool) -> usize {
+        let nonempty = (0..self.rows()).filter(|&b| !self.row(b).is_empty()).count();
+        self.steps() - if end_token { nonempty } else { 0 }
+    }
+}

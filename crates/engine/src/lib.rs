@@ -1,0 +1,37 @@
+//! State-regularized recurrent networks: what is learned, and the engines that compute it.
+//!
+//! [`model`] holds architectures, parameters and model files; [`Batch`] what an engine reads;
+//! [`Runner`] and [`Trainer`] what it does. Three engines implement them: [`mod@reference`] (f64),
+//! [`cpu`] (f32 on vectors and threads) and `cuda` (f32 on an NVIDIA GPU; feature `cuda`).
+//! [`mod@reference`] is the specification: an engine that disagrees with it beyond the tolerance
+//! stated in `tests/engines` is wrong.
+//!
+#![doc = include_str!("notation.md")]
+
+mod arithmetic;
+pub mod atomic;
+mod batch;
+pub mod cpu;
+#[cfg(feature = "cuda")]
+pub mod cuda;
+mod form;
+mod hardware;
+pub mod hex;
+pub mod key;
+pub mod model;
+mod objective;
+mod optimiser;
+pub mod reference;
+mod share;
+mod tokens;
+mod trace;
+mod traits;
+mod weights;
+
+pub use arithmetic::Arithmetic;
+pub use batch::{Batch, IGNORE, Inputs, Targets};
+pub use hardware::{Device, DeviceError, DeviceName, Hardware, UnknownDevice};
+pub use objective::{Gradients, Loss, Regime};
+pub use optimiser::{Moments, Optimiser, Real, Rule, Update, norm};
+pub use trace::{Fields, LayerTrace, Mode, Trace, Transition};
+pub use traits::{NextBatch, Runner, Snapshot, Step, Trainer};

@@ -1,0 +1,163 @@
+//! The specification: f64, one equation a line, forward and backward adjacent. Slow on purpose.
+
+mod cell;
+mod centroids;
+mod linear;
+mod network;
+
+pub use centroids::{argmax, log_softmax};
+pub use network::{Network, State};
+
+use super::weights::{Weights, descend};
+use super::{
+    Batch, DeviceError, Fields, Gradients, LayerTrace, Loss, Mode, Regime, Runner, Snapshot, Step,
+    Trace, Trainer, Transition,
+};
+use crate::model::{Arch, Model};
+use crate::optimiser::Optimiser;
+use network::LayerStep;
+use std::convert::Infallible;
+
+/// Runs a model.
+pub struct Reference {
+    weights: Weights<f64>,
+}
+
+/// Trains a model.
+pub struct ReferenceTrainer {
+    reference: Reference,
+    optimiser: Optimiser,
+}
+
+impl ReferenceTrainer {
+    /// A trainer that starts from `model`.
+    pub fn new(model: &Model<f64>, optimiser: Optimiser) -> Self {
+        let weights = Weights::trained_by(&optimiser, model);
+        ReferenceTrainer { reference: Reference { weights }, optimiser }
+    }
+}
+
+impl Reference {
+    /// An engine that runs `model`.
+    pub fn new(model: &Model<f64>) -> Self {
+        Reference { weights: Weights::new(model) }
+    }
+
+    fn network(&self) -> Network<'_> {
+        let Weights { arch, layout, state, .. } = &self.weights;
+        Network { arch, layout, params: &state.params }
+    }
+}
+
+impl Runner<f64> for Reference {
+    type Error = Infallible;
+
+    fn arch(&self) -> &Arch {
+        &self.weights.arch
+    }
+
+    fn model(&self) -> Result<Model<f64>, Infallible> {
+        Ok(self.weights.model())
+    }
+
+    fn trace(
+        &mut self,
+        batch: &Batch,
+        mode: Mode,
+        fields: Fields,
+    ) -> Result<Trace<f64>, Infallible> {
+        let network = self.network();
+        let mut trace = Trace {
+            layers: vec![LayerTrace::default(); network.arch.layers.len()],
+            logits: vec![],
+        };
+        for b in 0..batch.rows() {
+            let run = network.forward(batch, b, mode);
+            for (layer, (steps, out)) in run.layers.iter().zip(&mut trace.layers).enumerate() {
+                let k = network.arch.layers[layer].centroids.map_or(0, |s| s.k);
+                steps.iter().for_each(|step| record(step, k, fields, out));
+            }
+            trace.logits.extend(run.logits.iter().flatten());
+        }
+        Ok(trace)
+    }
+}
+
+impl Runner<f64> for ReferenceTrainer {
+    type Error = DeviceError;
+
+    fn arch(&self) -> &Arch {
+        self.reference.arch()
+    }
+
+    fn model(&self) -> Result<Model<f64>, DeviceError> {
+        Ok(self.reference.weights.model())
+    }
+
+    fn trace(
+        &mut self,
+        batch: &Batch,
+        mode: Mode,
+        fields: Fields,
+    ) -> Result<Trace<f64>, DeviceError> {
+        let Ok(trace) = self.reference.trace(batch, mode, fields);
+        Ok(trace)
+    }
+}
+
+impl Trainer<f64> for ReferenceTrainer {
+    fn snapshot(&self) -> Result<Snapshot<f64>, DeviceError> {
+        Ok(self.reference.weights.state.clone())
+    }
+
+    fn restore(&mut self, snapshot: &Snapshot<f64>) -> Result<(), DeviceError> {
+        self.reference.weights.restore(snapshot);
+        Ok(())
+    }
+
+    fn gradients(&mut self, batch: &Batch, regime: &Regime) -> Result<Gradients<f64>, DeviceError> {
+        let network = self.reference.network();
+        let mut values = vec![0.0; network.layout.len];
+        let mut loss = Loss::default();
+        let mode = Mode { transition: Transition::Mixture, lambda: regime.lambda, tau: regime.tau };
+        for b in 0..batch.rows() {
+            let run = network.forward(batch, b, mode);
+            network.backward(batch, b, regime, &run, &mut loss, &mut values);
+        }
+        loss.total = loss.task
+            + regime.commitment * loss.commitment
+            + regime.entropy * loss.entropy
+            + regime.saturation * loss.saturation
+            + regime.writing * loss.writing;
+        Ok(Gradients { loss, values })
+    }
+
+    fn step(&mut self, batch: &Batch, regime: &Regime) -> Result<Step, DeviceError> {
+        let gradients = self.gradients(batch, regime)?;
+        Ok(descend(&mut self.reference.weights.state, &gradients, |state| {
+            self.optimiser.update(state, &gradients.values, regime.learning_rate)
+        }))
+    }
+
+    fn optimiser(&self) -> &Optimiser {
+        &self.optimiser
+    }
+}
+
+fn record(step: &LayerStep, k: usize, fields: Fields, out: &mut LayerTrace<f64>) {
+    if fields.alpha {
+        match &step.moved {
+            Some(moved) => out.alpha.extend(&moved.alpha),
+            None => out.alpha.extend(std::iter::repeat_n(0.0, k)),
+        }
+    }
+    for (wanted, values, into) in [
+        (fields.u, &step.applied.u, &mut out.u),
+        (fields.h, &step.h, &mut out.h),
+        (fields.c, &step.applied.c, &mut out.c),
+    ] {
+        if wanted {
+            into.extend(values);
+        }
+    }
+}

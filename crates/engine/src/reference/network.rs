@@ -1,0 +1,387 @@
+//! The network as a transition system, and its forward and backward on the rows of a batch.
+
+use super::cell::{self, Applied};
+use super::centroids::{self, Moved, Pressure, argmax, log_softmax};
+use super::linear::{add, add_product, add_product_dw, add_product_dx};
+use crate::key::Stream;
+use crate::model::{Arch, Layout, When};
+use crate::{Batch, IGNORE, Inputs, Loss, Mode, Regime, Transition};
+
+/// Where a network stands between two steps: `(h, c)` of every layer, bottom first.
+#[derive(Clone, Debug, PartialEq)]
+pub struct State {
+    /// h `[D]` of each layer.
+    pub h: Vec<Vec<f64>>,
+    /// c `[D]` of each layer; empty for a GRU.
+    pub c: Vec<Vec<f64>>,
+    /// α `[K]` of each layer that led to h; zero where there was no stochastic step.
+    pub alpha: Vec<Vec<f64>>,
+    /// u `[D]` of the top layer; zero at the beginning.
+    pub u: Vec<f64>,
+}
+
+/// A network as a transition system: one step at a time, from any state.
+#[derive(Clone, Copy)]
+pub struct Network<'a> {
+    /// Its shape.
+    pub arch: &'a Arch,
+    /// Where its parameters lie.
+    pub layout: &'a Layout,
+    /// Its parameters.
+    pub params: &'a [f64],
+}
+
+/// One step of one layer. `moved` is `None` where the stochastic step is skipped.
+pub(super) struct LayerStep {
+    pub applied: Applied,
+    pub moved: Option<Moved>,
+    pub h: Vec<f64>,
+}
+
+/// Gradients that reach a layer's outputs from outside it, `[T][D]` each.
+struct Outside {
+    h: Vec<Vec<f64>>,
+    u: Vec<Vec<f64>>,
+    c: Vec<Vec<f64>>,
+}
+
+impl Outside {
+    /// Only h is read from above.
+    fn from_above(h: Vec<Vec<f64>>, units: usize) -> Self {
+        let zeros = vec![vec![0.0; units]; h.len()];
+        Outside { h, u: zeros.clone(), c: zeros }
+    }
+}
+
+/// One row's way through the network.
+pub(super) struct Run {
+    /// `[layers][T]`.
+    pub layers: Vec<Vec<LayerStep>>,
+    /// What the classifier read `[readouts][features]`, and its answers `[readouts][C]`.
+    features: Vec<Vec<f64>>,
+    pub logits: Vec<Vec<f64>>,
+}
+
+impl<'a> Network<'a> {
+    /// The state before the first step: all zeros.
+    pub fn initial(&self) -> State {
+        let zeros = |n: usize| vec![0.0; n];
+        let layers = &self.arch.layers;
+        State {
+            h: layers.iter().map(|l| zeros(l.units)).collect(),
+            c: layers
+                .iter()
+                .map(|l| zeros(if l.cell.has_memory() { l.units } else { 0 }))
+                .collect(),
+            alpha: layers.iter().map(|l| zeros(l.centroids.map_or(0, |s| s.k))).collect(),
+            u: zeros(self.arch.top().units),
+        }
+    }
+
+    /// The state after reading `token` in `state`. An end token takes no stochastic step.
+    ///
+    /// # Panics
+    /// If transitions are sampled: a state does not know how many draws came before it. Sampled
+    /// runs go through [`trace`](crate::Engine::trace).
+    pub fn advance(&self, state: &State, token: u32, mode: Mode) -> State {
+        assert!(!matches!(mode.transition, Transition::Sample(_)), "a single step is not sampled");
+        let mut x = self.embedding(token).to_vec();
+        let stochastic = Some(token) != self.arch.input.end();
+        let mut next = self.initial();
+        for l in 0..self.arch.layers.len() {
+            let mut draw = mode.transition.draws(0, l);
+            let step =
+                self.layer_step(l, &x, &state.h[l], &state.c[l], mode, stochastic, &mut draw);
+            x.clone_from(&step.h);
+            next.h[l] = step.h;
+            next.c[l] = step.applied.c;
+            next.u = step.applied.u;
+            if let Some(moved) = step.moved {
+                next.alpha[l] = moved.alpha;
+            }
+        }
+        next
+    }
+
+    /// The embedding of a token `[E]`.
+    pub fn embedding(&self, token: u32) -> &'a [f64] {
+        let e = self.arch.input.width();
+        &self.params[self.layout.embedding.clone()][token as usize * e..][..e]
+    }
+
+    /// Centroid `i` of layer `l` `[D]`.
+    pub fn centroid(&self, l: usize, i: u32) -> &'a [f64] {
+        let d = self.arch.layers[l].units;
+        &self.params[self.layout.layers[l].centroids.clone()][i as usize * d..][..d]
+    }
+
+    /// α `[K]` of the memory-less layer `l` when it reads `x` `[E]` in `h` `[D]`: between
+    /// centroids, one row of the matrices of Theorem 3.1.
+    ///
+    /// # Panics
+    /// If the layer has no centroids.
+    pub fn probabilities(&self, l: usize, x: &[f64], h: &[f64], mode: Mode) -> Vec<f64> {
+        let mut draw = mode.transition.draws(0, l);
+        let step = self.layer_step(l, x, h, &[], mode, true, &mut draw);
+        step.moved.expect("a layer with centroids").alpha
+    }
+
+    /// What the classifier says of a state, without an end token `[C]`.
+    pub fn logits(&self, state: &State) -> Vec<f64> {
+        let top = self.arch.layers.len() - 1;
+        self.head(&self.features(&state.h[top], &state.u, &state.c[top]))
+    }
+
+    fn head(&self, features: &[f64]) -> Vec<f64> {
+        let mut logits = self.params[self.layout.head_bias.clone()].to_vec();
+        add_product(&mut logits, &self.params[self.layout.head_weight.clone()], features);
+        logits
+    }
+
+    fn features(&self, h: &[f64], u: &[f64], c: &[f64]) -> Vec<f64> {
+        let from = self.arch.readout.from;
+        let mut features = Vec::with_capacity(self.arch.features());
+        for (wanted, part) in [(from.h(), h), (from.u(), u), (from.c(), c)] {
+            if wanted {
+                features.extend_from_slice(part);
+            }
+        }
+        features
+    }
+
+    /// Cell, stochastic component, next hidden state: one step of layer `l`.
+    #[allow(clippy::too_many_arguments)]
+    fn layer_step(
+        &self,
+        l: usize,
+        x: &[f64],
+        h_prev: &[f64],
+        c_prev: &[f64],
+        mode: Mode,
+        stochastic: bool,
+        draw: &mut Stream,
+    ) -> LayerStep {
+        let (layer, slots) = (&self.arch.layers[l], &self.layout.layers[l]);
+        let applied = cell::forward(layer, slots, self.params, x, h_prev, c_prev); // Eq. 1
+        let Some(centroids) = layer.centroids.filter(|_| stochastic) else {
+            let h = applied.u.clone();
+            return LayerStep { applied, moved: None, h };
+        };
+        let s = &self.params[slots.centroids.clone()];
+        let tau = centroids.tau.get() * mode.tau;
+        let moved = centroids::forward(&centroids, s, tau, &applied.u); // Eqs. 2–4
+        let h = centroids::transition(mode.transition, s, &applied.u, &moved, mode.lambda, draw);
+        LayerStep { applied, moved: Some(moved), h }
+    }
+
+    fn inputs(&self, batch: &Batch, b: usize) -> Vec<Vec<f64>> {
+        let e = self.arch.input.width();
+        let embedding = &self.params[self.layout.embedding.clone()];
+        let read = |n: usize| match &batch.input {
+            Inputs::Tokens(ids) => embedding[ids[n] as usize * e..][..e].to_vec(),
+            Inputs::Real(x) => x[n * e..][..e].iter().map(|&x| x as f64).collect(),
+        };
+        batch.row(b).map(read).collect()
+    }
+
+    pub(super) fn forward(&self, batch: &Batch, b: usize, mode: Mode) -> Run {
+        let mut xs = self.inputs(batch, b);
+        let end = self.arch.input.end().is_some();
+        let steps = xs.len();
+        let mut layers = Vec::with_capacity(self.arch.layers.len());
+        for l in 0..self.arch.layers.len() {
+            let mut draw = mode.transition.draws(b, l);
+            let mut run: Vec<LayerStep> = Vec::with_capacity(steps);
+            let State { h, c, .. } = self.initial();
+            for (t, x) in xs.iter().enumerate() {
+                let last = run.last();
+                let h_prev = last.map_or(&h[l], |step| &step.h);
+                let c_prev = last.map_or(&c[l], |step| &step.applied.c);
+                let stochastic = !(end && t + 1 == steps);
+                run.push(self.layer_step(l, x, h_prev, c_prev, mode, stochastic, &mut draw));
+            }
+            xs = run.iter().map(|step| step.h.clone()).collect();
+            layers.push(run);
+        }
+        let features = self.read_out(layers.last().expect("at least one layer"));
+        let logits = features.iter().map(|f| self.head(f)).collect();
+        Run { layers, features, logits }
+    }
+
+    /// What the classifier reads `[readouts][features]`; an empty row reads the initial state.
+    fn read_out(&self, top: &[LayerStep]) -> Vec<Vec<f64>> {
+        let read = |step: &LayerStep| self.features(&step.h, &step.applied.u, &step.applied.c);
+        match self.arch.readout.when {
+            When::EveryStep => top.iter().map(read).collect(),
+            When::Last => vec![top.last().map_or_else(|| vec![0.0; self.arch.features()], read)],
+        }
+    }
+
+    /// The adjoint of [`Network::forward`] followed by the loss.
+    pub(super) fn backward(
+        &self,
+        batch: &Batch,
+        b: usize,
+        regime: &Regime,
+        run: &Run,
+        loss: &mut Loss,
+        grads: &mut [f64],
+    ) {
+        let d_features = self.head_backward(batch, b, regime, run, loss, grads);
+        let pressure = self.pressure(batch, regime);
+        let top = run.layers.len() - 1;
+        let mut out = self.split_features(&d_features, run.layers[top].len());
+        for l in (0..run.layers.len()).rev() {
+            let dx = self.layer_backward(l, &run.layers[l], &out, regime, pressure, loss, grads);
+            out = Outside::from_above(dx, if l > 0 { self.arch.layers[l - 1].units } else { 0 });
+        }
+        self.embedding_backward(batch, b, &out.h, grads);
+    }
+
+    /// The weights of commitment, entropy and saturation per step.
+    fn pressure(&self, batch: &Batch, regime: &Regime) -> Pressure {
+        let steps = batch.stochastic_steps(self.arch.input.end().is_some());
+        let share = 1.0 / steps.max(1) as f64;
+        let share_of_all = 1.0 / batch.steps().max(1) as f64;
+        Pressure {
+            share,
+            share_of_all,
+            commitment: share * regime.commitment,
+            entropy: share * regime.entropy,
+            saturation: share_of_all * regime.saturation,
+            writing: share_of_all * regime.writing,
+        }
+    }
+
+    /// Cross-entropy and its gradient with respect to what the classifier read.
+    fn head_backward(
+        &self,
+        batch: &Batch,
+        b: usize,
+        regime: &Regime,
+        run: &Run,
+        loss: &mut Loss,
+        grads: &mut [f64],
+    ) -> Vec<Vec<f64>> {
+        let total = batch.total_weight();
+        let first = match self.arch.readout.when {
+            When::Last => b,
+            When::EveryStep => batch.row(b).start,
+        };
+        let mut d_features = vec![vec![0.0; self.arch.features()]; run.logits.len()];
+        for (i, (logits, features)) in run.logits.iter().zip(&run.features).enumerate() {
+            let target = batch.target_ids().get(first + i).copied().unwrap_or(IGNORE);
+            if target == IGNORE {
+                continue;
+            }
+            let weight = batch.class_weight(target) / total;
+            let mut behind = logits.clone();
+            behind[target as usize] -= regime.margin;
+            let log_p = log_softmax(&behind);
+            loss.task -= weight * log_p[target as usize];
+            loss.counted += 1;
+            loss.correct += (argmax(logits) == target as usize) as usize;
+            let mut d_logits: Vec<f64> = log_p.iter().map(|l| weight * l.exp()).collect();
+            d_logits[target as usize] -= weight;
+            add_product_dw(&mut grads[self.layout.head_weight.clone()], &d_logits, features);
+            add(&mut grads[self.layout.head_bias.clone()], &d_logits);
+            let head = &self.params[self.layout.head_weight.clone()];
+            add_product_dx(&mut d_features[i], head, &d_logits);
+        }
+        d_features
+    }
+
+    /// The read-out's gradients, laid onto the steps they were read from.
+    fn split_features(&self, d_features: &[Vec<f64>], steps: usize) -> Outside {
+        let d = self.arch.top().units;
+        let from = self.arch.readout.from;
+        let mut out = Outside::from_above(vec![vec![0.0; d]; steps], d);
+        if steps == 0 {
+            return out;
+        }
+        for (i, features) in d_features.iter().enumerate() {
+            let t = if self.arch.readout.when == When::Last { steps - 1 } else { i };
+            let mut parts = features.chunks_exact(d);
+            for (wanted, into) in
+                [(from.h(), &mut out.h), (from.u(), &mut out.u), (from.c(), &mut out.c)]
+            {
+                if wanted {
+                    add(&mut into[t], parts.next().expect("a part of the features"));
+                }
+            }
+        }
+        out
+    }
+
+    /// The adjoint of one layer's run; returns the gradient with respect to what it read.
+    #[allow(clippy::too_many_arguments)]
+    fn layer_backward(
+        &self,
+        l: usize,
+        steps: &[LayerStep],
+        out: &Outside,
+        regime: &Regime,
+        pressure: Pressure,
+        loss: &mut Loss,
+        grads: &mut [f64],
+    ) -> Vec<Vec<f64>> {
+        let (layer, slots) = (&self.arch.layers[l], &self.layout.layers[l]);
+        let d = layer.units;
+        let (mut dh_next, mut dc_next) = (vec![0.0; d], vec![0.0; d]);
+        let mut dx = vec![vec![]; steps.len()];
+        for (t, step) in steps.iter().enumerate().rev() {
+            let dh: Vec<f64> = (0..d).map(|j| out.h[t][j] + dh_next[j]).collect();
+            let mut du = out.u[t].clone();
+            match (&step.moved, layer.centroids) {
+                (Some(moved), Some(centroids)) => {
+                    let u = &step.applied.u;
+                    if pressure.commitment != 0.0 {
+                        loss.commitment += pressure.share * commitment(u, moved);
+                    }
+                    if pressure.entropy != 0.0 {
+                        loss.entropy += pressure.share * centroids::entropy(moved);
+                    }
+                    let s = &self.params[slots.centroids.clone()];
+                    let tau = centroids.tau.get() * regime.tau;
+                    let d_mixture: Vec<f64> = dh.iter().map(|dh| regime.lambda * dh).collect();
+                    let ds = &mut grads[slots.centroids.clone()];
+                    let through =
+                        centroids::backward(&centroids, s, tau, u, moved, &d_mixture, pressure, ds);
+                    (0..d).for_each(|j| du[j] += through[j] + (1.0 - regime.lambda) * dh[j]);
+                }
+                _ => add(&mut du, &dh),
+            }
+            let dc: Vec<f64> = (0..d).map(|j| out.c[t][j] + dc_next[j]).collect();
+            let (a, press) = (&step.applied, pressure.on_gates(d));
+            let share = pressure.share_of_all / d as f64;
+            if press.saturation != 0.0 {
+                loss.saturation += share * cell::unsaturated(layer, a);
+            }
+            if press.writing != 0.0 {
+                loss.writing += share * cell::written(layer, a);
+            }
+            let read = cell::backward(layer, slots, self.params, grads, a, &du, &dc, press);
+            dx[t] = read.x;
+            dh_next = read.h_prev;
+            if layer.cell.has_memory() {
+                dc_next = read.c_prev;
+            }
+        }
+        dx
+    }
+
+    fn embedding_backward(&self, batch: &Batch, b: usize, dx: &[Vec<f64>], grads: &mut [f64]) {
+        let Inputs::Tokens(ids) = &batch.input else { return };
+        let e = self.arch.input.width();
+        let d_embedding = &mut grads[self.layout.embedding.clone()];
+        for (&id, dx) in ids[batch.row(b)].iter().zip(dx) {
+            add(&mut d_embedding[id as usize * e..][..e], dx);
+        }
+    }
+}
+
+/// Mean over the units of (u − αS)².
+fn commitment(u: &[f64], moved: &Moved) -> f64 {
+    let squares = u.iter().zip(&moved.mixture).map(|(u, m)| (u - m) * (u - m));
+    squares.sum::<f64>() / u.len() as f64
+}

@@ -1,0 +1,260 @@
+//! An engine in single precision against the reference, on every case.
+
+use crate::cases::{self, Case};
+use crate::hard::hard_transitions_agree;
+use srnn_engine::model::Model;
+use srnn_engine::reference::ReferenceTrainer;
+use srnn_engine::{Fields, LayerTrace, Loss, Mode, Regime, Runner, Trace, Trainer, Transition};
+use srnn_engine::{Optimiser, Rule};
+
+/// Largest error of a tensor, relative to its largest number: single precision (6e-8) with room
+/// for sixty steps of recurrence.
+const TOLERANCE: f64 = 1e-4;
+/// A tensor whose largest number is smaller is measured against this instead: its numbers are
+/// sums in which terms of size one cancel, and those carry 1e-7 of rounding.
+const FLOOR: f64 = 1e-3;
+
+/// All of a trace.
+pub const ALL: Fields = Fields { alpha: true, u: true, h: true, c: true };
+
+/// An optimiser that nobody uses, where only traces and gradients are asked for.
+pub const PLAIN: Optimiser = Optimiser { rule: Rule::ADAM, clip: f64::INFINITY, l2: 0.0 };
+
+/// Demands of an engine all that the reference promises: traces, losses, gradients, updates and
+/// hard transitions, on every case; on crowds traces, losses and gradients.
+pub fn engine_agrees_with_reference<E: Trainer<f32>>(make: impl Fn(&Model<f32>, Optimiser) -> E) {
+    let mut wrong = vec![];
+    for case in cases::all() {
+        let mut check = Check { case: &case, wrong: &mut wrong };
+        check.trace_and_gradients(&make);
+        check.updates(&make);
+    }
+    for case in cases::crowds() {
+        Check { case: &case, wrong: &mut wrong }.trace_and_gradients(&make);
+    }
+    hard_transitions_agree(&make, &mut wrong);
+    assert!(wrong.is_empty(), "{} disagreements:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// Demands that two engines give the same bits: trace, loss, gradients and ten updates.
+pub fn engines_agree_to_the_bit<A: Trainer<f32>, B: Trainer<f32>>(
+    make_a: impl Fn(&Model<f32>, Optimiser) -> A,
+    make_b: impl Fn(&Model<f32>, Optimiser) -> B,
+) {
+    for case in cases::all().into_iter().chain(cases::crowds()) {
+        let (mut a, mut b) = (make_a(&case.model, PLAIN), make_b(&case.model, PLAIN));
+        let name = &case.name;
+        let traces = [mode(&case.regime), hard(Transition::Sample(case.key()))].map(|mode| {
+            [a.trace(&case.batch, mode, ALL).unwrap(), b.trace(&case.batch, mode, ALL).unwrap()]
+        });
+        assert!(traces.iter().all(|[a, b]| trace_bits(a) == trace_bits(b)), "{name}: traces");
+        let gradients = [
+            a.gradients(&case.batch, &case.regime).unwrap(),
+            b.gradients(&case.batch, &case.regime).unwrap(),
+        ];
+        let [bits_a, bits_b] = gradients.each_ref().map(|g| bits(&g.values));
+        assert!(bits_a == bits_b, "{name}: gradients");
+        assert_eq!(loss_bits(&gradients[0].loss), loss_bits(&gradients[1].loss), "{name}: loss");
+        for update in 0..10 {
+            let steps = [
+                a.step(&case.batch, &case.regime).unwrap(),
+                b.step(&case.batch, &case.regime).unwrap(),
+            ];
+            let norms = steps.map(|step| step.gradient_norm.to_bits());
+            assert_eq!(norms[0], norms[1], "{name}: norm at update {update}");
+            assert!(
+                bits(&a.model().unwrap().params) == bits(&b.model().unwrap().params),
+                "{name}: update {update}"
+            );
+        }
+    }
+}
+
+/// The rules to try, with epsilons that single precision can hold to: with 1e-8 a gradient of
+/// pure rounding moves a parameter as far as a real one does.
+pub fn rules() -> Vec<(&'static str, Optimiser)> {
+    let rms = |momentum, centred| Rule::RmsProp { decay: 0.9, momentum, epsilon: 1e-3, centred };
+    let adam = Rule::Adam { beta1: 0.9, beta2: 0.999, epsilon: 1e-2 };
+    let plain = |rule| Optimiser { rule, ..PLAIN };
+    vec![
+        ("rmsprop", plain(rms(0.0, false))),
+        ("rmsprop, momentum", plain(rms(0.9, false))),
+        ("rmsprop, centred", plain(rms(0.0, true))),
+        ("rmsprop, clipped, l2", Optimiser { rule: rms(0.5, true), clip: 0.1, l2: 0.01 }),
+        ("adam", plain(adam)),
+        ("adam, clipped, l2", Optimiser { rule: adam, clip: 0.1, l2: 0.01 }),
+        ("adadelta", plain(Rule::AdaDelta { decay: 0.95, epsilon: 1e-4 })),
+    ]
+}
+
+fn mode(regime: &Regime) -> Mode {
+    Mode { transition: Transition::Mixture, lambda: regime.lambda, tau: regime.tau }
+}
+
+/// A hard run of the deployed network.
+pub fn hard(transition: Transition) -> Mode {
+    Mode { transition, ..Mode::default() }
+}
+
+/// A case, and what is wrong with an engine so far.
+pub struct Check<'a> {
+    pub case: &'a Case,
+    pub wrong: &'a mut Vec<String>,
+}
+
+impl Check<'_> {
+    fn trace_and_gradients<E: Trainer<f32>>(
+        &mut self,
+        make: &impl Fn(&Model<f32>, Optimiser) -> E,
+    ) {
+        let mut engine = make(&self.case.model, PLAIN);
+        let mut reference = ReferenceTrainer::new(&self.case.model.to_f64(), PLAIN);
+        self.trace(&mut engine, &mut reference);
+        self.gradients(&mut engine, &mut reference);
+    }
+
+    fn trace<E: Trainer<f32>>(&mut self, engine: &mut E, reference: &mut ReferenceTrainer) {
+        let mode = mode(&self.case.regime);
+        let got = engine.trace(&self.case.batch, mode, ALL).unwrap();
+        let want = reference.trace(&self.case.batch, mode, ALL).unwrap();
+        for (l, (got, want)) in got.layers.iter().zip(&want.layers).enumerate() {
+            for (name, got, want) in fields(got, want) {
+                self.close(&format!("{name} of layer {l}"), got, want);
+            }
+        }
+        self.close("logits", &got.logits, &want.logits);
+        let nothing = engine.trace(&self.case.batch, mode, Fields::default()).unwrap();
+        self.close("logits of an empty trace", &nothing.logits, &want.logits);
+        let unasked = nothing.layers.iter().any(|layer| *layer != LayerTrace::default());
+        if unasked || nothing.layers.len() != want.layers.len() {
+            self.wrong.push(format!("{}: fields nobody asked for", self.case.name));
+        }
+    }
+
+    fn gradients<E: Trainer<f32>>(&mut self, engine: &mut E, reference: &mut ReferenceTrainer) {
+        let before = engine.snapshot().unwrap();
+        let got = engine.gradients(&self.case.batch, &self.case.regime).unwrap();
+        let want = reference.gradients(&self.case.batch, &self.case.regime).unwrap();
+        self.loss(&got.loss, &want.loss);
+        for slot in &self.case.model.layout().slots {
+            let (got, want) = (&got.values[slot.range.clone()], &want.values[slot.range.clone()]);
+            self.close(&format!("gradient of {}", slot.name), got, want);
+        }
+        if engine.snapshot().unwrap() != before {
+            self.wrong.push(format!("{}: gradients() changed the engine", self.case.name));
+        }
+    }
+
+    fn loss(&mut self, got: &Loss, want: &Loss) {
+        let parts = |loss: &Loss| {
+            [loss.total, loss.task, loss.commitment, loss.entropy, loss.saturation, loss.writing]
+        };
+        let got_parts = parts(got).map(|part| part as f32);
+        self.close("loss", &got_parts, &parts(want));
+        // No case has a read-out so near a tie that rounding decides it.
+        let counts = |loss: &Loss| (loss.correct, loss.counted);
+        if counts(got) != counts(want) {
+            let (got, want) = (counts(got), counts(want));
+            let name = &self.case.name;
+            self.wrong.push(format!("{name}: {got:?} read-outs right and counted, not {want:?}"));
+        }
+    }
+
+    /// Ten updates of every rule. What is compared is the way the parameters went.
+    fn updates<E: Trainer<f32>>(&mut self, make: &impl Fn(&Model<f32>, Optimiser) -> E) {
+        for (name, optimiser) in rules() {
+            let mut engine = make(&self.case.model, optimiser);
+            let mut reference = ReferenceTrainer::new(&self.case.model.to_f64(), optimiser);
+            for _ in 0..10 {
+                let got = engine.step(&self.case.batch, &self.case.regime).unwrap();
+                let want = reference.step(&self.case.batch, &self.case.regime).unwrap();
+                let norm = [got.gradient_norm as f32];
+                self.within(10.0, &format!("{name}: norm"), &norm, &[want.gradient_norm]);
+            }
+            let begin = &self.case.model.params;
+            let got: Vec<f32> =
+                engine.model().unwrap().params.iter().zip(begin).map(|(p, q)| p - q).collect();
+            let want: Vec<f64> = reference
+                .model()
+                .unwrap()
+                .params
+                .iter()
+                .zip(begin)
+                .map(|(p, q)| p - *q as f64)
+                .collect();
+            // Each of ten gradients may err, and the division by its own size magnifies it.
+            self.within(10.0, &format!("{name}: way after ten updates"), &got, &want);
+        }
+    }
+
+    /// Notes a tensor that is further from the reference's than [`TOLERANCE`] allows.
+    pub fn close(&mut self, what: &str, got: &[f32], want: &[f64]) {
+        self.within(1.0, what, got, want);
+    }
+
+    fn within(&mut self, times: f64, what: &str, got: &[f32], want: &[f64]) {
+        if let Some(problem) = difference(got, want, times * TOLERANCE, self.floor()) {
+            self.wrong.push(format!("{}: {what}: {problem}", self.case.name));
+        }
+    }
+
+    /// [`FLOOR`], divided by the sharpest temperature: where α is near a corner, the terms of
+    /// α∘(dα − ⟨α,dα⟩) cancel, and what rounding leaves of them is divided by τ.
+    fn floor(&self) -> f64 {
+        let taus = self.case.model.arch.layers.iter().filter_map(|layer| layer.centroids);
+        let sharpest = taus.map(|s| s.tau.get() * self.case.regime.tau).fold(1.0, f64::min);
+        FLOOR / sharpest
+    }
+}
+
+/// What is wrong with `got`, or `None`. A NaN is wrong.
+fn difference(got: &[f32], want: &[f64], tolerance: f64, floor: f64) -> Option<String> {
+    if got.len() != want.len() {
+        return Some(format!("{} numbers instead of {}", got.len(), want.len()));
+    }
+    let scale = want.iter().fold(floor, |scale, want| scale.max(want.abs()));
+    let is_wrong = |(got, want): (&f32, &f64)| {
+        let error = (*got as f64 - want).abs() / scale;
+        error.is_nan() || error > tolerance
+    };
+    let at = got.iter().zip(want).position(is_wrong)?;
+    Some(format!("{} instead of {} at {at}, largest {scale}", got[at], want[at]))
+}
+
+/// A field's name and both engines' numbers.
+type Pair<'a> = (&'static str, &'a [f32], &'a [f64]);
+
+/// The fields of a layer's trace, side by side.
+pub fn fields<'a>(got: &'a LayerTrace<f32>, want: &'a LayerTrace<f64>) -> [Pair<'a>; 4] {
+    [
+        ("α", &got.alpha, &want.alpha),
+        ("u", &got.u, &want.u),
+        ("h", &got.h, &want.h),
+        ("c", &got.c, &want.c),
+    ]
+}
+
+fn bits(values: &[f32]) -> Vec<u32> {
+    values.iter().map(|value| value.to_bits()).collect()
+}
+
+fn trace_bits(trace: &Trace<f32>) -> Vec<Vec<u32>> {
+    let layers =
+        trace.layers.iter().flat_map(|l| [&l.alpha, &l.u, &l.h, &l.c]).map(|values| bits(values));
+    layers.chain([bits(&trace.logits)]).collect()
+}
+
+fn loss_bits(loss: &Loss) -> [u64; 8] {
+    let Loss { total, task, commitment, entropy, saturation, writing, correct, counted } = *loss;
+    let [total, task, commitment, entropy, saturation, writing] =
+        [total, task, commitment, entropy, saturation, writing].map(f64::to_bits);
+    [total, task, commitment, entropy, saturation, writing, correct as u64, counted as u64]
+}
+
+#[test]
+fn the_suite_notices_a_number_that_is_off_missing_or_not_one() {
+    assert_eq!(difference(&[1.0, 0.5], &[1.0, 0.5], TOLERANCE, FLOOR), None);
+    for got in [&[1.0, 0.6][..], &[1.0, f32::NAN], &[1.0], &[f32::INFINITY, 0.5]] {
+        assert!(difference(got, &[1.0, 0.5], TOLERANCE, FLOOR).is_some(), "{got:?} passed");
+    }
+}

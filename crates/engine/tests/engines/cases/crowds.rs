@@ -1,0 +1,68 @@
+//! Batches so large that a GPU takes another way: more rows than it carries at a time, so that
+//! blocks go on with other rows; more read-outs or tokens than its small kernels take.
+//!
+//! They are apart because the reference is slow: nobody takes ten updates on them, or differences.
+
+use super::{Case, GRU, LSTM, LSTM_P, Spec, centroids, dot, layer, read, tokens};
+use srnn_engine::model::{Input, Layer, ReadFrom, Score, When};
+
+/// More than two for each multiprocessor of any GPU there is, and no multiple of a power of two.
+const ROWS: usize = 401;
+
+/// More than clusters of six blocks carry at a time, eight rows each.
+const LARGE_ROWS: usize = 190;
+
+/// All of them, always the same.
+pub fn crowds() -> Vec<Case> {
+    specs().into_iter().map(Spec::build).collect()
+}
+
+fn specs() -> Vec<Spec> {
+    let named = |name: &str, layer: Layer| Spec {
+        name: format!("crowd: {name}"),
+        layers: vec![layer],
+        input: tokens(3, 4, false, false),
+        lengths: lengths(ROWS),
+        ..Spec::default()
+    };
+    let large = |name, layer| Spec { lengths: lengths(LARGE_ROWS), ..named(name, layer) };
+    let classes = |classes: usize, spec: Spec| Spec { classes, weighted: true, ..spec };
+    let steps = |from, spec: Spec| Spec { readout: read(from, When::EveryStep), ..spec };
+    let real = |width, spec: Spec| Spec { input: Input::Real { width }, ..spec };
+    let end = |spec: Spec| Spec { input: tokens(3, 4, false, true), ..spec };
+    vec![
+        named("few centroids", layer(LSTM_P, 9, dot(5))),
+        end(named("few centroids, end token", layer(GRU, 9, dot(5)))),
+        named("many centroids", layer(LSTM, 20, dot(25))),
+        end(named("many centroids, end token", layer(GRU, 30, dot(25)))),
+        real(2, named("many centroids on narrow vectors", layer(LSTM_P, 20, dot(25)))),
+        named("Euclidean scores", layer(LSTM, 5, centroids(4, Score::Euclidean, 1.0))),
+        named("direct form", layer(LSTM, 5, dot(8))),
+        named("plain, few units", layer(GRU, 6, None)),
+        named("plain, many units", layer(LSTM_P, 120, None)),
+        large("plain, more units than two blocks hold", layer(LSTM_P, 200, None)),
+        large("plain, more units than six blocks hold", layer(GRU, 360, None)),
+        large("more centroids than two blocks hold", layer(LSTM, 256, dot(200))),
+        steps(ReadFrom::H, named("read-outs at every step", layer(GRU, 30, dot(25)))),
+        Spec {
+            lengths: vec![12; ROWS],
+            ..steps(ReadFrom::Uc, named("thousands of read-outs", layer(LSTM, 3, dot(2))))
+        },
+        classes(70, named("classes beyond those of the small classifier", layer(LSTM, 7, dot(5)))),
+        Spec {
+            input: tokens(200, 3, false, false),
+            lengths: vec![40; 4],
+            ..named("tokens beyond those a block sums itself", layer(LSTM_P, 100, dot(5)))
+        },
+        Spec {
+            input: tokens(20_000, 48, false, false),
+            lengths: (0..32).map(|b| [100, 100, 0, 100, 98, 100, 1, 100][b % 8]).collect(),
+            ..named("tokens so many that the scan is cut", layer(LSTM_P, 256, dot(10)))
+        },
+    ]
+}
+
+/// Ragged, some of them empty.
+fn lengths(rows: usize) -> Vec<usize> {
+    (0..rows).map(|b| [3, 0, 1, 4, 2, 6, 1][b % 7]).collect()
+}
