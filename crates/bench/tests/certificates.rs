@@ -12,7 +12,7 @@ use srnn::certify::{Search, prove};
 use srnn::engine::Arithmetic;
 use srnn::extract::Memoryless;
 use srnn::key::Key;
-use srnn::learn::{Lesson, Unwatched, learn};
+use srnn::learn::{LearnData, LearnRequest, NoCallbacks, learn};
 use srnn::model::ModelFile;
 use srnn_automata::{Moore, distinguish};
 
@@ -23,13 +23,12 @@ const SMALL: Exam =
 fn network(index: u64) -> (ModelFile, Moore<u32>) {
     let truth = tiny::target(index);
     let split = tiny::sample().draw(&truth, &Key::new(index));
+    let data = LearnData::new("tiny", split);
     let recipe = tiny::recipe();
-    let mut lesson = Lesson { seeds: &[index], ..Lesson::new(&split, &recipe) };
-    lesson.extraction.words = 1_000;
-    let learned = learn(&lesson, &Unwatched).expect("a lesson that can be learned");
-    let (alphabet, classes) = (split.train.alphabet, split.train.classes);
-    let model = learned.kept().model.clone();
-    (ModelFile { model, alphabet, unknown: None, classes }, truth)
+    let mut request = LearnRequest { recipe, seeds: vec![index], ..LearnRequest::new(&data) };
+    request.extraction.words = 1_000;
+    let learned = learn(&request, &NoCallbacks).expect("data that can be learned");
+    (learned.model_file(), truth)
 }
 
 /// The automaton that a certificate for both engines says the network is.

@@ -1,6 +1,8 @@
 //! How a verb ends.
 
 use serde_json::{Value, json};
+use srnn::UserError;
+use std::any::Any;
 
 /// A verb that ran to its end: was the answer yes?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,9 +44,12 @@ impl Failure {
     }
 }
 
-/// Errors of the library say file, cause and remedy themselves.
-impl<E: std::error::Error> From<E> for Failure {
+/// A [`UserError`] has its remedy apart; other errors of the library say it in their message.
+impl<E: std::error::Error + 'static> From<E> for Failure {
     fn from(error: E) -> Failure {
-        Failure::new(error, "")
+        match (&error as &dyn Any).downcast_ref::<UserError>() {
+            Some(UserError { message, remedy }) => Failure::new(message, remedy),
+            None => Failure::new(error, ""),
+        }
     }
 }

@@ -1,7 +1,6 @@
 //! Files and streams, within limits and with the remedy in every error.
 
 use crate::failure::Failure;
-use srnn::atomic;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, IsTerminal as _, Read, Write as _};
 use std::path::Path;
@@ -46,24 +45,14 @@ pub fn open(path: &Path) -> Result<File, Failure> {
     File::open(path).map_err(unreadable)
 }
 
-/// Replaces a file whole: written beside it and renamed, so that nobody sees half of it.
+/// Replaces a file whole, and makes its folder.
 pub fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    write_bytes(path, text.as_bytes())
+    Ok(srnn::files::write(path, text)?)
 }
 
 /// The same for what is no text.
 pub fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    let failed = |error: io::Error| {
-        let remedy = "check that the folder may be written to and has space";
-        Failure::new(format!("{}: cannot be written: {error}", shown(path)), remedy)
-    };
-    if path.file_name().is_none() {
-        return Err(Failure::new(format!("{}: names no file", shown(path)), "name a file"));
-    }
-    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        fs::create_dir_all(folder).map_err(failed)?;
-    }
-    atomic::write(path, bytes).map_err(failed)
+    Ok(srnn::files::write_bytes(path, bytes)?)
 }
 
 /// Refuses a place that is taken: what a person has there is not replaced unasked.

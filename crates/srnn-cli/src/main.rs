@@ -9,13 +9,11 @@ mod failure;
 mod files;
 mod learning;
 mod output;
-mod proof;
 mod reading;
 mod reproducing;
 mod runs;
 mod samples;
 mod verbs;
-mod words;
 
 use clap::{CommandFactory, Parser};
 use failure::Answer;

@@ -4,6 +4,7 @@ use crate::failure::Failure;
 use crate::files;
 use crate::reading::token_rule;
 use srnn::model::ModelFile;
+pub use srnn::run::{CERTIFICATE, WRONG_LABELS};
 use srnn::task::files::Tokens;
 use std::path::{Path, PathBuf};
 
@@ -20,10 +21,6 @@ pub struct Saved {
 
 const CONFIG: &str = "config.json";
 const MODEL: &str = "model";
-/// The labels that a run believes to be wrong, in its folder.
-pub const WRONG_LABELS: &str = "wrong_labels.jsonl";
-/// The proof of a run, in its folder.
-pub const CERTIFICATE: &str = "certificate.json";
 
 /// Loads the model of a run folder, or of a model folder itself.
 pub fn load(path: &Path) -> Result<Saved, Failure> {

@@ -143,7 +143,7 @@ fn ctrl_c_while_the_automaton_is_read_keeps_the_training() {
     let mut child = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
     let mut stderr = BufReader::new(child.stderr.take().unwrap());
     let mut line = String::new();
-    while !line.contains("choosing among the seeds") {
+    while !line.contains("selecting a seed") {
         line.clear();
         assert_ne!(stderr.read_line(&mut line).unwrap(), 0, "it ended before");
     }
@@ -153,7 +153,7 @@ fn ctrl_c_while_the_automaton_is_read_keeps_the_training() {
     let mut said = String::new();
     stderr.read_to_string(&mut said).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130), "{said}");
-    assert!(said.contains("the training is kept") && said.contains("srnn resume run"), "{said}");
+    assert!(said.contains("training is saved") && said.contains("srnn resume run"), "{said}");
     let result = place.run(&["resume", "run", "--json"]).good();
     assert_eq!(timeless(result), timeless(whole));
 }

@@ -15,7 +15,7 @@
 
 use srnn::engine::Hardware;
 use srnn::key::Key;
-use srnn::learn::{Labels, Learned, Lesson, Unwatched, learn};
+use srnn::learn::{Labels, LearnData, LearnRequest, Learned, NoCallbacks, learn};
 use srnn::noise::{Belief, Evidence, Length, Work, shorten};
 use srnn::task::files::{Format, Tokens, write};
 use srnn::task::tomita::{Grammar, TRAIN_LENGTHS, accepts, sets, truth};
@@ -111,17 +111,18 @@ impl Case {
     fn row(&self, seeds: u64, sizes: &Sizes) -> String {
         let (set, flipped) = self.set();
         let split = split(&set, "0.8/0.2".parse().expect("fractions"), &Key::new(self.seed));
-        let recipe = recipe_default(sizes);
         let seeds: Vec<u64> = (1..=seeds).collect();
         let truth = Moore::from(&truth(self.grammar));
-        let lesson = Lesson {
-            seeds: &seeds,
-            hardware: &Hardware::cpu(std::thread::available_parallelism().map_or(1, usize::from)),
-            truth: Some(&truth),
-            ..Lesson::new(&split, &recipe)
+        let data = LearnData::new("noisy", split.clone());
+        let data = LearnData { truth: Some(truth.clone()), ..data };
+        let request = LearnRequest {
+            recipe: recipe_default(sizes),
+            seeds: seeds.clone(),
+            hardware: Hardware::cpu(std::thread::available_parallelism().map_or(1, usize::from)),
+            ..LearnRequest::new(&data)
         };
         let begin = Instant::now();
-        let learned = learn(&lesson, &Unwatched).expect("a lesson that can be learned");
+        let learned = learn(&request, &NoCallbacks).expect("data that can be learned");
         let seconds = begin.elapsed().as_secs_f64();
         let words: BTreeSet<&[u32]> = set.sequences.iter().map(|s| &s.tokens[..]).collect();
         let positives = set.sequences.iter().filter(|s| accepts(self.grammar, &s.tokens)).count();

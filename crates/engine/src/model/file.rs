@@ -164,10 +164,18 @@ impl ModelFile {
                 .map_err(at(&dir.join(WEIGHTS)))?;
         }
         fs::create_dir_all(dir).map_err(|error| at(dir)(Problem::Io(error)))?;
-        write(&dir.join(WEIGHTS), &weights_bytes(&self.model))?;
-        let mut text = serde_json::to_string_pretty(&config).expect("a config has no odd keys");
-        text.push('\n');
-        write(&path, text.as_bytes())
+        write(&dir.join(WEIGHTS), &self.weights_bytes())?;
+        write(&path, &config_bytes(&config))
+    }
+
+    /// What `config.json` holds.
+    pub fn config_bytes(&self) -> Vec<u8> {
+        config_bytes(&self.config())
+    }
+
+    /// What `model.safetensors` holds.
+    pub fn weights_bytes(&self) -> Vec<u8> {
+        weights_bytes(&self.model)
     }
 
     /// Reads the model in the folder `dir`.
@@ -208,6 +216,12 @@ impl ModelFile {
         config.config_digest = Some(digest_without(&config, "config_digest"));
         config
     }
+}
+
+fn config_bytes(config: &Config) -> Vec<u8> {
+    let mut text = serde_json::to_vec_pretty(config).expect("a config has no odd keys");
+    text.push(b'\n');
+    text
 }
 
 fn at(path: &Path) -> impl Fn(Problem) -> FileError {

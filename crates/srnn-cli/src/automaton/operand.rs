@@ -64,7 +64,7 @@ impl Operand {
         match self {
             Operand::Known { automaton, .. } => Ok(automaton.clone()),
             Operand::Expression(text) => {
-                read_as(text, &self.name(), Notation::Regex, Some(alphabet))
+                Ok(read_as(text, &self.name(), Notation::Regex, Some(alphabet))?)
             }
         }
     }
@@ -114,64 +114,9 @@ pub fn alphabet_of_flag(text: &str) -> Result<Alphabet, Failure> {
     Alphabet::new(names).map_err(|error| Failure::new(format!("--alphabet: {error}"), remedy))
 }
 
-/// The symbols that an expression names, sorted: the alphabet where nothing else gives one. What
-/// is wrong with the expression, its own reader says.
-pub fn symbols_of_expression(text: &str) -> Alphabet {
-    let mut names = std::collections::BTreeSet::new();
-    let (mut rest, mut in_class) = (text.chars(), false);
-    while let Some(c) = rest.next() {
-        match c {
-            '[' | ']' => in_class = c == '[',
-            // A number of repetitions.
-            '{' if !in_class => drop(rest.find(|&c| c == '}')),
-            '\\' => names.extend(escaped(rest.next())),
-            '<' => names.extend([bracketed(&mut rest)]),
-            c if c.is_whitespace() || "|*+?()>.^-ε∅".contains(c) => {}
-            c => names.extend([c.to_string()]),
-        }
-    }
-    names.remove("");
-    Alphabet::new(names.into_iter().collect()).expect("distinct names that are not empty")
-}
-
-fn escaped(c: Option<char>) -> Option<String> {
-    match c? {
-        'n' => Some("\n".into()),
-        't' => Some("\t".into()),
-        'r' => Some("\r".into()),
-        c => Some(c.into()),
-    }
-}
-
-fn bracketed(rest: &mut std::str::Chars<'_>) -> String {
-    let mut name = String::new();
-    while let Some(c) = rest.next() {
-        match c {
-            '>' => break,
-            '\\' => name.extend(escaped(rest.next())),
-            c => name.push(c),
-        }
-    }
-    name
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_expression_names_its_symbols() {
-        for (text, symbols) in [
-            ("(10)*|<open>\\*", vec!["*", "0", "1", "open"]),
-            ("[^a-c] ε∅", vec!["a", "c"]),
-            ("<a\\>b>\\n", vec!["\n", "a>b"]),
-            ("<", vec![]),
-            ("a{10,12}b[{}]", vec!["a", "b", "{", "}"]),
-            ("a\\{3{2", vec!["3", "a", "{"]),
-        ] {
-            assert_eq!(symbols_of_expression(text).names(), symbols, "{text:?}");
-        }
-    }
 
     #[test]
     fn an_alphabet_is_characters_or_names_between_commas() {

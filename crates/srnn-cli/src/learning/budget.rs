@@ -1,9 +1,10 @@
 //! What a run will take, before it is started.
 
 use super::settings::Resolved;
-use super::{Material, grouped};
 use crate::failure::Failure;
 use srnn::engine::DeviceName;
+use srnn::format::grouped;
+use srnn::learn::LearnData;
 use srnn::model::Arch;
 use srnn::train::{Estimate, estimate};
 
@@ -13,12 +14,12 @@ const USUAL_LIMIT: u64 = 4 << 30;
 /// Refuses a run that would take more memory than there is; otherwise says what it will take.
 pub fn check_memory(
     resolved: &Resolved,
-    material: &Material,
+    data: &LearnData,
     workers: usize,
     limit: Option<u64>,
 ) -> Result<String, Failure> {
     let recipe = &resolved.recipe;
-    let train = &material.split.train;
+    let train = &data.split.train;
     let needed = estimate(&recipe.arch, &recipe.train, train, workers);
     let limit = limit.unwrap_or_else(available);
     if needed.bytes > limit {

@@ -1,8 +1,8 @@
 //! How training looks while it happens: a bar per seed, or a plain line per evaluation.
 
-use super::percent;
 use crate::output::Output;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use srnn::format::percent;
 use srnn::learn::Round;
 use srnn::train::{Event, Record};
 

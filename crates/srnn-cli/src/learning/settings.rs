@@ -1,6 +1,6 @@
 //! What a run is made from: flags over a file, and resolved into a file that repeats the run.
 
-use super::material::Source;
+use super::data::Source;
 use crate::failure::Failure;
 use crate::reading::{Reading, whole};
 use clap::{Args, ValueEnum};

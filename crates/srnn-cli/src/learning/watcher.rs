@@ -1,12 +1,12 @@
-//! Whoever looks after a run: checkpoints, metrics, progress, Ctrl-C, the clock.
+//! The callbacks of a run: checkpoints, metrics, progress, Ctrl-C, the clock.
 
-use super::folder::{RunFolder, failed};
-use super::metrics::Metrics;
 use super::progress::{Progress, SeedProgress};
 use crate::failure::Failure;
 use crate::output::Output;
 use serde_json::{Map, Value};
-use srnn::learn::{Round, Stage, Watch};
+use srnn::files::unwritable;
+use srnn::learn::{LearnCallbacks, Round, Stage};
+use srnn::run::{Metrics, RunFolder};
 use srnn::train::{
     Checkpoint, CheckpointError, Control, Event, Folder, Identity, Keeper, Latest, Observer,
 };
@@ -14,24 +14,24 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-/// Whoever looks after a run.
+/// The callbacks of a run.
 pub struct Watcher<'a> {
     folder: &'a RunFolder,
     output: &'a Output,
     progress: Progress,
     metrics: Mutex<Metrics>,
-    stop: Arc<Stop>,
-    /// What went wrong outside of training.
-    trouble: Mutex<Option<Failure>>,
+    stop: Arc<StopFlags>,
+    /// The first failure outside of training.
+    failure: Mutex<Option<Failure>>,
     clock: Mutex<Clock>,
 }
 
-/// What whoever wants to end a run has to know, and to say.
+/// Shared with the handler of Ctrl-C.
 #[derive(Debug, Default)]
-pub struct Stop {
-    /// Somebody pressed Ctrl-C, or the disk is full: end with a checkpoint.
-    pub asked: AtomicBool,
-    /// Every seed is trained, and its last checkpoint written.
+pub struct StopFlags {
+    /// End with a checkpoint: Ctrl-C was pressed, or the disk is full.
+    pub requested: AtomicBool,
+    /// No seed is being trained.
     pub trained: AtomicBool,
 }
 
@@ -45,19 +45,19 @@ impl<'a> Watcher<'a> {
     pub fn new(
         folder: &'a RunFolder,
         output: &'a Output,
-        stop: Arc<Stop>,
-        began: Instant,
+        stop: Arc<StopFlags>,
+        started: Instant,
     ) -> Result<Watcher<'a>, Failure> {
         let path = folder.metrics();
-        let metrics = Metrics::open(&path).map_err(|error| failed(&path, error))?;
+        let metrics = Metrics::open(&path).map_err(|error| unwritable(&path, error))?;
         Ok(Watcher {
             folder,
             output,
             progress: Progress::new(output),
             metrics: Mutex::new(metrics),
             stop,
-            trouble: Mutex::new(None),
-            clock: Mutex::new(Clock { stages: vec![("data", began)] }),
+            failure: Mutex::new(None),
+            clock: Mutex::new(Clock { stages: vec![("data", started)] }),
         })
     }
 
@@ -67,7 +67,7 @@ impl<'a> Watcher<'a> {
     }
 
     /// Seconds of each stage so far, and in all.
-    pub fn seconds(&self) -> Value {
+    pub fn seconds(&self) -> Map<String, Value> {
         let (clock, now) = (lock(&self.clock), Instant::now());
         let ends = clock.stages.iter().skip(1).map(|&(_, begins)| begins).chain([now]);
         let mut seconds: Map<String, Value> = clock
@@ -77,16 +77,16 @@ impl<'a> Watcher<'a> {
             .map(|(&(stage, begins), ends)| (stage.into(), rounded(ends - begins)))
             .collect();
         seconds.insert("total".into(), rounded(now - clock.stages[0].1));
-        Value::Object(seconds)
+        seconds
     }
 
-    /// What went wrong outside of training, if anything did.
-    pub fn trouble(&self) -> Option<Failure> {
-        lock(&self.trouble).take()
+    /// The first failure outside of training.
+    pub fn failure(&self) -> Option<Failure> {
+        lock(&self.failure).take()
     }
 
     fn control(&self) -> Control {
-        match self.stop.asked.load(Ordering::Relaxed) {
+        match self.stop.requested.load(Ordering::Relaxed) {
             true => Control::Interrupt,
             false => Control::Continue,
         }
@@ -95,16 +95,16 @@ impl<'a> Watcher<'a> {
     fn keep_metrics(&self, round: Round, seed: u64, event: &Event<'_>) {
         let Event::Evaluated(record) = event else { return };
         if let Err(error) = lock(&self.metrics).add(round, seed, record) {
-            lock(&self.trouble).get_or_insert(failed(&self.folder.metrics(), error));
-            self.stop.asked.store(true, Ordering::Relaxed);
+            lock(&self.failure).get_or_insert(unwritable(&self.folder.metrics(), error).into());
+            self.stop.requested.store(true, Ordering::Relaxed);
         }
     }
 }
 
-impl Watch for Watcher<'_> {
-    fn keeper(&self, round: Round, seed: u64) -> Box<dyn Keeper<f32> + '_> {
+impl LearnCallbacks for Watcher<'_> {
+    fn checkpoints(&self, round: Round, seed: u64) -> Box<dyn Keeper<f32> + '_> {
         let folder = Folder::new(self.folder.checkpoints(round, seed));
-        Box::new(Careful { folder, stop: &self.stop.asked })
+        Box::new(StoppingStore { folder, stop: &self.stop.requested })
     }
 
     fn observer(&self, round: Round, seed: u64) -> Box<dyn Observer + '_> {
@@ -126,12 +126,12 @@ impl Watch for Watcher<'_> {
         match stage {
             Stage::Train => {}
             Stage::Doubt => {
-                self.output.note("no network is right on all labels: are some of them wrong? …");
+                self.output.note("no network is right on all labels: looking for wrong ones …");
             }
-            Stage::Retrain => self.output.note("training again, with the labels believed …"),
-            Stage::Select => self.output.note("choosing among the seeds …"),
-            Stage::Extract => self.output.note("reading the automaton …"),
-            Stage::Certify => self.output.note("looking for a proof …"),
+            Stage::Retrain => self.output.note("retraining with corrected labels …"),
+            Stage::Select => self.output.note("selecting a seed …"),
+            Stage::Extract => self.output.note("extracting the automaton …"),
+            Stage::Certify => self.output.note("searching for a proof …"),
         }
         self.control()
     }
@@ -152,14 +152,14 @@ impl Observer for SeedWatcher<'_> {
     }
 }
 
-/// Checkpoints in a folder. Where one cannot be written the other seeds are stopped too: they
-/// would train for nothing.
-struct Careful<'a> {
+/// Checkpoints in a folder. If one cannot be written, the other seeds are stopped too: their
+/// training would be lost.
+struct StoppingStore<'a> {
     folder: Folder,
     stop: &'a AtomicBool,
 }
 
-impl Keeper<f32> for Careful<'_> {
+impl Keeper<f32> for StoppingStore<'_> {
     fn save(&mut self, id: &Identity, checkpoint: &Checkpoint<f32>) -> Result<(), CheckpointError> {
         let saved = self.folder.save(id, checkpoint);
         if saved.is_err() {

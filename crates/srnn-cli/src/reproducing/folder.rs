@@ -4,9 +4,10 @@
 use super::choice::parse;
 use crate::failure::Failure;
 use crate::files;
-use crate::learning::{failed, locked};
 use srnn::experiment::{CellId, Experiment, Outcome};
+use srnn::files::unwritable;
 use srnn::model::ModelFile;
+use srnn::run::lock;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
@@ -31,15 +32,15 @@ impl OutcomeFolder {
         experiment: &Experiment,
     ) -> Result<(OutcomeFolder, Vec<Outcome>), Failure> {
         refuse_other(path, experiment)?;
-        fs::create_dir_all(path).map_err(|error| failed(path, error))?;
-        let lock = locked(path)?;
+        fs::create_dir_all(path).map_err(|error| unwritable(path, error))?;
+        let lock = lock(path)?;
         let outcomes = read_outcomes(path)?;
         let file = path.join(OUTCOMES);
         let lines = File::options().create(true).append(true).open(&file);
-        let lines = lines.map_err(|error| failed(&file, error))?;
+        let lines = lines.map_err(|error| unwritable(&file, error))?;
         // A line that was cut off would be glued to the next one.
         let whole: usize = complete_lines(&file)?.iter().map(|line| line.len() + 1).sum();
-        lines.set_len(whole as u64).map_err(|error| failed(&file, error))?;
+        lines.set_len(whole as u64).map_err(|error| unwritable(&file, error))?;
         Ok((OutcomeFolder { path: path.into(), lines, _lock: lock }, outcomes))
     }
 
@@ -52,7 +53,7 @@ impl OutcomeFolder {
     pub fn append(&mut self, outcome: &Outcome) -> Result<(), Failure> {
         let line = format!("{}\n", serde_json::to_string(outcome)?);
         let written = self.lines.write_all(line.as_bytes()).and_then(|()| self.lines.sync_data());
-        written.map_err(|error| failed(&self.path.join(OUTCOMES), error))
+        Ok(written.map_err(|error| unwritable(&self.path.join(OUTCOMES), error))?)
     }
 
     /// Saves a cell's network.

@@ -5,12 +5,12 @@ use super::progress::Progress;
 use super::unfinished::{self, Unfinished};
 use crate::failure::Failure;
 use crate::output::Output;
-use crate::words::grouped;
 use srnn::engine::Hardware;
 use srnn::experiment::{
     Cell, CellError, Data, Done, Experiment, Material, NoMaterial, Outcome, Sequences, TestRow,
     material, run_cell,
 };
+use srnn::format::grouped;
 use srnn::model::ModelFile;
 use srnn::train::{Control, Event};
 use std::collections::HashMap;

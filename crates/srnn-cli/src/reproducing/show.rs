@@ -1,7 +1,7 @@
 //! Tables for people: on a terminal, and as Markdown.
 
-use crate::words::{aligned, some};
 use srnn::experiment::{Block, Column, Entry, Mark, Measure, Shortcut, Spread, Table, Tried};
+use srnn::format::{aligned, plural};
 
 /// What stands where there is no number.
 const NONE: &str = "–";
@@ -137,7 +137,7 @@ fn tried(table: &Table, column: &Column) -> Vec<Vec<String>> {
     let tried: Vec<&Tried> = column.tried.iter().filter(was_run).collect();
     let line = |tried: &&Tried| {
         let seeds = tried.spreads.iter().flatten().map(|spread| spread.seeds).max().unwrap_or(0);
-        let what = format!("{}, {}{}", tried.setting, some(seeds, "seed"), diverged(tried));
+        let what = format!("{}, {}{}", tried.setting, plural(seeds, "seed"), diverged(tried));
         let mean = |s: &Option<Spread>| s.map_or(NONE.into(), |s| mean(table.measure, s));
         [String::new(), what].into_iter().chain(tried.spreads.iter().map(mean)).collect()
     };
@@ -199,13 +199,13 @@ fn remark(table: &Table, column: &Column) -> Option<String> {
         return None;
     }
     let Some(selected) = &column.selected else {
-        return Some(format!("no result from {}: all diverged", some(*finished, "run")));
+        return Some(format!("no result from {}: all diverged", plural(*finished, "run")));
     };
     let (cell, measure) = (&selected.cell, table.measure);
     let (name, valid) = (measure.name(), measure.of(selected.valid.error, selected.valid.loss));
     let runs = match finished == cells {
-        true => some(*cells, "run"),
-        false => format!("{} of {cells} so far", some(*finished, "run")),
+        true => plural(*cells, "run"),
+        false => format!("{} of {cells} so far", plural(*finished, "run")),
     };
     Some(format!(
         "selected of {runs}: {}, seed {}, with validation {name} {valid:.4}",

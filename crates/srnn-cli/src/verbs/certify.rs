@@ -5,12 +5,11 @@ mod spec;
 
 use crate::failure::{Answer, Failure};
 use crate::output::Output;
-use crate::proof::confirmed;
 use crate::reading::whole;
 use crate::runs::{self, Saved};
 use clap::Args;
 use srnn::atomic;
-use srnn::certify::{Certificate, Distribution, Pac, Proof, Search, Verdict, certify, pac};
+use srnn::certify::{Distribution, Pac, Proof, Search, Verdict, certify, check_proof, pac};
 use srnn::engine::cpu::Cpu;
 use srnn::extract::{Config, Memoryless, Question, Words, extract};
 use srnn::key::Key;
@@ -148,8 +147,11 @@ fn keep(
     saved: &Saved,
     proof: &Proof,
 ) -> Result<Result<PathBuf, Failure>, Failure> {
-    let certificate = Certificate::new(&saved.file, proof).to_json();
-    confirmed(&saved.folder, &certificate)?;
+    let certificate = check_proof(&saved.file, proof).map_err(|refused| {
+        let message = format!("the checker refuses the proof that was found: {refused}");
+        Failure::new(message, "this is a bug of srnn: please report it with the model")
+    })?;
+    let certificate = certificate.to_json();
     let home = saved.run.as_ref().unwrap_or(&saved.folder);
     let path = arguments.out.clone().unwrap_or_else(|| home.join(runs::CERTIFICATE));
     let written = atomic::write(&path, certificate.as_bytes()).map_err(|error| {

@@ -5,10 +5,10 @@ mod beside;
 use crate::failure::{Answer, Failure};
 use crate::output::Output;
 use crate::runs;
-use crate::words::some;
 use beside::Beside;
 use clap::Args;
 use serde_json::json;
+use srnn::format::plural;
 use srnn_check::{Arithmetic, Checked, Refused, check_files};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -88,8 +88,8 @@ fn report(
     let mut text = format!(
         "proved: {statement}\n  network {digest}\n  {}, {}; the decision leads by \
          {smallest_margin:.2} logits or more; {seconds:.2} s",
-        some(checked.cells, "cell"),
-        some(checked.edges, "step"),
+        plural(checked.cells, "cell"),
+        plural(checked.edges, "step"),
     );
     text.extend(beside.map(|beside| format!("\n  {}", beside.words())));
     let value = json!({

@@ -6,9 +6,9 @@ use crate::automaton::{
 };
 use crate::failure::{Answer, Failure};
 use crate::output::Output;
-use crate::words::{quoted, some};
 use clap::Args;
 use serde_json::{Value, json};
+use srnn::format::{plural, quoted};
 use srnn_automata::{Alphabet, Moore};
 
 /// Whether two automata say the same of every word.
@@ -95,7 +95,7 @@ fn report(
 ) -> Result<(), Failure> {
     let sizes = machines.each_ref().map(|machine| machine.minimize().state_count());
     let Some(word) = word else {
-        let states = some(sizes[0], "state");
+        let states = plural(sizes[0], "state");
         let text = format!("equal: the same answer to every word; {states} when minimal");
         return output.result(text, &value(sides, sizes, None));
     };

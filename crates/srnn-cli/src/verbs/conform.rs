@@ -13,9 +13,9 @@ use crate::automaton::{
 use crate::failure::{Answer, Failure};
 use crate::output::Output;
 use crate::reading::{token_rule, whole};
-use crate::words::grouped;
 use answers::Answers;
 use clap::{Args, ValueEnum};
+use srnn::format::grouped;
 use srnn_automata::Word;
 use srnn_automata::conformance::{Method, Minimal, Plan, Quantity, TooLarge, suite};
 use std::ffi::OsString;

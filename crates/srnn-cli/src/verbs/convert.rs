@@ -1,17 +1,17 @@
 //! `srnn convert`: an automaton from one notation into another.
 
 use crate::automaton::{
-    Notation, Operand, Wanted, alphabet_of_flag, complete, is_acceptor, symbols_of_expression,
-    write,
+    Notation, Operand, WriteOptions, alphabet_of_flag, complete, is_acceptor, notations,
+    symbols_of_expression, write,
 };
 use crate::failure::{Answer, Failure};
 use crate::files;
 use crate::output::Output;
 use crate::runs;
-use crate::words::some;
 use clap::Args;
 use serde_json::json;
 use srnn::extract::json::NamedAutomaton;
+use srnn::format::plural;
 use srnn_automata::{Alphabet, Partial};
 use std::path::{Path, PathBuf};
 
@@ -31,10 +31,10 @@ pub struct Convert {
     #[arg(value_name = "OUT")]
     out: PathBuf,
     /// What IN is written in; by default its extension or its text tells.
-    #[arg(long, value_enum)]
+    #[arg(long, value_parser = notations())]
     from: Option<Notation>,
     /// What to write; by default OUT's extension tells.
-    #[arg(long, value_enum)]
+    #[arg(long, value_parser = notations())]
     to: Option<Notation>,
     /// The symbols of an expression: characters, or names between commas.
     #[arg(long, value_name = "SYMBOLS")]
@@ -68,7 +68,7 @@ pub fn run(arguments: &Convert, output: &Output) -> Result<Answer, Failure> {
     }
     let title = title(arguments, &operand, &name);
     let (accept, missing) = (arguments.accept.as_deref(), arguments.missing.as_deref());
-    let text = write(&automaton, &name, to, Wanted { accept, missing, title: &title })?;
+    let text = write(&automaton, &name, to, WriteOptions { accept, missing, title: &title })?;
     if !stream {
         files::write(&arguments.out, &text)?;
     }
@@ -142,7 +142,7 @@ fn report(
         return files::print(text);
     }
     let out = arguments.out.display();
-    let (states, symbols) = (some(states, "state"), some(symbols, "symbol"));
+    let (states, symbols) = (plural(states, "state"), plural(symbols, "symbol"));
     output.note(format!("{out}: {states} over {symbols}, as {}", to.name()));
     Ok(())
 }

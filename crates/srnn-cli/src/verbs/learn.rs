@@ -2,15 +2,16 @@
 
 use crate::failure::{Answer, Failure};
 use crate::learning::{
-    Data, Material, Network, Order, Place, Resolved, RunFolder, Settings, check_memory,
-    parse_bytes, perform,
+    Data, LearnJob, Network, Resolved, Settings, account, check_memory, describe, parse_bytes,
+    perform, read_data, warnings,
 };
 use crate::output::Output;
 use crate::reading::whole;
 use clap::Args;
 use serde_json::Value;
 use srnn::engine::{DeviceName, Hardware};
-use srnn::learn::workers;
+use srnn::learn::{LearnData, workers};
+use srnn::run::{RunFolder, RunPlace};
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -72,29 +73,29 @@ pub struct Learn {
 
 /// Does it.
 pub fn run(learn: Learn, output: &Output) -> Result<Answer, Failure> {
-    let began = Instant::now();
+    let started = Instant::now();
     let mut settings = settings(&learn)?;
     settings.check()?;
     let hardware = hardware(settings.device.unwrap_or_default(), learn.threads)?;
     settings.device = Some(hardware.device.name());
-    let (source, data) = (settings.source()?, settings.data()?);
-    let material = Material::get(&source, &data)?;
-    let resolved = settings.resolve(&material.split)?;
+    let source = settings.source()?;
+    let data = read_data(&source, &settings.data()?)?;
+    let resolved = settings.resolve(&data.split)?;
     if learn.print_config {
         let value = serde_json::to_value(resolved.settings()).unwrap_or(Value::Null);
         output.result(resolved.to_toml()?, &value)?;
         return Ok(Answer::Yes);
     }
-    announce(&resolved, &material, output);
+    announce(&resolved, &data, output);
     let at_once = workers(resolved.seeds.len(), hardware.threads);
-    let budget = check_memory(&resolved, &material, at_once, learn.memory_limit)?;
+    let budget = check_memory(&resolved, &data, at_once, learn.memory_limit)?;
     output.note(format!("device {hardware}"));
     output.note(format!("plan   {budget}"));
-    let account = material.to_json(&source, &resolved.data);
+    let account = account(&data, &resolved.data);
     let place = place(learn.out, learn.force, source.name());
     let folder = RunFolder::create(&place, &resolved.to_toml()?, &format!("{account:#}\n"))?;
     output.note(run_line(&place, &folder));
-    perform(&Order { resolved, material, folder, hardware, began }, output)
+    perform(&LearnJob { resolved, data, folder, hardware, started }, output)
 }
 
 fn settings(learn: &Learn) -> Result<Settings, Failure> {
@@ -131,28 +132,28 @@ pub fn threads(given: Option<usize>) -> Result<usize, Failure> {
     }
 }
 
-fn place(out: Option<PathBuf>, force: bool, name: String) -> Place {
+fn place(out: Option<PathBuf>, force: bool, name: String) -> RunPlace {
     match (out, force) {
-        (None, _) => Place::Fresh(name),
-        (Some(path), false) => Place::At(path),
-        (Some(path), true) => Place::Instead(path),
+        (None, _) => RunPlace::Fresh(name),
+        (Some(path), false) => RunPlace::At(path),
+        (Some(path), true) => RunPlace::Instead(path),
     }
 }
 
 /// Where the run is, with a word about a default folder that another run has.
-fn run_line(place: &Place, folder: &RunFolder) -> String {
+fn run_line(place: &RunPlace, folder: &RunFolder) -> String {
     let path = folder.path().display();
     match place {
-        Place::Fresh(name) if !folder.path().ends_with(name) => {
+        RunPlace::Fresh(name) if !folder.path().ends_with(name) => {
             format!("run    runs/{name} is there already, so this run is {path}")
         }
         _ => format!("run    {path}"),
     }
 }
 
-fn announce(resolved: &Resolved, material: &Material, output: &Output) {
+fn announce(resolved: &Resolved, data: &LearnData, output: &Output) {
     output.note(format!("data   {}", resolved.source));
-    material.describe().iter().for_each(|line| output.note(line));
+    describe(data).iter().for_each(|line| output.note(line));
     let min_count = resolved.data.reading.min_count;
-    material.warnings(min_count).iter().for_each(|line| output.note(format!("note: {line}")));
+    warnings(data, min_count).iter().for_each(|line| output.note(format!("note: {line}")));
 }

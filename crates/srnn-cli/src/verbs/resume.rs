@@ -2,12 +2,15 @@
 
 use super::learn::{EXIT_CODES, hardware};
 use crate::failure::{Answer, Failure};
-use crate::learning::{Material, Order, RunFolder, Settings, finished, perform};
+use crate::learning::{LearnJob, Settings, finished, perform, read_data};
 use crate::output::Output;
 use crate::reading::whole;
+use crate::runs;
 use clap::Args;
 use serde_json::Value;
 use srnn::engine::DeviceName;
+use srnn::learn::LearnData;
+use srnn::run::RunFolder;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -32,7 +35,11 @@ pub struct Resume {
 
 /// Does it.
 pub fn run(resume: Resume, output: &Output) -> Result<Answer, Failure> {
-    let began = Instant::now();
+    let started = Instant::now();
+    if !resume.run.exists() {
+        let message = format!("{}: no such run", resume.run.display());
+        return Err(Failure::new(message, runs::meant(&resume.run)));
+    }
     let folder = RunFolder::open(&resume.run)?;
     if let Some(answer) = finished(&folder, output)? {
         return Ok(answer);
@@ -41,27 +48,27 @@ pub fn run(resume: Resume, output: &Output) -> Result<Answer, Failure> {
     settings.check()?;
     let began_on = settings.device.unwrap_or_default();
     let hardware = hardware(resume.device.unwrap_or(began_on), resume.threads)?;
-    let (source, data) = (settings.source()?, settings.data()?);
-    let material = Material::get(&source, &data)?;
-    check_same(&folder, &material)?;
-    let resolved = settings.resolve(&material.split)?;
+    let source = settings.source()?;
+    let data = read_data(&source, &settings.data()?)?;
+    check_same(&folder, &data)?;
+    let resolved = settings.resolve(&data.split)?;
     output.note(format!("data   {source}"));
     output.note(format!("run    {}", folder.path().display()));
     output.note(format!("device {hardware}"));
     if hardware.device.name() != began_on {
         output.note(format!("note: the run began on {began_on}; from here on its bits are others"));
     }
-    perform(&Order { resolved, material, folder, hardware, began }, output)
+    perform(&LearnJob { resolved, data, folder, hardware, started }, output)
 }
 
 /// A run goes on with the data it began with, or not at all.
-fn check_same(folder: &RunFolder, material: &Material) -> Result<(), Failure> {
+fn check_same(folder: &RunFolder, data: &LearnData) -> Result<(), Failure> {
     let path = folder.data();
     let begin_again = "restore the data, or begin a new run with `srnn learn`";
     let wrong = |why: String| Failure::new(format!("{}: {why}", path.display()), begin_again);
     let text = std::fs::read_to_string(&path).map_err(|error| wrong(error.to_string()))?;
     let account: Value = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
-    let digests = material.digests();
+    let digests = data.digests();
     for set in ["train", "valid", "test"] {
         let before = &account["digest"][set];
         if before != &digests[set] {

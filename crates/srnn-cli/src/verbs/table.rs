@@ -6,9 +6,9 @@ use crate::output::Output;
 use crate::reproducing::{
     Choice, Watched, grid, markdown, read_outcomes, results, ruled, saved_experiment, text, watch,
 };
-use crate::words::{aligned, some};
 use clap::Args;
 use srnn::experiment::{Experiment, LONG, Outcome, Table, table};
+use srnn::format::{aligned, plural};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -72,7 +72,7 @@ fn show(
     let mut value = serde_json::to_value(table)?;
     let heading = arguments.states.as_ref().map(|test| {
         let count = watched.first().map_or(0, |watched| watched.states.sequences);
-        format!("States of the selected networks on {test} ({}), top layer; slopes on those of at least {LONG} steps", some(count, "sequence"))
+        format!("States of the selected networks on {test} ({}), top layer; slopes on those of at least {LONG} steps", plural(count, "sequence"))
     });
     if heading.is_some() {
         value["states"] = serde_json::to_value(watched)?;

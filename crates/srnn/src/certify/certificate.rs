@@ -5,6 +5,7 @@ use crate::engine::Arithmetic;
 use crate::model::{Arch, ModelFile, digest};
 use serde::{Deserialize, Serialize};
 use srnn_automata::Moore;
+use srnn_check::{Refused, check};
 
 /// A certificate, as it is written.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -114,6 +115,14 @@ impl Certificate {
     pub fn margin(&self) -> f64 {
         self.cells.iter().map(|cell| cell.margin).fold(f64::INFINITY, f64::min)
     }
+}
+
+/// Checks a proof as `srnn-check` checks a file: only what it accepts may be called proved.
+pub fn check_proof(model: &ModelFile, proof: &Proof) -> Result<Certificate, Refused> {
+    let certificate = Certificate::new(model, proof);
+    let text = certificate.to_json();
+    check(&model.config_bytes(), &model.weights_bytes(), text.as_bytes())?;
+    Ok(certificate)
 }
 
 /// What is proved, in words.

@@ -33,7 +33,9 @@ mod step_tests;
 mod verdict;
 
 pub use arithmetic::Errors;
-pub use certificate::{Certificate, CertifiedAutomaton, CertifiedCell, CertifiedModel, statement};
+pub use certificate::{
+    Certificate, CertifiedAutomaton, CertifiedCell, CertifiedModel, check_proof, statement,
+};
 pub use close::Overflow;
 pub use margin::Undecided;
 pub use pac::{Distribution, Pac, pac};

@@ -6,12 +6,10 @@
 //! right on the validation labels (which it was chosen on, too) as often as the best network, speaks
 //! for the latter.
 
-use super::{Lesson, Round, engine};
-use crate::engine::cpu::Cpu;
+use super::{Job, LearnCallbacks, Round};
 use crate::noise::{Belief, Candidate, Evidence, Suspect, Work, believe, candidates, suspects};
 use crate::task::{Part, Split};
 use crate::train::{Evaluation, Record, SeedOutcome};
-use srnn_automata::{Alphabet, Word};
 
 /// What labels are worth.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -89,26 +87,25 @@ pub(super) fn fits(outcomes: &[SeedOutcome<f32>]) -> bool {
 }
 
 /// Looks for an automaton that explains why no network is right on all labels.
-pub(super) fn doubt(
-    lesson: &Lesson,
-    alphabet: &Alphabet,
-    data: &[Word],
+pub(super) fn doubt<C: LearnCallbacks>(
+    job: &Job<'_, '_, C>,
     outcomes: &[SeedOutcome<f32>],
 ) -> Result<Belief, Unexplained> {
-    let cap = lesson.extraction.refine.cap.min(MOST_STATES);
+    let split = &job.request.data.split;
+    let cap = job.request.extraction.refine.cap.min(MOST_STATES);
     let trained = outcomes.iter().filter(|outcome| outcome.run.end.is_some());
     let found: Vec<(u64, Vec<Candidate>)> = trained
         .map(|outcome| {
-            let mut engine: Cpu = engine(lesson, &outcome.model);
-            (outcome.seed, candidates(&mut engine, alphabet, data, cap))
+            let mut engine = job.request.engine(&outcome.model);
+            (outcome.seed, candidates(&mut engine, &job.alphabet, &job.words, cap))
         })
         .collect();
     if found.iter().all(|(_, candidates)| candidates.is_empty()) {
         return Err(Unexplained::NoAutomaton);
     }
-    let evidence = Evidence::of(&[&lesson.split.train, &lesson.split.valid]);
+    let evidence = Evidence::of(&[&split.train, &split.valid]);
     let belief = believe(&found, &evidence, Work::default()).expect("there are candidates");
-    judged(belief, lesson.split, outcomes)
+    judged(belief, split, outcomes)
 }
 
 /// The last update after which a network was right on the training sample and on the whole

@@ -1,67 +1,77 @@
-//! The whole job in one call: train several seeds, keep the best, read its automaton, prove that
+//! The whole job in one call: train several seeds, keep the best, extract its automaton, prove that
 //! the two agree.
 //!
-//! Where no network is right on all labels and an automaton says that a few of them are wrong,
-//! networks are trained again with the labels it believes: see [`Labels`].
+//! If no network is right on all labels and an automaton explains that by a few wrong ones, networks
+//! are trained again with the labels of that automaton: see [`Labels`].
 //!
-//! Nothing here prints, reads a clock or writes a file: who wants checkpoints, progress or the
-//! time of each stage gives a [`Watch`].
+//! Nothing here prints or reads a clock. [`LearnCallbacks`] provide checkpoints, progress and the
+//! time of each stage; [`Learned::save`] writes a run folder.
 
+mod data;
 mod doubt;
 mod retrain;
+mod save;
+mod select;
 
+pub use data::LearnData;
 pub use doubt::{Correction, Labels, Trust, Unexplained};
 
-use crate::certify::{Search, Verdict, certify};
+use crate::certify::{Search, Verdict, check_proof};
 use crate::engine::cpu::Cpu;
-use crate::engine::{DeviceError, Hardware, Mode, Optimiser, Runner, Trainer};
-use crate::extract::{
-    self, Config, Extraction, Memoryless, Question, Refine, Refined, Refusal, Words,
-};
-use crate::extract::{ask, extract, refine};
+use crate::engine::{DeviceError, Hardware, Mode, Optimiser, Trainer};
+use crate::extract::{Config, Extraction, Question, Refine, Refusal, extract};
 use crate::model::Model;
 use crate::noise::suspects;
 use crate::task::{Dataset, Split};
 use crate::train::{
-    Control, Evaluation, Keeper, Nowhere, Observer, Plan, Quality, Reason, Recipe, SeedOutcome,
-    Selection, Silent, Stop, TrainError, Workshop, evaluate, select, train_seeds,
+    Control, Evaluation, Keeper, Nowhere, Observer, Plan, Reason, Recipe, SeedOutcome, Selection,
+    Silent, Sizes, Stop, TrainError, Workshop, evaluate, recipe_default, select, train_seeds,
 };
 use retrain::{Retrained, retrain};
+use select::{judge, prove};
 use srnn_automata::{Alphabet, InvalidAlphabet, Moore, Symbol, Word};
 
 /// What is to be learned, and how.
-#[derive(Clone, Copy, Debug)]
-pub struct Lesson<'a> {
-    /// The data. Training and validation words are also what transitions are counted over.
-    pub split: &'a Split,
-    /// Architecture, beginning, training.
-    pub recipe: &'a Recipe,
-    /// One network each.
-    pub seeds: &'a [u64],
-    /// What networks are trained on. Automata are read on its processor.
-    pub hardware: &'a Hardware,
-    /// The automaton behind the data, if that is known. It is compared with, never selected by.
-    pub truth: Option<&'a Moore<u32>>,
-    /// How automata are read.
+#[derive(Clone, Debug)]
+pub struct LearnRequest<'a> {
+    /// The data. Transitions are counted over training and validation words.
+    pub data: &'a LearnData,
+    /// Architecture, initialisation, training. Default: an SR-GRU of 100 units and 50 centroids.
+    pub recipe: Recipe,
+    /// One network each. Default: 1.
+    pub seeds: Vec<u64>,
+    /// The device for training, and threads. Automata are extracted on the CPU. Default: one thread
+    /// of the CPU.
+    pub hardware: Hardware,
+    /// How automata are extracted.
     pub extraction: Config,
-    /// What the labels are worth.
+    /// Whether labels may be wrong.
     pub trust: Trust,
-    /// How a proof is looked for.
+    /// Limits of the search for a proof.
     pub proof: Search,
 }
 
-impl<'a> Lesson<'a> {
-    /// One seed, one thread of the processor, nothing known.
-    pub fn new(split: &'a Split, recipe: &'a Recipe) -> Lesson<'a> {
-        let extraction = extraction_for(split.train.alphabet.len());
-        const ALONE: &Hardware = &Hardware::cpu(1);
-        let (trust, proof) = (Trust::default(), Search::default());
-        let (seeds, hardware, truth) = (&[1], ALONE, None);
-        Lesson { split, recipe, seeds, hardware, truth, extraction, trust, proof }
+impl<'a> LearnRequest<'a> {
+    /// The default recipe for the data: one seed, one thread.
+    pub fn new(data: &'a LearnData) -> LearnRequest<'a> {
+        let Dataset { alphabet, classes, .. } = &data.split.train;
+        LearnRequest {
+            data,
+            recipe: recipe_default(&Sizes::of(alphabet.len(), classes.len())),
+            seeds: vec![1],
+            hardware: Hardware::cpu(1),
+            extraction: extraction_for(alphabet.len()),
+            trust: Trust::default(),
+            proof: Search::default(),
+        }
+    }
+
+    fn engine(&self, model: &Model<f32>) -> Cpu {
+        Cpu::new(model, self.hardware.threads)
     }
 }
 
-/// A part of the job.
+/// A stage of the job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// Every seed is trained.
@@ -78,7 +88,7 @@ pub enum Stage {
     Certify,
 }
 
-/// What networks are trained on.
+/// Which labels and rows networks are trained on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Round {
     /// The training set.
@@ -89,48 +99,52 @@ pub enum Round {
     Whole,
 }
 
-/// Whoever looks after the job. Everything has a default that does nothing.
-pub trait Watch: Sync {
-    /// Where a seed's checkpoints go. A run goes on from the newest one there.
-    fn keeper(&self, _round: Round, _seed: u64) -> Box<dyn Keeper<f32> + '_> {
+/// Hooks into a job. The defaults do nothing.
+pub trait LearnCallbacks: Sync {
+    /// Where a seed's checkpoints go. Training continues from the newest one there.
+    fn checkpoints(&self, _round: Round, _seed: u64) -> Box<dyn Keeper<f32> + '_> {
         Box::new(Nowhere)
     }
-    /// Who watches a seed's training.
+    /// Receives the events of a seed's training.
     fn observer(&self, _round: Round, _seed: u64) -> Box<dyn Observer + '_> {
         Box::new(Silent)
     }
-    /// Is told that a stage begins, and says whether to go on.
+    /// Called when a stage begins; returns whether to continue.
     fn stage(&self, _stage: Stage) -> Control {
         Control::Continue
     }
 }
 
-/// Watches nothing.
+/// No callbacks.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Unwatched;
+pub struct NoCallbacks;
 
-impl Watch for Unwatched {}
+impl LearnCallbacks for NoCallbacks {}
 
-/// What came of it.
+/// The result of a job.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Learned {
-    /// What was made of the labels.
+pub struct Learned<'a> {
+    /// What was learned from.
+    pub data: &'a LearnData,
+    /// What trained, with its instruction set or its name.
+    pub device: String,
+    /// Whether labels were trusted or corrected.
     pub labels: Labels,
-    /// Every seed, in order; of the last round.
+    /// Every seed of the last round, in order.
     pub outcomes: Vec<SeedOutcome<f32>>,
     /// Which of them is kept, and why.
     pub selection: Selection,
     /// The kept network on the validation set, by the labels given.
     pub valid: Evaluation,
-    /// The kept network on the test set, where there is one.
+    /// The kept network on the test set, if there is one.
     pub test: Option<Evaluation>,
     /// The automata of the kept network, or why there is none.
     pub extraction: Result<Extraction, Refusal>,
-    /// What could be proved of it; nothing where no automaton can be had.
+    /// What was proved; `None` if the network cannot have an automaton.
     pub verdict: Option<Verdict>,
 }
 
-impl Learned {
+impl Learned<'_> {
     /// The seed that is kept.
     pub fn kept(&self) -> &SeedOutcome<f32> {
         &self.outcomes[self.selection.index]
@@ -144,9 +158,14 @@ impl Learned {
         }
         self.extraction.as_ref().ok()?.cover.kept.as_ref().map(|kept| &kept.minimal)
     }
+
+    /// Whether the network is proved equal to its automaton on every word.
+    pub fn is_proved(&self) -> bool {
+        self.verdict.as_ref().and_then(Verdict::proof).is_some()
+    }
 }
 
-/// Why nothing came of it.
+/// Why a job has no result.
 #[derive(Debug, thiserror::Error)]
 pub enum LearnError {
     /// Names of symbols that make no alphabet.
@@ -158,6 +177,9 @@ pub enum LearnError {
     /// The watch asked to stop; what it keeps can be gone on from.
     #[error("interrupted")]
     Interrupted,
+    /// The independent checker refuses the proof that was found.
+    #[error("the checker refuses the proof that was found, which is a bug: {0}")]
+    Refused(srnn_check::Refused),
     /// No seed has a result.
     #[error("no seed has a result; seed {seed}: {stop}")]
     NoResult {
@@ -168,73 +190,120 @@ pub enum LearnError {
     },
 }
 
-/// Trains every seed, keeps the best, and reads its automata.
-pub fn learn<W: Watch>(lesson: &Lesson<'_>, watch: &W) -> Result<Learned, LearnError> {
-    let names = lesson.split.train.alphabet.clone();
-    let alphabet = Alphabet::new(names).map_err(LearnError::Alphabet)?;
-    let data = words(lesson.split);
-    begin(watch, Stage::Train)?;
-    let outcomes = train(lesson, watch, Round::Given)?;
-    if lesson.trust == Trust::Always || doubt::fits(&outcomes) {
-        return finish(lesson, watch, &alphabet, outcomes, Labels::Trusted);
+/// Trains every seed, keeps the best, extracts its automata and looks for a proof.
+///
+/// # Panics
+/// If the request has no seeds.
+pub fn learn<'a, C: LearnCallbacks>(
+    request: &LearnRequest<'a>,
+    callbacks: &C,
+) -> Result<Learned<'a>, LearnError> {
+    assert!(!request.seeds.is_empty(), "a request without seeds");
+    let job = Job::new(request, callbacks)?;
+    job.begin(Stage::Train)?;
+    let outcomes = job.train(&request.seeds, Round::Given, &request.data.split)?;
+    if request.trust == Trust::Always || doubt::fits(&outcomes) {
+        return job.finish(outcomes, Labels::Trusted);
     }
-    begin(watch, Stage::Doubt)?;
-    let belief = match doubt::doubt(lesson, &alphabet, &data, &outcomes) {
-        Err(why) => return finish(lesson, watch, &alphabet, outcomes, Labels::Unexplained(why)),
+    job.begin(Stage::Doubt)?;
+    let belief = match doubt::doubt(&job, &outcomes) {
+        Err(why) => return job.finish(outcomes, Labels::Unexplained(why)),
         Ok(belief) => belief,
     };
-    begin(watch, Stage::Retrain)?;
-    let Retrained { mut rounds, reached } =
-        retrain(lesson, watch, &alphabet, &belief.shortened.automaton)?;
+    job.begin(Stage::Retrain)?;
+    let Retrained { mut rounds, reached } = retrain(&job, &belief.shortened.automaton)?;
     rounds.insert(0, (Round::Given, outcomes));
     let (round, last) = rounds.pop().expect("networks were trained again");
-    let suspects = suspects(&belief.shortened.automaton, lesson.split);
+    let suspects = suspects(&belief.shortened.automaton, &request.data.split);
     let correction = Correction { belief, suspects, before: rounds, round, reached };
-    finish(lesson, watch, &alphabet, last, Labels::Corrected(Box::new(correction)))
+    job.finish(last, Labels::Corrected(Box::new(correction)))
 }
 
-/// Keeps the best of the last round, and reads its automata.
-fn finish<W: Watch>(
-    lesson: &Lesson<'_>,
-    watch: &W,
-    alphabet: &Alphabet,
-    mut outcomes: Vec<SeedOutcome<f32>>,
-    labels: Labels,
-) -> Result<Learned, LearnError> {
-    begin(watch, Stage::Select)?;
-    let data = words(lesson.split);
-    judge(lesson, alphabet, &data, &mut outcomes);
-    let selection = match &labels {
-        Labels::Corrected(correction) if correction.reached => {
-            Some(Selection { index: outcomes.len() - 1, reason: Reason::Believed })
+/// A request with what all stages need of it.
+struct Job<'r, 'a, C> {
+    request: &'r LearnRequest<'a>,
+    callbacks: &'r C,
+    alphabet: Alphabet,
+    /// Training and validation words.
+    words: Vec<Word>,
+}
+
+impl<'r, 'a, C: LearnCallbacks> Job<'r, 'a, C> {
+    fn new(request: &'r LearnRequest<'a>, callbacks: &'r C) -> Result<Self, LearnError> {
+        let names = request.data.split.train.alphabet.clone();
+        let alphabet = Alphabet::new(names).map_err(LearnError::Alphabet)?;
+        Ok(Job { request, callbacks, alphabet, words: words(&request.data.split) })
+    }
+
+    fn begin(&self, stage: Stage) -> Result<(), LearnError> {
+        match self.callbacks.stage(stage) {
+            Control::Continue => Ok(()),
+            Control::Interrupt | Control::TimeUp => Err(LearnError::Interrupted),
         }
-        _ => select(&outcomes),
-    };
-    let selection = selection.ok_or_else(|| no_result(&outcomes))?;
-    begin(watch, Stage::Extract)?;
-    let mut engine = engine(lesson, &outcomes[selection.index].model);
-    let Ok(valid) = evaluate(&mut engine, &lesson.split.valid, Mode::default());
-    let test = lesson.split.test.as_ref().filter(|test| !test.sequences.is_empty());
-    let test = test.map(|test| {
-        let Ok(test) = evaluate(&mut engine, test, Mode::default());
-        test
-    });
-    let question = Question { alphabet, data: &data, truth: lesson.truth };
-    let extraction = extract(&mut engine, &question, &lesson.extraction);
-    begin(watch, Stage::Certify)?;
-    let verdict = proved(&outcomes[selection.index].model, alphabet, &lesson.proof);
-    Ok(Learned { labels, outcomes, selection, valid, test, extraction, verdict })
+    }
+
+    fn train(
+        &self,
+        seeds: &[u64],
+        round: Round,
+        split: &Split,
+    ) -> Result<Vec<SeedOutcome<f32>>, LearnError> {
+        let LearnRequest { recipe, hardware, .. } = self.request;
+        let workers = workers(seeds.len(), hardware.threads);
+        let context =
+            Context { callbacks: self.callbacks, round, hardware: hardware.shared_by(workers) };
+        let outcomes = train_seeds(&Plan { recipe, split, seeds, workers }, &context);
+        let outcomes = outcomes.into_iter().collect::<Result<Vec<_>, _>>()?;
+        match outcomes.iter().any(|outcome| outcome.run.stop == Stop::Interrupted) {
+            true => Err(LearnError::Interrupted),
+            false => Ok(outcomes),
+        }
+    }
+
+    /// Keeps the best of the last round, extracts its automata and looks for a proof.
+    fn finish(
+        &self,
+        mut outcomes: Vec<SeedOutcome<f32>>,
+        labels: Labels,
+    ) -> Result<Learned<'a>, LearnError> {
+        let LearnRequest { data, hardware, extraction, .. } = self.request;
+        self.begin(Stage::Select)?;
+        let mut proofs = judge(self, &mut outcomes);
+        let selection = match &labels {
+            Labels::Corrected(correction) if correction.reached => {
+                Some(Selection { index: outcomes.len() - 1, reason: Reason::Believed })
+            }
+            _ => select(&outcomes),
+        };
+        let selection = selection.ok_or_else(|| no_result(&outcomes))?;
+        let model = &outcomes[selection.index].model;
+        self.begin(Stage::Extract)?;
+        let mut engine = self.request.engine(model);
+        let mut evaluated = |set: &Dataset| {
+            let Ok(evaluation) = evaluate(&mut engine, set, Mode::default());
+            evaluation
+        };
+        let valid = evaluated(&data.split.valid);
+        let test = data.split.test.as_ref().filter(|test| !test.sequences.is_empty());
+        let test = test.map(&mut evaluated);
+        let truth = data.truth.as_ref();
+        let question = Question { alphabet: &self.alphabet, data: &self.words, truth };
+        let extraction = extract(&mut engine, &question, extraction);
+        self.begin(Stage::Certify)?;
+        let verdict = match proofs.remove(&selection.index) {
+            Some(proved) => Some(proved),
+            None => prove(&model.to_f64(), &self.alphabet, &self.request.proof),
+        };
+        if let Some(proof) = verdict.as_ref().and_then(Verdict::proof) {
+            check_proof(&data.model_file(model.clone()), proof).map_err(LearnError::Refused)?;
+        }
+        let device = hardware.device.to_string();
+        Ok(Learned { data, device, labels, outcomes, selection, valid, test, extraction, verdict })
+    }
 }
 
-/// What can be proved of a network; nothing where no automaton can be had.
-fn proved(model: &Model<f32>, alphabet: &Alphabet, search: &Search) -> Option<Verdict> {
-    let model = model.to_f64();
-    let machine = Memoryless::new(&model, alphabet).ok()?;
-    Some(certify(&machine, search))
-}
-
-/// How automata are read where nothing else is said: for large alphabets the cap on states is
-/// lower, because every state is followed under every symbol.
+/// How automata are extracted unless something else is said. With a large alphabet the cap on
+/// states is lower, because every state is followed under every symbol.
 pub fn extraction_for(symbols: usize) -> Config {
     const MOST_STEPS: usize = 200_000;
     let cap = (MOST_STEPS / symbols.max(1)).clamp(64, 4096);
@@ -242,42 +311,20 @@ pub fn extraction_for(symbols: usize) -> Config {
     Config { hard_cap: cap, refine: Refine { cap, ..usual.refine }, ..usual }
 }
 
-fn begin<W: Watch>(watch: &W, stage: Stage) -> Result<(), LearnError> {
-    match watch.stage(stage) {
-        Control::Continue => Ok(()),
-        Control::Interrupt | Control::TimeUp => Err(LearnError::Interrupted),
-    }
-}
-
-/// How many seeds are trained at the same time, of so many, by so many threads.
+/// How many of the seeds are trained at the same time with so many threads.
 pub fn workers(seeds: usize, threads: usize) -> usize {
     threads.clamp(1, seeds.max(1))
 }
 
-fn train<W: Watch>(
-    lesson: &Lesson,
-    watch: &W,
+/// What `train_seeds` asks for.
+struct Context<'r, C> {
+    callbacks: &'r C,
     round: Round,
-) -> Result<Vec<SeedOutcome<f32>>, LearnError> {
-    let Lesson { split, recipe, seeds, hardware, .. } = *lesson;
-    let workers = workers(seeds.len(), hardware.threads);
-    let bench = Bench { watch, round, hardware: hardware.shared_by(workers) };
-    let outcomes = train_seeds(&Plan { recipe, split, seeds, workers }, &bench);
-    let outcomes = outcomes.into_iter().collect::<Result<Vec<_>, _>>()?;
-    match outcomes.iter().any(|outcome| outcome.run.stop == Stop::Interrupted) {
-        true => Err(LearnError::Interrupted),
-        false => Ok(outcomes),
-    }
-}
-
-struct Bench<'a, W> {
-    watch: &'a W,
-    round: Round,
-    /// Of each engine.
+    /// Of each trainer.
     hardware: Hardware,
 }
 
-impl<W: Watch> Workshop<f32> for Bench<'_, W> {
+impl<C: LearnCallbacks> Workshop<f32> for Context<'_, C> {
     fn trainer(
         &self,
         model: &Model<f32>,
@@ -286,65 +333,11 @@ impl<W: Watch> Workshop<f32> for Bench<'_, W> {
         self.hardware.trainer(model, optimiser)
     }
     fn keeper(&self, seed: u64) -> Box<dyn Keeper<f32> + '_> {
-        self.watch.keeper(self.round, seed)
+        self.callbacks.checkpoints(self.round, seed)
     }
     fn observer(&self, seed: u64) -> Box<dyn Observer + '_> {
-        self.watch.observer(self.round, seed)
+        self.callbacks.observer(self.round, seed)
     }
-}
-
-/// Tries the networks that can still be kept: validation accuracy comes first in the selection,
-/// so only those at the top of it need an automaton to be told apart.
-fn judge(lesson: &Lesson, alphabet: &Alphabet, data: &[Word], outcomes: &mut [SeedOutcome<f32>]) {
-    let accuracy = |outcome: &SeedOutcome<f32>| outcome.run.end.as_ref().map(|e| e.valid.accuracy);
-    let best = outcomes.iter().filter_map(accuracy).max_by(f64::total_cmp);
-    for outcome in outcomes.iter_mut().filter(|outcome| accuracy(outcome) == best) {
-        let mut engine = engine(lesson, &outcome.model);
-        let search = Search { steps: lesson.proof.steps.min(TRIAL_STEPS), ..lesson.proof };
-        let proof = proved(&outcome.model, alphabet, &search);
-        let certified = proof.as_ref().and_then(Verdict::proof).map(|proof| proof.arithmetic);
-        let quality = quality(&mut engine, alphabet, data, &lesson.extraction);
-        outcome.quality = quality.map(|quality| Quality { certified, ..quality });
-    }
-}
-
-/// Steps of a search for a proof, enough for the networks that have a short one.
-const TRIAL_STEPS: usize = 2_000;
-
-/// Words enough to tell seeds apart; the one kept is tested on many more.
-const TRIAL_WORDS: usize = 4_096;
-
-/// How well an automaton can be had from a network; nothing where none can.
-fn quality(
-    engine: &mut Cpu,
-    alphabet: &Alphabet,
-    data: &[Word],
-    config: &Config,
-) -> Option<Quality> {
-    let Some(kept) = trial(engine, alphabet, data, config)?.kept else {
-        return Some(Quality { certified: None, closed: false, agreement: 0.0, states: 0 });
-    };
-    let extract::Agreement { compared, equal, unknown, unanswered, .. } = kept.agreement;
-    let asked = compared + unknown + unanswered;
-    let agreement = equal as f64 / asked.max(1) as f64;
-    let states = kept.minimal.state_count();
-    Some(Quality { certified: None, closed: true, agreement, states })
-}
-
-/// The covers of a network, tested on the data and a few short words; nothing where it has none.
-fn trial(engine: &mut Cpu, alphabet: &Alphabet, data: &[Word], config: &Config) -> Option<Refined> {
-    let Ok(model) = engine.model();
-    let model = model.to_f64();
-    let machine = Memoryless::new(&model, alphabet).ok()?;
-    let most = config.words.min(TRIAL_WORDS);
-    let short = Words::at_most(alphabet.len() as u32, most, config.longest);
-    let tests =
-        [short, Words::List(data.to_vec())].map(|words| ask(engine, words, Mode::default()));
-    Some(refine(&machine, &tests, &config.refine))
-}
-
-fn engine(lesson: &Lesson, model: &Model<f32>) -> Cpu {
-    Cpu::new(model, lesson.hardware.threads)
 }
 
 /// Training and validation words.
@@ -358,114 +351,9 @@ fn words(split: &Split) -> Vec<Word> {
 fn no_result(outcomes: &[SeedOutcome<f32>]) -> LearnError {
     match outcomes.first() {
         Some(first) => LearnError::NoResult { seed: first.seed, stop: first.run.stop.clone() },
-        None => panic!("a lesson without seeds"),
+        None => unreachable!("a request has seeds"),
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::engine::Arithmetic;
-    use crate::key::Key;
-    use crate::task::tomita::{self, Grammar};
-    use crate::task::{Rate, label_noise, split};
-    use crate::train::{ArchName, Sizes, recipe_default};
-
-    fn recipe(arch: ArchName, updates: u64) -> Recipe {
-        let mut recipe = recipe_default(&Sizes { arch, units: 12, k: 5, ..Sizes::of(2, 2) });
-        recipe.train.schedule = recipe.train.schedule.scaled_to(updates);
-        recipe
-    }
-
-    fn lesson<'a>(split: &'a Split, recipe: &'a Recipe) -> Lesson<'a> {
-        let mut lesson = Lesson::new(split, recipe);
-        lesson.extraction.words = 1_000;
-        lesson
-    }
-
-    #[test]
-    fn the_same_is_learned_by_any_number_of_threads() {
-        let split = tomita::sets(Grammar::T1, &Key::new(1));
-        let recipe = recipe(ArchName::SrGru, 60);
-        let truth = Moore::from(&tomita::truth(Grammar::T1));
-        let lesson = Lesson { seeds: &[1, 2], truth: Some(&truth), ..lesson(&split, &recipe) };
-        let alone = learn(&lesson, &Unwatched).unwrap();
-        for threads in [2, 3, 4] {
-            let hardware = &Hardware::cpu(threads);
-            assert_eq!(learn(&Lesson { hardware, ..lesson }, &Unwatched).unwrap(), alone);
-        }
-    }
-
-    #[test]
-    fn a_network_with_a_cell_state_is_learned_and_its_automaton_refused_in_words() {
-        let split = tomita::sets(Grammar::T1, &Key::new(1));
-        let recipe = recipe(ArchName::Lstm, 20);
-        let learned = learn(&lesson(&split, &recipe), &Unwatched).unwrap();
-        assert_eq!((learned.automaton(), &learned.verdict), (None, &None));
-        assert!(learned.extraction.unwrap_err().to_string().contains("SR-GRU"));
-    }
-
-    /// Short words of a grammar, a twentieth of the labels wrong, and how many that are.
-    fn noisy_split() -> (Split, Moore<u32>, usize) {
-        let mut set = tomita::sets(Grammar::T4, &Key::new(1)).train;
-        set.sequences.retain(|sequence| sequence.tokens.len() <= 9);
-        let flipped = label_noise(&mut set, Rate::new(0.05).unwrap(), &Key::new(1));
-        let split = split(&set, "0.8/0.2".parse().unwrap(), &Key::new(1));
-        (split, Moore::from(&tomita::truth(Grammar::T4)), flipped.len())
-    }
-
-    #[test]
-    fn a_few_wrong_labels_are_found_and_the_network_is_trained_again_without_them() {
-        let (split, truth, flipped) = noisy_split();
-        let recipe = recipe(ArchName::SrGru, 1_000);
-        let lesson = Lesson { seeds: &[1, 2], ..lesson(&split, &recipe) };
-        let learned = learn(&lesson, &Unwatched).unwrap();
-        let Labels::Corrected(correction) = &learned.labels else {
-            panic!("labels not corrected: {:?}", learned.labels)
-        };
-        assert_eq!(correction.belief.shortened.automaton, truth);
-        assert_eq!(correction.suspects.len(), flipped);
-        let (round, before) = &correction.before[0];
-        assert_eq!((*round, before.len()), (Round::Given, 2));
-        assert!(correction.reached, "the network has the automaton believed");
-        assert_eq!(learned.automaton(), Some(&truth));
-        assert_eq!(learned.selection.reason, Reason::Believed);
-        assert!(learned.verdict.as_ref().unwrap().holds(Arithmetic::F32), "and that is proved");
-        assert!(learned.valid.accuracy < 1.0, "by the labels given");
-        assert_eq!(learned.kept().run.end.as_ref().unwrap().valid.accuracy, 1.0);
-        let trusting = Lesson { trust: Trust::Always, ..lesson };
-        let learned = learn(&trusting, &Unwatched).unwrap();
-        assert_eq!(learned.labels, Labels::Trusted);
-        let models = |outcomes: &[SeedOutcome<f32>]| -> Vec<Model<f32>> {
-            outcomes.iter().map(|outcome| outcome.model.clone()).collect()
-        };
-        assert_eq!(models(&learned.outcomes), models(before), "the first round");
-    }
-
-    #[test]
-    fn labels_that_a_network_gets_right_are_not_doubted() {
-        let (split, truth, _) = noisy_split();
-        let clean = crate::noise::corrected(&truth, &split);
-        let recipe = recipe(ArchName::SrGru, 1_000);
-        let learned = learn(&lesson(&clean, &recipe), &Unwatched).unwrap();
-        assert_eq!(learned.valid.accuracy, 1.0);
-        assert_eq!(learned.labels, Labels::Trusted);
-        assert_eq!(learned.automaton(), Some(&truth));
-    }
-
-    #[test]
-    fn a_watch_that_wants_to_stop_is_obeyed_before_every_stage() {
-        struct Impatient(Stage);
-        impl Watch for Impatient {
-            fn stage(&self, stage: Stage) -> Control {
-                if stage == self.0 { Control::Interrupt } else { Control::Continue }
-            }
-        }
-        let split = tomita::sets(Grammar::T1, &Key::new(1));
-        let recipe = recipe(ArchName::SrGru, 2);
-        for stage in [Stage::Train, Stage::Select, Stage::Extract, Stage::Certify] {
-            let result = learn(&lesson(&split, &recipe), &Impatient(stage));
-            assert!(matches!(result, Err(LearnError::Interrupted)));
-        }
-    }
-}
+mod tests;

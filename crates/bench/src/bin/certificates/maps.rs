@@ -5,7 +5,7 @@ use crate::language::Sample;
 use crate::network::{VERDICT, Verdict, accuracies, equality, file, quietly, verdict};
 use crate::table::{Work, fill};
 use srnn::key::Key;
-use srnn::learn::{Learned, Lesson, Trust, Unwatched, learn};
+use srnn::learn::{LearnData, LearnRequest, NoCallbacks, Trust, learn};
 use srnn::model::ModelFile;
 use srnn::task::Split;
 use srnn::train::{Recipe, Sizes, recipe_default};
@@ -141,7 +141,7 @@ struct Tried {
     /// Only of networks that know all of their data.
     verdict: Option<Verdict>,
     file: ModelFile,
-    learned: Learned,
+    automaton: Option<Moore<u32>>,
 }
 
 impl Tried {
@@ -191,13 +191,17 @@ impl Target {
     fn attempt(&self, split: &Split, seed: u64) -> Tried {
         // The labels are the target's own.
         let trust = Trust::Always;
-        let mut lesson = Lesson { seeds: &[seed], trust, ..Lesson::new(split, &self.recipe) };
-        lesson.extraction.words = 1 << 15;
-        let learned = learn(&lesson, &Unwatched).expect("a lesson that can be learned");
+        let data = LearnData::new(&self.name, split.clone());
+        let recipe = self.recipe.clone();
+        let mut request =
+            LearnRequest { recipe, seeds: vec![seed], trust, ..LearnRequest::new(&data) };
+        request.extraction.words = 1 << 15;
+        let learned = learn(&request, &NoCallbacks).expect("data that can be learned");
         let file = file(learned.kept().model.clone(), split);
         let accuracies = accuracies(&learned.kept().run);
         let verdict = (accuracies == [1.0, 1.0]).then(|| verdict(&file));
-        Tried { seed, accuracies, verdict, file, learned }
+        let automaton = learned.automaton().cloned();
+        Tried { seed, accuracies, verdict, file, automaton }
     }
 
     /// Saves the network that is kept; its columns.
@@ -218,7 +222,7 @@ impl Target {
     /// Whether the automaton is the target, and whose it is: the certificate's, or, without one,
     /// the cover's.
     fn judged(&self, kept: &Tried) -> (String, &'static str) {
-        match (kept.certified(), kept.learned.automaton()) {
+        match (kept.certified(), &kept.automaton) {
             (Some(proved), _) => (equality(proved, &self.truth), "certificate"),
             (None, Some(covered)) => (equality(covered, &self.truth), "cover"),
             (None, None) => ("no".into(), "none"),

@@ -2,9 +2,9 @@
 
 use super::report::Line;
 use super::setting::{Setting, Shape};
-use crate::words::aligned;
 use serde_json::{Value, json};
 use srnn::engine::Hardware;
+use srnn::format::aligned;
 
 /// Times along one size.
 pub struct Growth {

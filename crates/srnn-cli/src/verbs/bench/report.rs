@@ -3,9 +3,9 @@
 use super::check::Nearness;
 use super::measure::Times;
 use super::setting::Setting;
-use crate::words::aligned;
 use serde_json::{Value, json};
 use srnn::engine::{DeviceName, Hardware};
+use srnn::format::aligned;
 
 /// What stands where there is no number.
 const NONE: &str = "–";

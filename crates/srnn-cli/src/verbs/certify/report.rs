@@ -4,11 +4,11 @@ use super::spec::Compared;
 use super::{Fallback, Outcome};
 use crate::failure::Failure;
 use crate::output::Output;
-use crate::proof;
 use crate::runs::Saved;
-use crate::words::{grouped, quoted, some};
 use serde_json::{Value, json};
 use srnn::certify::{Pac, statement};
+use srnn::format::{grouped, plural, quoted};
+use srnn::report::proof;
 use srnn_automata::Alphabet;
 use std::fmt::Write as _;
 
@@ -65,7 +65,7 @@ fn probable(fallback: Option<&Fallback>, alphabet: &Alphabet) -> String {
         return "  nor is there an automaton to compare with: no cover of its states closes\n"
             .into();
     };
-    let (states, words) = (some(automaton.state_count(), "state"), grouped(pac.words as u64));
+    let (states, words) = (plural(automaton.state_count(), "state"), grouped(pac.words as u64));
     let mut text = format!(
         "instead, the automaton read off the network ({states}) was compared with it on {words} \
          random words\n  (length 0 to {}, all lengths and all symbols equally probable): {}\n",
@@ -86,7 +86,7 @@ fn differences(pac: &Pac, alphabet: &Alphabet) -> String {
     match &pac.first {
         None => "no difference".into(),
         Some(word) => {
-            let (count, word) = (some(pac.differences, "difference"), quoted(alphabet, word));
+            let (count, word) = (plural(pac.differences, "difference"), quoted(alphabet, word));
             format!("{count}, the first on {word}")
         }
     }

@@ -6,9 +6,9 @@ use crate::automaton::{complete, read};
 use crate::failure::Failure;
 use crate::files;
 use crate::runs;
-use crate::words::quoted;
 use serde_json::{Value, json};
 use srnn::certify::Certificate;
+use srnn::format::quoted;
 use srnn_automata::{Alphabet, Moore, State, distinguish};
 use std::path::{Path, PathBuf};
 

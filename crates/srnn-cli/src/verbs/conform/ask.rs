@@ -4,8 +4,8 @@ use super::Exam;
 use super::program::{Next, Program};
 use crate::failure::Failure;
 use crate::output::Output;
-use crate::words::{grouped, quoted, some};
 use indicatif::{ProgressBar, ProgressStyle};
+use srnn::format::{grouped, plural, quoted};
 use srnn_automata::{Symbol, Word};
 use std::cmp::Ordering;
 use std::process::ExitStatus;
@@ -50,7 +50,7 @@ pub fn ask(exam: &Exam, output: &Output) -> Result<Option<Difference>, Failure> 
     let pressed = stop.clone();
     ctrlc::set_handler(move || pressed.store(true, Relaxed))?;
     let words = exam.words.len();
-    output.note(format!("asking {} …", some(words, "word")));
+    output.note(format!("asking {} …", plural(words, "word")));
     let mut progress = Progress::new(words, output);
     let session = Session { exam, words: exam.words.clone(), stop: &stop };
     let found = session.first_difference(|asked| progress.show(asked))?;
@@ -259,7 +259,7 @@ impl Progress {
         match self {
             Progress::Bar(bar) => bar.set_position(asked as u64),
             Progress::Lines { output, words, said } if said.elapsed() >= BETWEEN_LINES => {
-                output.note(format!("{} of {}", grouped(asked as u64), some(*words, "word")));
+                output.note(format!("{} of {}", grouped(asked as u64), plural(*words, "word")));
                 *said = Instant::now();
             }
             Progress::Lines { .. } => {}

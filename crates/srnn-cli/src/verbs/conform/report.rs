@@ -4,8 +4,8 @@ use super::ask::{Again, Difference};
 use super::{Choice, Conform, Exam};
 use crate::failure::Failure;
 use crate::output::Output;
-use crate::words::{quoted, some};
 use serde_json::{Value, json};
+use srnn::format::{plural, quoted};
 use srnn_automata::Symbol;
 
 impl Exam {
@@ -50,9 +50,9 @@ pub fn report(
 }
 
 fn passed(exam: &Exam, extra: usize) -> String {
-    let (words, name) = (some(exam.words.len(), "word"), &exam.specification.name);
-    let most = some(exam.states().saturating_add(extra), "state");
-    let states = some(exam.states(), "state");
+    let (words, name) = (plural(exam.words.len(), "word"), &exam.specification.name);
+    let most = plural(exam.states().saturating_add(extra), "state");
+    let states = plural(exam.states(), "state");
     format!(
         "passed {words}: if the program is a deterministic machine with at most {most}, it equals \
          {name} ({states} when minimal)"

@@ -5,10 +5,10 @@ use crate::failure::{Answer, Failure};
 use crate::files;
 use crate::output::Output;
 use crate::reading::{Reading, rule_name};
-use crate::words::some;
 use clap::Args;
 use serde::Serialize;
 use serde_json::{Value, json};
+use srnn::format::plural;
 use srnn::task::Summary;
 use srnn::task::files::{
     Contradictions, DataError, ReadOptions, Samples, Tokens, Unlabelled, read, read_from,
@@ -100,7 +100,7 @@ fn troubles(
         found.extend(input.read(&options).err().map(|error| Trouble {
             message: format!(
                 "without a label: {}; the first: {}",
-                some(samples.unlabelled, "sequence"),
+                plural(samples.unlabelled, "sequence"),
                 at(&error)
             ),
             lines: error.line.map(|line| [line, line]).into_iter().collect(),
@@ -140,7 +140,7 @@ fn contradictions(samples: &Samples, summary: &Summary) -> Trouble {
         kind: "contradictions",
         message: format!(
             "{} to an earlier equal sequence: lines {}{more}",
-            some(summary.contradictions, "contradiction"),
+            plural(summary.contradictions, "contradiction"),
             places.join(", ")
         ),
         remedy: "correct them, or keep them with --contradictions keep if labels are noisy".into(),
@@ -158,7 +158,7 @@ fn text(samples: &Samples, summary: &Summary, guessed: bool, troubles: &[Trouble
     let _ = writeln!(
         text,
         "  alphabet    {}: {}",
-        some(summary.symbols, "symbol"),
+        plural(summary.symbols, "symbol"),
         listed(&samples.data.alphabet)
     );
     let how = if guessed { " (guessed; set --tokens to be sure)" } else { "" };

@@ -5,9 +5,9 @@ use crate::failure::{Answer, Failure};
 use crate::files;
 use crate::output::Output;
 use crate::reading::{FileFormat, whole};
-use crate::words::some;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
+use srnn::format::plural;
 use srnn::key::Key;
 use srnn::task::builtin::{self, Task, TestSet};
 use srnn::task::files::{Format, Tokens, write};
@@ -99,7 +99,7 @@ pub fn run(arguments: &Make, output: &Output) -> Result<Answer, Failure> {
             true => files::print(&text)?,
             false => files::write(&path, &text)?,
         }
-        output.note(format!("{}: {}", shown(&path), some(data.sequences.len(), "sequence")));
+        output.note(format!("{}: {}", shown(&path), plural(data.sequences.len(), "sequence")));
         written.push(about(&path, &data));
     }
     if output.json {

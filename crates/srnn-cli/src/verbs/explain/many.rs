@@ -6,7 +6,6 @@ use crate::automaton::positive;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::samples::read_any;
-use crate::words::{aligned, grouped, percent, some};
 use serde_json::{Value, json};
 use srnn::engine::cpu::Cpu;
 use srnn::engine::{Batch, Fields};
@@ -15,6 +14,7 @@ use srnn::explain::drift::{Drift, Slope, drift};
 use srnn::explain::pushdown::{self, Names, Pushdown};
 use srnn::explain::usage::{MOST, Usage, usage};
 use srnn::explain::{Observation, Vector, observe};
+use srnn::format::{aligned, grouped, percent, plural};
 use srnn::render::dfa::{self, DfaPicture};
 use srnn::render::pushdown::{Window, condensed, unrolled};
 use srnn::task::Dataset;
@@ -116,7 +116,7 @@ fn words(
             format!(
                 "{}: none of {} can be read by the model",
                 file.display(),
-                some(all, "sequence")
+                plural(all, "sequence")
             ),
             "check that the tokens are those of the training data, or set --tokens",
         )),
@@ -211,7 +211,7 @@ impl Explained {
     }
 
     fn text(&self, subject: &Subject) -> String {
-        let mut text = format!("{} read", some(self.sequences, "sequence"));
+        let mut text = format!("{} read", plural(self.sequences, "sequence"));
         if self.unreadable > 0 {
             let _ = write!(text, ", {} with unseen tokens left out", self.unreadable);
         }
@@ -299,7 +299,7 @@ fn of_usage(usage: &Usage) -> String {
 fn of_slope(name: &str, slope: Option<Slope>) -> String {
     slope.map_or(String::new(), |slope| {
         let Slope { mean, spread, norm, rows } = slope;
-        let rows = some(rows, "long sequence");
+        let rows = plural(rows, "long sequence");
         format!("drift of ‖{name}‖: {mean:+.5} a step (spread {spread:.5}, mean norm {norm:.3}, {rows})\n")
     })
 }

@@ -5,12 +5,12 @@ use super::{Explain, Subject, batch, brackets, measure_depth, pictures};
 use crate::failure::Failure;
 use crate::output::{Output, visible};
 use crate::reading::divided;
-use crate::words::{aligned, some};
 use serde_json::{Map, Value, json};
 use srnn::engine::Fields;
 use srnn::engine::cpu::Cpu;
 use srnn::engine::reference::log_softmax;
 use srnn::explain::{Observation, Trajectory, Vector, counter, drift::norms, observe, trajectory};
+use srnn::format::{aligned, plural};
 use std::fmt::Write as _;
 
 /// Shows it, and writes what --out asks for.
@@ -28,7 +28,7 @@ pub fn explain(
     let stand_ins = word.iter().zip(&tokens).filter(|&(&id, token)| subject.name(id) != **token);
     let stand_ins = stand_ins.count();
     if stand_ins > 0 {
-        output.note(format!("warning: {} not seen in training", some(stand_ins, "token")));
+        output.note(format!("warning: {} not seen in training", plural(stand_ins, "token")));
     }
     let model = &subject.saved.file.model;
     let mut engine = Cpu::new(model, 1);

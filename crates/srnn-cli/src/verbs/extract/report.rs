@@ -6,10 +6,10 @@ use crate::automaton::table;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::runs::Saved;
-use crate::words::{grouped, percent, quoted, some};
 use serde_json::{Value, json};
 use srnn::extract::json::NamedAutomaton;
 use srnn::extract::{Agreement, Extraction, Judged, Kept, Standing, Words};
+use srnn::format::{grouped, percent, plural, quoted};
 use srnn_automata::{Alphabet, Partial, Unknown};
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -30,7 +30,7 @@ const MOST_STATES: usize = 30;
 /// Shows it.
 pub fn report(study: &Study<'_>, output: &Output) -> Result<(), Failure> {
     if study.data.unreadable > 0 {
-        let count = some(study.data.unreadable, "sequence");
+        let count = plural(study.data.unreadable, "sequence");
         output.note(format!("warning: not read for tokens that the model does not know: {count}"));
     }
     let mut text = String::new();
@@ -67,14 +67,14 @@ fn lines(way: &Way<'_>, files: &[PathBuf], on_data: bool) -> String {
     };
     let extracted = &judged.extracted;
     let mut text = match &extracted.minimal {
-        Ok(minimal) => format!("{name}: {}", some(minimal.state_count(), "state")),
+        Ok(minimal) => format!("{name}: {}", plural(minimal.state_count(), "state")),
         Err(incomplete) => format!("{name}: not complete: {incomplete};"),
     };
     let _ = writeln!(
         text,
         " ({} before minimising, {} of centroids used){}",
         extracted.automaton.state_count(),
-        some(extracted.used.tuples, "tuple"),
+        plural(extracted.used.tuples, "tuple"),
         way.kept.map_or(String::new(), |kept| format!(", {}", standing(kept)))
     );
     let alphabet = extracted.automaton.alphabet();
@@ -83,7 +83,7 @@ fn lines(way: &Way<'_>, files: &[PathBuf], on_data: bool) -> String {
         let _ = writeln!(text, "  on the data: {}", agreement(&judged.on_data, alphabet));
     }
     if !way.ties.is_empty() {
-        let ties = some(way.ties.len(), "transition");
+        let ties = plural(way.ties.len(), "transition");
         let _ = writeln!(text, "  chosen among equally frequent ones: {ties}");
     }
     for file in files {

@@ -1,12 +1,12 @@
 //! The ways asked for, and their files.
 
 use super::Method;
-use crate::automaton::{Files, save};
 use crate::failure::Failure;
-use crate::learning::{COUNTED_HARD, COUNTED_SOFT, HARD_TABLE};
 use crate::output::Output;
 use crate::runs::Saved;
 use srnn::extract::{Agreement, Extraction, Judged, Kept, Tie};
+use srnn::notation::{SavedFiles, save};
+use srnn::report::{COUNTED_HARD, COUNTED_SOFT, HARD_TABLE};
 use std::path::{Path, PathBuf};
 
 /// One way, and what came of it.
@@ -113,7 +113,7 @@ pub fn write(
                 let (stem, classes) = (place.folder.join(stem), &saved.file.classes);
                 save(&stem, &judged.extracted, classes, &titled(&title, way))?
             }
-            Err(_) => Files { written: vec![], left_out: vec![] },
+            Err(_) => SavedFiles { written: vec![], left_out: vec![] },
         };
         files.left_out.iter().for_each(|why| output.note(format!("not written: {why}")));
         written.push(files.written);

@@ -3,8 +3,8 @@
 use super::About;
 use crate::automaton::{complete, is_acceptor, listed, read, table};
 use crate::failure::Failure;
-use crate::words::some;
 use serde_json::json;
+use srnn::format::plural;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -17,11 +17,11 @@ pub fn about(path: &Path) -> Result<About, Failure> {
     let name = path.display().to_string();
     let minimal = complete(&named, &name, None).ok().map(|moore| moore.minimize().state_count());
     let (states, unknown) = (automaton.state_count(), automaton.unknown().len());
-    let mut text = format!("automaton {name}\n  {}", some(states, "state"));
+    let mut text = format!("automaton {name}\n  {}", plural(states, "state"));
     let _ = match minimal {
         Some(minimal) if minimal == states => writeln!(text, ", the fewest possible"),
         Some(minimal) => writeln!(text, ", {minimal} when minimal"),
-        None => writeln!(text, ", not known: {}", some(unknown, "transition")),
+        None => writeln!(text, ", not known: {}", plural(unknown, "transition")),
     };
     let _ = writeln!(text, "  alphabet  {}", listed(automaton.alphabet().names()));
     let _ = writeln!(text, "  classes   {}", listed(named.classes()));

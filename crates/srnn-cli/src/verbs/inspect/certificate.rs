@@ -3,9 +3,9 @@
 use super::About;
 use crate::failure::Failure;
 use crate::files;
-use crate::words::some;
 use serde_json::json;
 use srnn::certify::Certificate;
+use srnn::format::plural;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -34,8 +34,8 @@ pub fn about(path: &Path) -> Result<About, Failure> {
     let _ = writeln!(
         text,
         "  proof    {}, followed {}, radii up to {widest:.2e}, margins from {:.2} logits",
-        some(certificate.cells.len(), "cell"),
-        some(depth, "step"),
+        plural(certificate.cells.len(), "cell"),
+        plural(depth, "step"),
         certificate.margin()
     );
     let value = json!({

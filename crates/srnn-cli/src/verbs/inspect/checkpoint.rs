@@ -3,9 +3,9 @@
 use super::{About, tensors};
 use crate::failure::Failure;
 use crate::files;
-use crate::words::{percent, some};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use srnn::format::{percent, plural};
 use srnn::train::{Folder, Progress};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -39,7 +39,7 @@ pub fn about(folder: &Path) -> Result<About, Failure> {
         let _ = writeln!(
             text,
             "  {}; the last, at update {}: train {train}, validation {valid}, loss {:.4}",
-            some(progress.history.len(), "evaluation"),
+            plural(progress.history.len(), "evaluation"),
             last.update,
             last.loss
         );

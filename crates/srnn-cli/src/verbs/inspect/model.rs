@@ -3,8 +3,8 @@
 use super::About;
 use crate::automaton::listed;
 use crate::failure::Failure;
-use crate::words::some;
 use serde_json::json;
+use srnn::format::plural;
 use srnn::model::{
     Arch, Cell, Gate, Input, Layer, ModelFile, ReadFrom, Reset, Score, Slot, When, digest,
 };
@@ -63,7 +63,7 @@ fn in_words(arch: &Arch) -> String {
                 (false, true) => ", end token",
                 (false, false) => "",
             };
-            format!("{}{marks} → embedding of {embedding}", some(symbols, "symbol"))
+            format!("{}{marks} → embedding of {embedding}", plural(symbols, "symbol"))
         }
         Input::Real { width } => format!("vectors of {width} numbers"),
     };

@@ -4,8 +4,8 @@ use super::{About, automaton, certificate, checkpoint, model};
 use crate::failure::Failure;
 use crate::files;
 use crate::runs;
-use crate::words::{percent, some};
 use serde_json::{Map, Value, json};
+use srnn::format::{percent, plural};
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -68,7 +68,7 @@ fn doubted(folder: &Path) -> Result<Option<About>, Failure> {
         return Ok(None);
     }
     let count = files::read_text(&path)?.lines().filter(|line| !line.trim().is_empty()).count();
-    let (file, labels) = (path.display().to_string(), some(count, "label"));
+    let (file, labels) = (path.display().to_string(), plural(count, "label"));
     let text = format!(
         "  {labels} believed wrong, listed in {file};\n  the accuracies of the seeds are by the \
          labels believed, where nothing else is said\n"

@@ -5,8 +5,8 @@ use super::say::{Said, Spoken};
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::runs::Saved;
-use crate::words::{percent, some};
 use serde_json::{Map, Value, json};
+use srnn::format::{percent, plural};
 use srnn::task::Confusion;
 use std::fmt::Write as _;
 
@@ -109,7 +109,7 @@ fn line(classes: &[String], asked: &Asked, said: &Said) -> String {
 /// The accuracy, and who was taken for whom.
 pub fn scores(confusion: &Confusion) -> String {
     let accuracy = percent(confusion.accuracy().unwrap_or(0.0));
-    let sequences = some(confusion.total() as usize, "sequence");
+    let sequences = plural(confusion.total() as usize, "sequence");
     let mut text = format!("accuracy {accuracy} on {sequences}\n");
     let names: Vec<String> = confusion.classes.iter().map(|class| format!("{class:?}")).collect();
     let _ = writeln!(text, "truth \\ said\t{}\tunread", names.join("\t"));

@@ -3,7 +3,7 @@
 use super::answers::Stop;
 use crate::failure::Failure;
 use crate::output::Output;
-use crate::words::grouped;
+use srnn::format::grouped;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};

@@ -1,8 +1,8 @@
 //! How far the reading of a stream is.
 
 use crate::output::Output;
-use crate::words::grouped;
 use indicatif::{ProgressBar, ProgressStyle};
+use srnn::format::grouped;
 use srnn::stream::Reading;
 use std::time::{Duration, Instant};
 

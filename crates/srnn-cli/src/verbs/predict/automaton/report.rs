@@ -7,8 +7,8 @@ use super::machine::Machine;
 use super::out_file;
 use crate::failure::Failure;
 use crate::output::Output;
-use crate::words::{grouped, some};
 use serde_json::{Map, Value, json};
+use srnn::format::{grouped, plural};
 use srnn::stream::{Kernel, Reading};
 use srnn::task::Confusion;
 
@@ -79,7 +79,7 @@ fn sentence(summary: &Summary) -> String {
         0 => String::new(),
         bytes => format!(" ({} bytes)", grouped(bytes)),
     };
-    let words = some(reading.words as usize, "word");
+    let words = plural(reading.words as usize, "word");
     let answered = machine.classes.iter().zip(&counts.classes);
     let mut answers: Vec<String> =
         answered.map(|(class, &count)| format!("{class:?} {}", grouped(count))).collect();

@@ -1,15 +1,15 @@
 //! An automaton as files: the same for every verb that reads one off a network.
 
-use super::{Notation, Wanted, write};
-use crate::failure::Failure;
+use super::{Notation, WriteOptions, write};
+use crate::UserError;
+use crate::extract::Extracted;
+use crate::extract::json::NamedAutomaton;
 use crate::files;
-use srnn::extract::Extracted;
-use srnn::extract::json::NamedAutomaton;
 use srnn_automata::Partial;
 use std::path::{Path, PathBuf};
 
 /// What was written, and what could not be and why.
-pub struct Files {
+pub struct SavedFiles {
     /// The paths.
     pub written: Vec<PathBuf>,
     /// A reason for every file that is not there.
@@ -22,7 +22,7 @@ pub fn save(
     extracted: &Extracted,
     classes: &[String],
     title: &str,
-) -> Result<Files, Failure> {
+) -> Result<SavedFiles, UserError> {
     let automaton = match &extracted.minimal {
         Ok(minimal) => Partial::from(minimal),
         Err(_) => extracted.automaton.clone(),
@@ -37,23 +37,24 @@ pub fn save_automaton(
     automaton: Partial<u32>,
     classes: &[String],
     title: &str,
-) -> Result<Files, Failure> {
-    let named = NamedAutomaton::new(classes.to_vec(), automaton)?;
-    let mut files = Files { written: vec![], left_out: vec![] };
+) -> Result<SavedFiles, UserError> {
+    let named = NamedAutomaton::new(classes.to_vec(), automaton)
+        .map_err(|error| UserError::new(format!("{}: {error}", stem.display()), ""))?;
+    let mut files = SavedFiles { written: vec![], left_out: vec![] };
     for (notation, extension) in
         [(Notation::Json, "json"), (Notation::Dot, "dot"), (Notation::Svg, "svg")]
     {
         let path = stem.with_extension(extension);
-        let wanted = Wanted { title, ..Wanted::default() };
-        match write(&named, &path.display().to_string(), notation, wanted) {
+        let options = WriteOptions { title, ..WriteOptions::default() };
+        match write(&named, &path.display().to_string(), notation, options) {
             Ok(text) => {
                 files::write(&path, &text)?;
                 files.written.push(path);
             }
-            Err(failure) => {
+            Err(error) => {
                 // A file of an earlier automaton beside this one's would be taken for its own.
                 let _ = std::fs::remove_file(&path);
-                files.left_out.push(failure.message);
+                files.left_out.push(error.message);
             }
         }
     }

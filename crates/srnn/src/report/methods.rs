@@ -1,9 +1,8 @@
-//! The automata of a run as files.
+//! The four methods of extraction by name, and their automata as files.
 
-use super::material::Source;
-use crate::automaton::save;
-use crate::failure::Failure;
-use srnn::extract::{Extraction, Judged, JudgedCounts, Refusal};
+use crate::UserError;
+use crate::extract::{Extraction, Judged, JudgedCounts, Refusal};
+use crate::notation::save;
 use std::path::Path;
 
 /// The counted automaton of soft runs, for people.
@@ -13,8 +12,8 @@ pub const COUNTED_HARD: &str = "counted (centroid fed back)";
 /// The automaton of the hard network.
 pub const HARD_TABLE: &str = "hard table";
 
-/// A way of extraction, by its name and what came of it.
-pub struct Way<'a> {
+/// A method of extraction, and its result.
+pub struct MethodResult<'a> {
     /// As in files and JSON.
     pub key: &'static str,
     /// For people.
@@ -23,21 +22,29 @@ pub struct Way<'a> {
     pub found: Result<&'a Judged, String>,
 }
 
-/// The four ways, the one that is kept last.
-pub fn ways(extraction: &Extraction) -> [Way<'_>; 4] {
+/// The four methods; the one that is kept comes last.
+pub fn methods(extraction: &Extraction) -> [MethodResult<'_>; 4] {
     fn counted(found: &Result<JudgedCounts, Refusal>) -> Result<&Judged, String> {
         found.as_ref().map(|counts| &counts.judged).map_err(ToString::to_string)
     }
     let open = "its soft states do not close: train for longer, or with other --seeds";
     [
-        Way { key: "counted_soft", name: COUNTED_SOFT, found: counted(&extraction.counted_soft) },
-        Way { key: "counted_hard", name: COUNTED_HARD, found: counted(&extraction.counted_hard) },
-        Way {
+        MethodResult {
+            key: "counted_soft",
+            name: COUNTED_SOFT,
+            found: counted(&extraction.counted_soft),
+        },
+        MethodResult {
+            key: "counted_hard",
+            name: COUNTED_HARD,
+            found: counted(&extraction.counted_hard),
+        },
+        MethodResult {
             key: "hard_table",
             name: HARD_TABLE,
             found: extraction.hard_table.as_ref().map_err(ToString::to_string),
         },
-        Way {
+        MethodResult {
             key: "cover",
             name: "cover of soft states",
             found: extraction.cover_judged.as_ref().ok_or_else(|| open.to_string()),
@@ -50,14 +57,13 @@ pub fn write_automata(
     folder: &Path,
     extraction: &Extraction,
     classes: &[String],
-    source: &Source,
-) -> Result<(), Failure> {
-    let source = source.title();
-    for Way { key, name, found } in ways(extraction) {
+    title: &str,
+) -> Result<(), UserError> {
+    for MethodResult { key, name, found } in methods(extraction) {
         let Ok(judged) = found else { continue };
         let (file, title) = match key {
-            "cover" => ("automaton", source.clone()),
-            _ => (key, format!("{source}: {name}")),
+            "cover" => ("automaton", title.to_string()),
+            _ => (key, format!("{title}: {name}")),
         };
         save(&folder.join(file), &judged.extracted, classes, &title)?;
     }

@@ -1,33 +1,33 @@
 //! What a person should know about a result, beside its numbers.
 
-use super::automata::{Way, ways};
+use super::LearnReport;
+use super::json::rate;
 use super::labels::unexplained;
-use super::percent;
-use super::result::{Account, rate};
-use crate::words::some;
-use srnn::extract::{Extraction, Judged, Standing};
-use srnn::learn::Labels;
-use srnn::render::table::visible;
-use srnn::task::Confusion;
-use srnn::train::SeedOutcome;
+use super::methods::{MethodResult, methods};
+use crate::extract::{Extraction, Judged, Standing};
+use crate::format::{percent, plural};
+use crate::learn::Labels;
+use crate::render::table::visible;
+use crate::task::Confusion;
+use crate::train::SeedOutcome;
 
 /// A line for everything worth knowing; none where all is as it should be.
-pub fn advice(account: &Account) -> Vec<String> {
-    let (valid, kept) = (account.validation(), account.learned.kept());
+pub fn advice(report: &LearnReport<'_>) -> Vec<String> {
+    let (valid, kept) = (report.validation(), report.learned.kept());
     let guess = Guess::of(&valid);
     let mut lines: Vec<String> = no_better(&valid, &guess).into_iter().collect();
-    match &account.learned.labels {
+    match &report.learned.labels {
         // Trained again on labels that are believed, it is not right on those that are not.
         Labels::Corrected(_) => {}
         Labels::Trusted => {
-            lines.extend(learned_by_heart(kept, account.valid_accuracy(kept), &guess));
+            lines.extend(learned_by_heart(kept, report.valid_accuracy(kept), &guess));
         }
         Labels::Unexplained(why) => {
-            lines.extend(learned_by_heart(kept, account.valid_accuracy(kept), &guess));
+            lines.extend(learned_by_heart(kept, report.valid_accuracy(kept), &guess));
             lines.extend(unexplained(why));
         }
     }
-    if let Ok(extraction) = &account.learned.extraction {
+    if let Ok(extraction) = &report.learned.extraction {
         lines.extend(standing(extraction));
         lines.extend(smaller(extraction));
     }
@@ -101,16 +101,16 @@ fn standing(extraction: &Extraction) -> Option<String> {
 fn smaller(extraction: &Extraction) -> Option<String> {
     let agreement = |judged: &Judged| (rate(&judged.on_words), rate(&judged.on_data));
     let states = |judged: &Judged| judged.extracted.minimal.as_ref().ok().map(|m| m.state_count());
-    let [others @ .., cover] = &ways(extraction);
+    let [others @ .., cover] = &methods(extraction);
     let (most, least) =
         (states(cover.found.as_ref().ok()?)?, agreement(cover.found.as_ref().ok()?));
-    let fits = |way: &Way| {
-        let judged = way.found.as_ref().ok()?;
+    let fits = |method: &MethodResult| {
+        let judged = method.found.as_ref().ok()?;
         let (words, data) = agreement(judged);
         let count = states(judged).filter(|&n| n < most && words >= least.0 && data >= least.1)?;
-        Some((count, way.key, way.name))
+        Some((count, method.key, method.name))
     };
     let (count, key, name) = others.iter().filter_map(fits).min()?;
-    let count = some(count, "state");
+    let count = plural(count, "state");
     Some(format!("{key}.json ({name}) has {count} and agrees with the network as often"))
 }

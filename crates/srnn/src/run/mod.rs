@@ -1,9 +1,13 @@
-//! The run folder: it appears whole or not at all, and belongs to one process at a time.
+//! The folder of a run: it appears whole or not at all, and one process at a time may use it.
 
-use crate::failure::Failure;
-use crate::runs;
-use srnn::atomic;
-use srnn::learn::Round;
+mod metrics;
+
+pub use metrics::{Metrics, metrics_of};
+
+use crate::UserError;
+use crate::atomic;
+use crate::files::unwritable;
+use crate::learn::Round;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -14,9 +18,12 @@ const METRICS: &str = "metrics.jsonl";
 const CHECKPOINTS: &str = "checkpoints";
 const MODEL: &str = "model";
 const AUTOMATON: &str = "automaton";
-const WRONG_LABELS: &str = runs::WRONG_LABELS;
-const CERTIFICATE: &str = runs::CERTIFICATE;
-const RESULT: &str = "result.json";
+/// The file of labels believed wrong.
+pub const WRONG_LABELS: &str = "wrong_labels.jsonl";
+/// The file of the proof.
+pub const CERTIFICATE: &str = "certificate.json";
+/// The file of the result. A run that has it is finished.
+pub const RESULT: &str = "result.json";
 const LOCK: &str = ".lock";
 
 /// All that a run folder holds; a folder with anything else in it is never replaced.
@@ -25,7 +32,7 @@ const NAMES: [&str; 10] =
 
 /// Where a new run goes.
 #[derive(Clone, Debug)]
-pub enum Place {
+pub enum RunPlace {
     /// `runs/NAME`, or the first free of `NAME-2`, `NAME-3`, …
     Fresh(String),
     /// This folder, which must not be there or be empty.
@@ -44,18 +51,18 @@ pub struct RunFolder {
 
 impl RunFolder {
     /// Makes the folder of a new run, with its configuration and the account of its data.
-    pub fn create(place: &Place, config: &str, data: &str) -> Result<RunFolder, Failure> {
+    pub fn create(place: &RunPlace, config: &str, data: &str) -> Result<RunFolder, UserError> {
         let path = match place {
-            Place::Fresh(name) => fresh(name, config, data)?,
-            Place::At(path) => {
+            RunPlace::Fresh(name) => fresh(name, config, data)?,
+            RunPlace::At(path) => {
                 let renamed = |new: &Path| fs::rename(new, path);
                 built(path, config, data, renamed).map_err(|error| taken(path, error))?;
                 path.clone()
             }
-            Place::Instead(path) => {
+            RunPlace::Instead(path) => {
                 check_replaceable(path)?;
                 let exchanged = |new: &Path| exchange(new, path);
-                built(path, config, data, exchanged).map_err(|error| failed(path, error))?;
+                built(path, config, data, exchanged).map_err(|error| unwritable(path, error))?;
                 path.clone()
             }
         };
@@ -63,16 +70,12 @@ impl RunFolder {
     }
 
     /// Opens the folder of a run that was begun.
-    pub fn open(path: &Path) -> Result<RunFolder, Failure> {
+    pub fn open(path: &Path) -> Result<RunFolder, UserError> {
         if !path.join(CONFIG).is_file() {
             let message = format!("{}: this is no run: it has no {CONFIG}", path.display());
-            let remedy = match path.exists() {
-                true => "name a folder that `srnn learn` made".into(),
-                false => runs::meant(path),
-            };
-            return Err(Failure::new(message, remedy));
+            return Err(UserError::new(message, "name a folder that `srnn learn` made"));
         }
-        Ok(RunFolder { path: path.into(), _lock: locked(path)? })
+        Ok(RunFolder { path: path.into(), _lock: lock(path)? })
     }
 
     /// Where it is.
@@ -130,46 +133,27 @@ impl RunFolder {
     }
 }
 
-/// Takes a folder for this process, as long as the file is kept.
-pub fn locked(folder: &Path) -> Result<File, Failure> {
+/// Locks a folder for this process, for as long as the file is open.
+pub fn lock(folder: &Path) -> Result<File, UserError> {
     let file = folder.join(LOCK);
-    let lock = File::options().create(true).append(true).open(&file);
-    let lock = lock.map_err(|error| failed(&file, error))?;
-    match lock.try_lock() {
+    let file_lock = File::options().create(true).append(true).open(&file);
+    let file_lock = file_lock.map_err(|error| unwritable(&file, error))?;
+    match file_lock.try_lock() {
         Err(TryLockError::WouldBlock) => {
             let message = format!("{}: another process works on this run", folder.display());
-            Err(Failure::new(message, "wait for it, or end it"))
+            Err(UserError::new(message, "wait for it, or end it"))
         }
         // Some file systems have no locks; the rest works without.
-        Ok(()) | Err(TryLockError::Error(_)) => Ok(lock),
+        Ok(()) | Err(TryLockError::Error(_)) => Ok(file_lock),
     }
 }
 
-/// Writes a file of a run whole.
-pub fn put(path: &Path, text: &str) -> Result<(), Failure> {
-    atomic::write(path, text.as_bytes()).map_err(|error| failed(path, error))
-}
-
-/// An error of the file system about a run's file.
-pub fn failed(path: &Path, error: io::Error) -> Failure {
-    let remedy = match error.kind() {
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
-            "free some space, then `srnn resume` the run: what was saved is intact"
-        }
-        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
-            "make the folder writable, or give another one with --out DIR"
-        }
-        _ => "check the path, or give another one with --out DIR",
-    };
-    Failure::new(format!("{}: cannot be written: {error}", path.display()), remedy)
-}
-
-fn taken(path: &Path, error: io::Error) -> Failure {
+fn taken(path: &Path, error: io::Error) -> UserError {
     match error.kind() {
         ErrorKind::DirectoryNotEmpty | ErrorKind::AlreadyExists => {
             let message = format!("{}: the folder is there already", path.display());
             let run = path.display();
-            Failure::new(
+            UserError::new(
                 message,
                 format!(
                     "--force replaces the run in it, `srnn resume {run}` goes on with it, or give another --out"
@@ -178,13 +162,13 @@ fn taken(path: &Path, error: io::Error) -> Failure {
         }
         ErrorKind::NotADirectory => {
             let message = format!("{}: this is a file, not a folder", path.display());
-            Failure::new(message, "give another --out DIR")
+            UserError::new(message, "give another --out DIR")
         }
-        _ => failed(path, error),
+        _ => unwritable(path, error),
     }
 }
 
-fn fresh(name: &str, config: &str, data: &str) -> Result<PathBuf, Failure> {
+fn fresh(name: &str, config: &str, data: &str) -> Result<PathBuf, UserError> {
     let runs = Path::new("runs");
     for number in 1.. {
         let path = match number {
@@ -198,7 +182,7 @@ fn fresh(name: &str, config: &str, data: &str) -> Result<PathBuf, Failure> {
         match built(&path, config, data, |new| fs::rename(new, &path)) {
             Ok(()) => return Ok(path),
             Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => continue,
-            Err(error) => return Err(failed(&path, error)),
+            Err(error) => return Err(unwritable(&path, error)),
         }
     }
     unreachable!("some number is free")
@@ -233,17 +217,17 @@ fn beside(path: &Path, what: &str) -> PathBuf {
 }
 
 /// Only a run may be replaced, and nothing but a run goes with it.
-fn check_replaceable(path: &Path) -> Result<(), Failure> {
+fn check_replaceable(path: &Path) -> Result<(), UserError> {
     let entries = match fs::read_dir(path) {
         Ok(entries) => entries,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(failed(path, error)),
+        Err(error) => return Err(unwritable(path, error)),
     };
     let names: Vec<_> = entries.flatten().map(|entry| entry.file_name()).collect();
     if let Some(other) = names.iter().find(|name| !NAMES.iter().any(|known| *name == known)) {
         let (folder, other) = (path.display(), other.display());
         let message = format!("{folder}: holds {other}, which is no part of a run");
-        return Err(Failure::new(message, "move it away, or give another --out"));
+        return Err(UserError::new(message, "move it away, or give another --out"));
     }
     if names.iter().any(|name| name == CONFIG) {
         // Refuses to take a run away from a process that works on it.

@@ -1,4 +1,4 @@
-//! Numbers and words of a language as people read them: one style for every verb.
+//! Numbers, words of a language and tables as people read them.
 
 use srnn_automata::{Alphabet, Symbol};
 
@@ -24,8 +24,8 @@ pub fn percent(part: f64) -> String {
     }
 }
 
-/// So many things: 1 state, 2 states.
-pub fn some(count: usize, thing: &str) -> String {
+/// A count with its noun: 1 state, 2 states.
+pub fn plural(count: usize, thing: &str) -> String {
     let ending = if count == 1 { "" } else { "s" };
     format!("{} {thing}{ending}", grouped(count as u64))
 }
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn one_thing_is_not_several() {
-        assert_eq!([some(1, "state"), some(1000, "word")], ["1 state", "1,000 words"]);
+        assert_eq!([plural(1, "state"), plural(1000, "word")], ["1 state", "1,000 words"]);
     }
 
     #[test]

@@ -1,22 +1,22 @@
 //! What was made of the labels, for people and programs.
 
-use super::material::Material;
-use super::percent;
-use super::result::Account;
-use crate::words::{grouped, some};
+use super::LearnReport;
+use super::methods::{COUNTED_HARD, COUNTED_SOFT, HARD_TABLE};
+use crate::format::{grouped, percent, plural};
+use crate::learn::{Correction, Labels, LearnData, Round, Unexplained};
+use crate::noise::{Belief, CRITERION, Suspect, Way};
+use crate::run::WRONG_LABELS;
+use crate::task::{Dataset, Part};
 use serde_json::{Value, json};
-use srnn::learn::{Correction, Labels, Round, Unexplained};
-use srnn::noise::{Belief, CRITERION, Suspect, Way};
-use srnn::task::{Dataset, Part};
 use srnn_automata::Moore;
 
 /// The labels believed wrong, one object each, in the order of their sets. `line` is where the
 /// sequence begins in its file, `index` its place in the set, counted from 0.
-pub fn wrong_labels(material: &Material, correction: &Correction) -> Vec<Value> {
+pub fn wrong_labels(material: &LearnData, correction: &Correction) -> Vec<Value> {
     correction.suspects.iter().map(|suspect| wrong_label(material, suspect)).collect()
 }
 
-fn wrong_label(material: &Material, suspect: &Suspect) -> Value {
+fn wrong_label(material: &LearnData, suspect: &Suspect) -> Value {
     let Suspect { part, index, given, believed } = *suspect;
     let (name, set, lines) = match part {
         Part::Train => ("train", &material.split.train, &material.lines.train),
@@ -38,7 +38,7 @@ fn tokens(set: &Dataset, index: usize) -> Vec<&str> {
 
 /// The automaton that the labels speak for where no network is right on all of them: the name of its
 /// files, and the automaton.
-pub fn spoken_for(labels: &Labels) -> Option<(&'static str, &Moore<u32>)> {
+pub fn automaton_of_labels(labels: &Labels) -> Option<(&'static str, &Moore<u32>)> {
     match labels {
         Labels::Corrected(correction) => Some((BELIEVED, &correction.belief.shortened.automaton)),
         Labels::Unexplained(Unexplained::NoneWrong(belief)) => {
@@ -52,8 +52,8 @@ const BELIEVED: &str = "believed";
 const ALL_RIGHT: &str = "right_on_all_labels";
 
 /// What was made of the labels, as an object.
-pub fn labels(account: &Account) -> Value {
-    match &account.learned.labels {
+pub fn labels(report: &LearnReport<'_>) -> Value {
+    match &report.learned.labels {
         Labels::Trusted => json!({ "verdict": "trusted" }),
         Labels::Unexplained(why) => json!({ "verdict": "unexplained", "why": unexplained(why) }),
         Labels::Corrected(correction) => {
@@ -67,18 +67,18 @@ pub fn labels(account: &Account) -> Value {
                 "from": { "seed": seed, "way": described(way), "tried": tried },
                 "labels": labels,
                 "wrong": correction.suspects.len(),
-                "believed_wrong": wrong_labels(&account.order.material, correction),
+                "believed_wrong": wrong_labels(report.learned.data, correction),
                 "network_has_the_automaton": correction.reached,
                 "network_trained_on_validation_set": correction.round == Round::Whole,
-                "valid_accuracy_as_believed": as_believed(account),
+                "valid_accuracy_as_believed": as_believed(report),
             })
         }
     }
 }
 
 /// What was made of labels that were doubted, and by which criterion; nothing where they were not.
-pub fn doubted(account: &Account) -> Option<String> {
-    let Labels::Corrected(correction) = &account.learned.labels else { return None };
+pub fn doubted(report: &LearnReport<'_>) -> Option<String> {
+    let Labels::Corrected(correction) = &report.learned.labels else { return None };
     let Belief { shortened, seed, way, tried, labels, alone } = &correction.belief;
     let (wrong, states) = (correction.suspects.len(), shortened.automaton.state_count());
     let part = percent(wrong as f64 / *labels as f64);
@@ -96,26 +96,26 @@ pub fn doubted(account: &Account) -> Option<String> {
          from seed {seed} ({}),\nand contradicts {} of {} ({part}): {}\nNetworks were trained \
          again {on}with the labels it believes; {reached}.\nRare exceptions to a rule look like \
          wrong labels: --trust-labels takes all labels as they are.\n",
-        some(*tried, "automaton").replace("automatons", "automata"),
-        some(states, "state"),
+        plural(*tried, "automaton").replace("automatons", "automata"),
+        plural(states, "state"),
         shortened.bits,
         alone,
         described(way),
         grouped(wrong as u64),
-        some(*labels, "label"),
-        account.order.folder.wrong_labels().display(),
+        plural(*labels, "label"),
+        report.run.join(WRONG_LABELS).display(),
     ))
 }
 
 /// A phrase that tells how often a network is right by the labels believed, where some are not.
-pub fn by_labels_believed(account: &Account) -> String {
-    let believed = as_believed(account).map(percent);
+pub fn by_labels_believed(report: &LearnReport<'_>) -> String {
+    let believed = as_believed(report).map(percent);
     believed.map_or(String::new(), |part| format!(" as given, {part} of it as believed"))
 }
 
 /// Why labels were left as they are although no network is right on all of them.
 pub fn unexplained(why: &Unexplained) -> Option<String> {
-    let states = |belief: &Belief| some(belief.shortened.automaton.state_count(), "state");
+    let states = |belief: &Belief| plural(belief.shortened.automaton.state_count(), "state");
     match why {
         Unexplained::NoAutomaton => None,
         Unexplained::NoneWrong(belief) => Some(format!(
@@ -146,9 +146,9 @@ pub fn unexplained(why: &Unexplained) -> Option<String> {
     }
 }
 
-fn as_believed(account: &Account) -> Option<f64> {
-    match account.learned.labels {
-        Labels::Corrected(_) => account.valid_accuracy(account.learned.kept()),
+fn as_believed(report: &LearnReport<'_>) -> Option<f64> {
+    match report.learned.labels {
+        Labels::Corrected(_) => report.valid_accuracy(report.learned.kept()),
         Labels::Trusted | Labels::Unexplained(_) => None,
     }
 }
@@ -156,17 +156,17 @@ fn as_believed(account: &Account) -> Option<f64> {
 fn described(way: &Way) -> String {
     match way {
         Way::Cover { tolerance } => format!("cover of soft states, tolerance {tolerance}"),
-        Way::HardTable => super::HARD_TABLE.into(),
-        Way::CountedSoft => super::COUNTED_SOFT.into(),
-        Way::CountedHard => super::COUNTED_HARD.into(),
+        Way::HardTable => HARD_TABLE.into(),
+        Way::CountedSoft => COUNTED_SOFT.into(),
+        Way::CountedHard => COUNTED_HARD.into(),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use srnn::noise::Shortened;
-    use srnn::task::tomita::{Grammar, truth};
+    use crate::noise::Shortened;
+    use crate::task::tomita::{Grammar, truth};
 
     fn belief() -> Box<Belief> {
         let automaton = Moore::from(&truth(Grammar::T3));
@@ -180,8 +180,8 @@ mod tests {
         let why = Unexplained::NoneWrong(belief());
         assert!(unexplained(&why).unwrap().contains("(automaton/right_on_all_labels.json)"));
         let labels = Labels::Unexplained(why);
-        let (name, automaton) = spoken_for(&labels).unwrap();
+        let (name, automaton) = automaton_of_labels(&labels).unwrap();
         assert_eq!((name, automaton.state_count()), ("right_on_all_labels", 5));
-        assert_eq!(spoken_for(&Labels::Unexplained(Unexplained::Weak(belief()))), None);
+        assert_eq!(automaton_of_labels(&Labels::Unexplained(Unexplained::Weak(belief()))), None);
     }
 }

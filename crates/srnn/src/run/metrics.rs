@@ -1,8 +1,8 @@
 //! `metrics.jsonl`: a line for every evaluation of every seed.
 
+use crate::learn::{Labels, Learned, Round};
+use crate::train::{Record, SeedOutcome};
 use serde_json::{Map, Value};
-use srnn::learn::{Labels, Learned, Round};
-use srnn::train::{Record, SeedOutcome};
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -45,7 +45,7 @@ impl Metrics {
 }
 
 /// The whole file of a finished run: by round, seed and update, whatever the order in time was.
-pub fn whole(learned: &Learned) -> String {
+pub fn metrics_of(learned: &Learned<'_>) -> String {
     match &learned.labels {
         Labels::Corrected(correction) => {
             let before = correction.before.iter().map(|(round, outcomes)| lines(*round, outcomes));

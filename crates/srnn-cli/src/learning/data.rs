@@ -1,16 +1,16 @@
 //! What a run learns from: a built-in task or files, read, divided and looked at.
 
 use super::settings::{Data, says_nothing};
-use super::{grouped, percent};
 use crate::failure::Failure;
 use crate::files;
 use crate::reading::rule_name;
-use crate::words::some;
 use serde_json::{Value, json};
+use srnn::format::{grouped, percent, plural};
 use srnn::key::Key;
+use srnn::learn::LearnData;
 use srnn::render::table::visible;
 use srnn::task::builtin::{self, Task, UnknownTask};
-use srnn::task::files::{Aside, HoldOut, LineNumbers, Tokens, load};
+use srnn::task::files::{Aside, HoldOut, load};
 use srnn::task::tomita;
 use srnn::task::{Dataset, Fractions, Rate, Split, label_noise};
 use srnn_automata::Moore;
@@ -28,29 +28,6 @@ pub enum Source {
 
 /// What built-in tasks begin with.
 const TASKS: [&str; 3] = ["tomita", "bp", "palindrome"];
-
-/// Sequences to learn from, and what is to be said about them.
-#[derive(Clone, Debug)]
-pub struct Material {
-    /// The sequences.
-    pub split: Split,
-    /// The id that stands for symbols outside the alphabet.
-    pub unknown: Option<u32>,
-    /// How texts are divided into tokens.
-    pub tokens: Tokens,
-    /// Where the sequences stand in their files; empty where there are none.
-    pub lines: LineNumbers,
-    /// About the validation set.
-    pub valid: Aside,
-    /// About the test set.
-    pub test: Aside,
-    /// Sequences left out because they have no label.
-    pub unlabelled: usize,
-    /// Training labels changed on purpose.
-    pub flipped: usize,
-    /// The automaton behind the data, where it is known.
-    pub truth: Option<Moore<u32>>,
-}
 
 impl Source {
     /// A built-in task, or a path.
@@ -100,113 +77,95 @@ impl fmt::Display for Source {
     }
 }
 
-impl Material {
-    /// Makes or reads the data.
-    pub fn get(source: &Source, data: &Data) -> Result<Material, Failure> {
-        let key = Key::new(data.seed.unwrap_or(1));
-        let mut material = match source {
-            Source::BuiltIn(task) => built_in(*task, data, &key)?,
-            Source::File(path) => from_files(path, data, &key)?,
-        };
-        if let (true, Some(first)) =
-            (material.split.valid.sequences.is_empty(), material.valid.unreadable.first())
-        {
-            let (file, line, token) = (&first.file, first.line, &first.token);
-            let message = format!(
-                "every validation sequence has a token that training has not seen \
-                 (first: {file}:{line}, {token:?})"
-            );
-            return Err(Failure::new(message, "--min-count 2 makes rare tokens <unk>"));
-        }
-        if let Some(rate) = data.label_noise.and_then(Rate::new) {
-            material.flipped = label_noise(&mut material.split.train, rate, &key).len();
-        }
-        Ok(material)
+/// Makes or reads the data.
+pub fn read_data(source: &Source, settings: &Data) -> Result<LearnData, Failure> {
+    let key = Key::new(settings.seed.unwrap_or(1));
+    let mut data = match source {
+        Source::BuiltIn(task) => built_in(*task, settings, &key)?,
+        Source::File(path) => from_files(path, settings, &key)?,
+    };
+    if let (true, Some(first)) =
+        (data.split.valid.sequences.is_empty(), data.valid.unreadable.first())
+    {
+        let (file, line, token) = (&first.file, first.line, &first.token);
+        let message = format!(
+            "every validation sequence has a token that training has not seen \
+             (first: {file}:{line}, {token:?})"
+        );
+        return Err(Failure::new(message, "--min-count 2 makes rare tokens <unk>"));
     }
-
-    /// What stays the same as long as the data do.
-    pub fn digests(&self) -> Value {
-        let Split { train, valid, test } = &self.split;
-        let test = test.as_ref().map(Dataset::digest);
-        json!({ "train": train.digest(), "valid": valid.digest(), "test": test })
+    if let Some(rate) = settings.label_noise.and_then(Rate::new) {
+        data.flipped = label_noise(&mut data.split.train, rate, &key).len();
     }
-
-    /// What there is to know about the data.
-    pub fn to_json(&self, source: &Source, data: &Data) -> Value {
-        let Split { train, valid, test } = &self.split;
-        json!({
-            "source": source.to_string(),
-            "digest": self.digests(),
-            "split": data.split,
-            "tokens": rule_name(&self.tokens),
-            "alphabet": train.alphabet,
-            "classes": train.classes,
-            "train": train.summary(),
-            "valid": valid.summary(),
-            "test": test.as_ref().map(Dataset::summary),
-            "unreadable": { "valid": self.valid.unreadable.len(),
-                            "test": self.test.unreadable.len() },
-            "in_training": { "valid": self.valid.in_training, "test": self.test.in_training },
-            "unlabelled": self.unlabelled,
-            "labels_flipped": self.flipped,
-        })
-    }
-
-    /// The data in a few lines.
-    pub fn describe(&self) -> Vec<String> {
-        let Split { train, valid, test } = &self.split;
-        let mut lines = vec![set_line("train", train), set_line("valid", valid)];
-        lines.extend(test.as_ref().map(|test| set_line("test", test)));
-        if self.flipped > 0 {
-            let part = percent(self.flipped as f64 / train.sequences.len().max(1) as f64);
-            lines.push(format!("noise  {} flipped ({part})", some(self.flipped, "training label")));
-        }
-        lines
-    }
-
-    /// What a person should know before training on this.
-    pub fn warnings(&self, min_count: Option<usize>) -> Vec<String> {
-        let mut lines = class_warnings(&self.split);
-        if let (Some(n), None) = (min_count, self.unknown) {
-            lines.push(format!(
-                "--min-count {n} teaches no <unk>: no training token is rarer, and sequences with \
-                 unseen tokens will get no label"
-            ));
-        }
-        for (name, aside) in [("validation", &self.valid), ("test", &self.test)] {
-            lines.extend(aside_warnings(name, aside));
-        }
-        if self.unlabelled > 0 {
-            let left_out = some(self.unlabelled, "sequence");
-            lines.push(format!("without a label, and left out: {left_out}"));
-        }
-        let contradictions = self.split.train.summary().contradictions;
-        if contradictions > 0 && self.flipped == 0 {
-            let contradictions = some(contradictions, "contradiction");
-            lines.push(format!(
-                "{contradictions} among equal training sequences: no automaton fits them all"
-            ));
-        }
-        lines
-    }
+    Ok(LearnData { source: source.to_string(), title: source.title(), ..data })
 }
 
-fn built_in(task: Task, data: &Data, key: &Key) -> Result<Material, Failure> {
+/// What there is to know about the data.
+pub fn account(data: &LearnData, settings: &Data) -> Value {
+    let Split { train, valid, test } = &data.split;
+    json!({
+        "source": data.source,
+        "digest": data.digests(),
+        "split": settings.split,
+        "tokens": rule_name(&data.tokens),
+        "alphabet": train.alphabet,
+        "classes": train.classes,
+        "train": train.summary(),
+        "valid": valid.summary(),
+        "test": test.as_ref().map(Dataset::summary),
+        "unreadable": { "valid": data.valid.unreadable.len(),
+                        "test": data.test.unreadable.len() },
+        "in_training": { "valid": data.valid.in_training, "test": data.test.in_training },
+        "unlabelled": data.unlabelled,
+        "labels_flipped": data.flipped,
+    })
+}
+
+/// The data in a few lines.
+pub fn describe(data: &LearnData) -> Vec<String> {
+    let Split { train, valid, test } = &data.split;
+    let mut lines = vec![set_line("train", train), set_line("valid", valid)];
+    lines.extend(test.as_ref().map(|test| set_line("test", test)));
+    if data.flipped > 0 {
+        let part = percent(data.flipped as f64 / train.sequences.len().max(1) as f64);
+        lines.push(format!("noise  {} flipped ({part})", plural(data.flipped, "training label")));
+    }
+    lines
+}
+
+/// What a person should know before training on this.
+pub fn warnings(data: &LearnData, min_count: Option<usize>) -> Vec<String> {
+    let mut lines = class_warnings(&data.split);
+    if let (Some(n), None) = (min_count, data.unknown) {
+        lines.push(format!(
+            "--min-count {n} teaches no <unk>: no training token is rarer, and sequences with \
+             unseen tokens will get no label"
+        ));
+    }
+    for (name, aside) in [("validation", &data.valid), ("test", &data.test)] {
+        lines.extend(aside_warnings(name, aside));
+    }
+    if data.unlabelled > 0 {
+        let left_out = plural(data.unlabelled, "sequence");
+        lines.push(format!("without a label, and left out: {left_out}"));
+    }
+    let contradictions = data.split.train.summary().contradictions;
+    if contradictions > 0 && data.flipped == 0 {
+        let contradictions = plural(contradictions, "contradiction");
+        lines.push(format!(
+            "{contradictions} among equal training sequences: no automaton fits them all"
+        ));
+    }
+    lines
+}
+
+fn built_in(task: Task, data: &Data, key: &Key) -> Result<LearnData, Failure> {
     if data.valid.is_some() || data.test.is_some() || !says_nothing(&data.reading) {
         let message = format!("{task} is built in, and reads no files");
         return Err(Failure::new(message, "leave --valid, --test and the flags about files out"));
     }
-    Ok(Material {
-        split: builtin::sets(task, key),
-        unknown: None,
-        tokens: Tokens::Characters,
-        lines: LineNumbers::default(),
-        valid: Aside::default(),
-        test: Aside::default(),
-        unlabelled: 0,
-        flipped: 0,
-        truth: truth(task),
-    })
+    let data = LearnData::new(&task.to_string(), builtin::sets(task, key));
+    Ok(LearnData { truth: truth(task), ..data })
 }
 
 /// The automaton of a task that has one.
@@ -217,20 +176,18 @@ fn truth(task: Task) -> Option<Moore<u32>> {
     }
 }
 
-fn from_files(path: &std::path::Path, data: &Data, key: &Key) -> Result<Material, Failure> {
+fn from_files(path: &std::path::Path, data: &Data, key: &Key) -> Result<LearnData, Failure> {
     let fractions: Fractions = data.split.as_deref().unwrap_or_default().parse()?;
     let hold_out = HoldOut { fractions, valid: data.valid.clone(), test: data.test.clone() };
     let loaded = load(path, &hold_out, &data.reading.options()?, key)?;
-    Ok(Material {
+    Ok(LearnData {
         unknown: loaded.vocabulary.unknown(),
-        split: loaded.split,
         tokens: loaded.tokens,
         lines: loaded.lines,
         valid: loaded.valid,
         test: loaded.test,
         unlabelled: loaded.unlabelled,
-        flipped: 0,
-        truth: None,
+        ..LearnData::new("", loaded.split)
     })
 }
 
@@ -243,7 +200,7 @@ fn set_line(name: &str, set: &Dataset) -> String {
     let more = if set.classes.len() > 8 { ", …" } else { "" };
     let lengths = set.summary().lengths;
     let lengths = lengths.map_or(String::new(), |l| format!(", lengths {}–{}", l.min, l.max));
-    let count = some(set.sequences.len(), "sequence");
+    let count = plural(set.sequences.len(), "sequence");
     format!("{name:5}  {count} ({}{more}){lengths}", classes.join(", "))
 }
 
@@ -259,7 +216,7 @@ fn class_warnings(split: &Split) -> Vec<String> {
     for (class, (&n, &held)) in split.train.classes.iter().zip(counts.iter().zip(&held_out)) {
         let class = visible(class);
         if n < FEW {
-            lines.push(format!("class {class} has only {}", some(n, "training sequence")));
+            lines.push(format!("class {class} has only {}", plural(n, "training sequence")));
         }
         if held == 0 {
             lines.push(format!("class {class} does not occur in the validation set"));
@@ -282,14 +239,14 @@ fn aside_warnings(name: &str, aside: &Aside) -> Vec<String> {
         lines.push(format!(
             "{}: tokens that training has not seen, counted as errors \
              (first: {}:{}, {:?}): --min-count 2 makes rare tokens <unk>",
-            some(aside.unreadable.len(), &format!("{name} sequence")),
+            plural(aside.unreadable.len(), &format!("{name} sequence")),
             first.file,
             first.line,
             first.token
         ));
     }
     if aside.in_training > 0 {
-        let count = some(aside.in_training, &format!("{name} sequence"));
+        let count = plural(aside.in_training, &format!("{name} sequence"));
         lines.push(format!("in the training set, too: {count}"));
     }
     lines

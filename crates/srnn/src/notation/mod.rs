@@ -1,10 +1,25 @@
-//! How an automaton is written down, and how to tell.
+//! Automata with named classes as text and pictures: JSON, DOT, AT&T, regular expressions, SVG,
+//! tables.
+//!
+//! An acceptor is an automaton whose classes are `reject` and `accept`.
 
-use clap::ValueEnum;
+mod classes;
+mod read;
+mod save;
+mod write;
+
+pub use classes::{
+    ACCEPT, REJECT, YES, accepting, acceptor, complete, is_acceptor, listed, positive, yes_class,
+};
+pub use read::{read_as, symbols_of_expression};
+pub use save::{SavedFiles, save, save_automaton};
+pub use write::{WriteOptions, table, write};
+
+use classes::{map_outputs, named};
 use std::path::Path;
 
-/// A way to write an automaton.
-#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+/// A text or picture format for automata.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notation {
     /// The lossless one: names, classes, unknown transitions.
     Json,
@@ -21,6 +36,16 @@ pub enum Notation {
 }
 
 impl Notation {
+    /// All of them, with the names that options use.
+    pub const ALL: [(&'static str, Notation); 6] = [
+        ("json", Notation::Json),
+        ("dot", Notation::Dot),
+        ("att", Notation::Att),
+        ("regex", Notation::Regex),
+        ("svg", Notation::Svg),
+        ("table", Notation::Table),
+    ];
+
     /// The notation that a file's extension stands for.
     pub fn of_name(path: &Path) -> Option<Notation> {
         let extension = path.extension()?.to_str()?.to_ascii_lowercase();

@@ -1,68 +1,67 @@
-//! What came of a run, for people.
+//! The result of a run as text.
 
+use super::LearnReport;
 use super::advice::advice;
-use super::automata::{Way, ways};
+use super::json::rate;
 use super::labels::{by_labels_believed, doubted};
-use super::result::{Account, rate};
-use super::{grouped, percent};
-use crate::automaton::table;
-use crate::failure::Failure;
-use crate::proof;
-use crate::words::{aligned, quoted, some};
-use srnn::extract::json::NamedAutomaton;
-use srnn::extract::{Agreement, Extraction, Judged, Words};
-use srnn::learn::Labels;
-use srnn::render::table::visible;
-use srnn::task::Confusion;
-use srnn::train::SeedOutcome;
+use super::methods::{MethodResult, methods};
+use super::proof;
+use crate::extract::json::NamedAutomaton;
+use crate::extract::{Agreement, Extraction, Judged, Words};
+use crate::format::{aligned, grouped, percent, plural, quoted};
+use crate::learn::Labels;
+use crate::notation::table;
+use crate::render::table::visible;
+use crate::task::Confusion;
+use crate::train::SeedOutcome;
 use srnn_automata::{Alphabet, Partial, Word};
 
-/// The report.
-pub fn report(account: &Account) -> Result<String, Failure> {
-    let mut parts: Vec<String> = doubted(account).into_iter().collect();
-    parts.push(seeds(account));
-    match &account.learned.extraction {
+/// The report for a terminal.
+pub(super) fn text(report: &LearnReport<'_>) -> String {
+    let mut parts: Vec<String> = doubted(report).into_iter().collect();
+    parts.push(seeds(report));
+    match &report.learned.extraction {
         Err(refusal) => {
             parts.push(format!("No automaton: {refusal} (--arch sr-gru).\n"));
-            parts.push(network(account));
+            parts.push(network(report));
         }
         Ok(extraction) => {
-            parts.push(automaton(account, extraction));
-            parts.push(three_numbers(account, extraction));
+            parts.push(automaton(report, extraction));
+            parts.push(three_numbers(report, extraction));
         }
     }
-    let advice = advice(account);
+    let advice = advice(report);
     if !advice.is_empty() {
         parts.push(advice.iter().map(|line| format!("note: {line}\n")).collect());
     }
-    parts.push(confusion("validation", &account.validation()));
-    parts.extend(account.test().map(|test| confusion("test", &test)));
-    parts.push(format!("Everything is in {}", account.order.folder.path().display()));
-    Ok(parts.join("\n"))
+    parts.push(confusion("validation", &report.validation()));
+    parts.extend(report.test().map(|test| confusion("test", &test)));
+    parts.push(format!("Everything is in {}", report.run.display()));
+    parts.join("\n")
 }
 
-fn seeds(account: &Account) -> String {
-    let [train, valid] = match account.learned.labels {
+fn seeds(report: &LearnReport<'_>) -> String {
+    let [train, valid] = match report.learned.labels {
         Labels::Corrected(_) => ["train, as believed", "valid, as believed"],
         Labels::Trusted | Labels::Unexplained(_) => ["train", "valid"],
     };
-    let head = ["", "seed", train, valid, "automaton", "ended because"];
+    let head = ["", "seed", train, valid, "automaton", "status"];
     let mut rows = vec![head.map(String::from).to_vec()];
-    for (index, outcome) in account.learned.outcomes.iter().enumerate() {
-        let kept = if index == account.learned.selection.index { "*" } else { "" };
+    for (index, outcome) in report.learned.outcomes.iter().enumerate() {
+        let kept = if index == report.learned.selection.index { "*" } else { "" };
         let train = outcome.run.end.as_ref().map(|end| end.train.accuracy);
         let shown = |part: Option<f64>| part.map_or("–".into(), percent);
         rows.push(vec![
             kept.into(),
             outcome.seed.to_string(),
             shown(train),
-            shown(account.valid_accuracy(outcome)),
+            shown(report.valid_accuracy(outcome)),
             quality(outcome),
             outcome.run.stop.to_string(),
         ]);
     }
-    let reason = account.learned.selection.reason.describe();
-    format!("{}kept: seed {} ({reason})\n", aligned(&rows), account.learned.kept().seed)
+    let reason = report.learned.selection.reason.describe();
+    format!("{}kept: seed {} ({reason})\n", aligned(&rows), report.learned.kept().seed)
 }
 
 fn quality(outcome: &SeedOutcome<f32>) -> String {
@@ -70,20 +69,20 @@ fn quality(outcome: &SeedOutcome<f32>) -> String {
         None => "–".into(),
         Some(quality) if quality.closed => {
             let proved = if quality.certified.is_some() { ", certified" } else { "" };
-            let (states, agrees) = (some(quality.states, "state"), percent(quality.agreement));
+            let (states, agrees) = (plural(quality.states, "state"), percent(quality.agreement));
             format!("{states}, agrees {agrees}{proved}")
         }
         Some(_) => "does not close".into(),
     }
 }
 
-fn automaton(account: &Account, extraction: &Extraction) -> String {
-    let Some(minimal) = account.learned.automaton() else {
-        let [.., cover] = ways(extraction);
+fn automaton(report: &LearnReport<'_>, extraction: &Extraction) -> String {
+    let Some(minimal) = report.learned.automaton() else {
+        let [.., cover] = methods(extraction);
         return format!("No automaton: {}.\n", cover.found.err().unwrap_or_default());
     };
-    let classes = account.order.material.split.train.classes.clone();
-    let files = account.order.folder.automaton();
+    let classes = report.learned.data.split.train.classes.clone();
+    let files = report.run.join("automaton");
     let named = NamedAutomaton::new(classes, Partial::from(minimal));
     let table = match named {
         Ok(named) if minimal.state_count() <= MOST_STATES => table(&named),
@@ -93,7 +92,7 @@ fn automaton(account: &Account, extraction: &Extraction) -> String {
         drawn if drawn.is_file() => format!("picture: {}\n", drawn.display()),
         _ => format!("too large for a picture: {}\n", files.join("automaton.dot").display()),
     };
-    let states = some(minimal.state_count(), "state");
+    let states = plural(minimal.state_count(), "state");
     format!("The automaton of the network, {states}:\n{table}{picture}")
 }
 
@@ -101,11 +100,11 @@ fn automaton(account: &Account, extraction: &Extraction) -> String {
 const MOST_STATES: usize = 40;
 
 /// How often the network is right, on what it was not trained on.
-fn network(account: &Account) -> String {
+fn network(report: &LearnReport<'_>) -> String {
     let part = |confusion: &Confusion| confusion.accuracy().map_or("–".into(), percent);
-    let valid = part(&account.validation());
-    let test = account.test().map(|test| format!(", {} of the test set", part(&test)));
-    let believed = by_labels_believed(account);
+    let valid = part(&report.validation());
+    let test = report.test().map(|test| format!(", {} of the test set", part(&test)));
+    let believed = by_labels_believed(report);
     format!(
         "network: right on {valid} of the validation set{believed}{}\n",
         test.unwrap_or_default()
@@ -113,38 +112,38 @@ fn network(account: &Account) -> String {
 }
 
 /// Accuracy of the network, agreement of each automaton with it, and whether it is proved.
-fn three_numbers(account: &Account, extraction: &Extraction) -> String {
-    let truth = account.order.material.truth.is_some();
-    let alphabet = account.alphabet();
+fn three_numbers(report: &LearnReport<'_>, extraction: &Extraction) -> String {
+    let truth = report.learned.data.truth.is_some();
+    let alphabet = report.alphabet();
     let mut head = vec!["automaton", "states", "centroids used", "agrees on words", "on the data"];
     head.extend(truth.then_some("is the truth"));
     let mut rows = vec![head.into_iter().map(String::from).collect::<Vec<_>>()];
-    rows.extend(ways(extraction).iter().map(|way| row(way, &alphabet, truth)));
+    rows.extend(methods(extraction).iter().map(|method| row(method, &alphabet, truth)));
     format!(
         "{}{}words: {}\n{}",
-        network(account),
+        network(report),
         aligned(&rows),
         described(&extraction.words),
-        proved(account)
+        proved(report)
     )
 }
 
 /// Whether network and automaton agree on every word.
-fn proved(account: &Account) -> String {
-    let Some(verdict) = &account.learned.verdict else { return String::new() };
+fn proved(report: &LearnReport<'_>) -> String {
+    let Some(verdict) = &report.learned.verdict else { return String::new() };
     let [network, program] = proof::lines(verdict);
     let size = proof::size(verdict).map(|size| format!("  {size}\n")).unwrap_or_default();
     let missing = verdict.missing().map(|missing| {
-        let [why, remedy] = proof::obstacle(missing, &account.alphabet());
+        let [why, remedy] = proof::obstacle(missing, &report.alphabet());
         format!("  {why}\n  try: {remedy}\n")
     });
     let missing = missing.unwrap_or_default();
     format!("equal on every word, of any length?\n  {network}\n  {program}\n{size}{missing}")
 }
 
-fn row(way: &Way, alphabet: &Alphabet, truth: bool) -> Vec<String> {
-    let judged = match &way.found {
-        Err(refusal) => return vec![way.name.into(), format!("none: {refusal}")],
+fn row(method: &MethodResult, alphabet: &Alphabet, truth: bool) -> Vec<String> {
+    let judged = match &method.found {
+        Err(refusal) => return vec![method.name.into(), format!("none: {refusal}")],
         Ok(judged) => judged,
     };
     let states = match &judged.extracted.minimal {
@@ -153,7 +152,7 @@ fn row(way: &Way, alphabet: &Alphabet, truth: bool) -> Vec<String> {
     };
     let used: Vec<String> = judged.extracted.used.layers.iter().map(usize::to_string).collect();
     let mut cells = vec![
-        way.name.into(),
+        method.name.into(),
         states,
         used.join(" + "),
         agrees(&judged.on_words, alphabet),
@@ -195,7 +194,7 @@ fn described(words: &Words) -> String {
     let count = grouped(words.len() as u64);
     match words {
         Words::UpTo { longest, .. } => {
-            format!("all {count} of at most {}", some(*longest, "symbol"))
+            format!("all {count} of at most {}", plural(*longest, "symbol"))
         }
         Words::List(_) => count,
     }

@@ -1,46 +1,26 @@
-//! Verdicts in words and as JSON, the same for every verb.
+//! Verdicts as text and as JSON.
 
-use crate::failure::Failure;
-use crate::words::{quoted, some};
+use crate::certify::{Attempt, NotProved, Obstacle, Proof, Verdict};
+use crate::engine::Arithmetic;
+use crate::format::{plural, quoted};
 use serde_json::{Value, json};
-use srnn::certify::{Attempt, NotProved, Obstacle, Proof, Verdict};
-use srnn::engine::Arithmetic;
 use srnn_automata::{Alphabet, Symbol, Word};
-use srnn_check::check;
-use std::fs;
-use std::path::Path;
-
-/// A certificate counts as a proof only when the checker agrees, which shares no code with the
-/// prover: what it refuses is never written.
-pub fn confirmed(model: &Path, certificate: &str) -> Result<(), Failure> {
-    let read = |name: &str| {
-        let path = model.join(name);
-        fs::read(&path).map_err(|error| {
-            Failure::new(format!("{}: {error}", path.display()), "check that it may be read")
-        })
-    };
-    let (config, weights) = (read("config.json")?, read("model.safetensors")?);
-    check(&config, &weights, certificate.as_bytes()).map(drop).map_err(|refused| {
-        let message = format!("the checker refuses the proof that was found: {refused}");
-        Failure::new(message, "this is a mistake of srnn: please report it with the model")
-    })
-}
 
 /// The two verdicts, a line each.
 pub fn lines(verdict: &Verdict) -> [String; 2] {
-    let said = |arithmetic| if verdict.holds(arithmetic) { "proved" } else { "not proved" };
+    let status = |arithmetic| if verdict.holds(arithmetic) { "proved" } else { "not proved" };
     [
-        format!("network (real arithmetic, f64): {}", said(Arithmetic::F64)),
-        format!("program (f32, engine cpu): {}", said(Arithmetic::F32)),
+        format!("network (real arithmetic, f64): {}", status(Arithmetic::F64)),
+        format!("program (f32, engine cpu): {}", status(Arithmetic::F32)),
     ]
 }
 
 /// What a proof consists of, in one line.
 pub fn size(verdict: &Verdict) -> Option<String> {
     let proof = verdict.proof()?;
-    let (cells, steps) = (some(proof.cells.len(), "cell"), some(proof.depth(), "step"));
+    let (cells, steps) = (plural(proof.cells.len(), "cell"), plural(proof.depth(), "step"));
     let margin = proof.margin();
-    Some(format!("{cells}, followed {steps}; the decision leads by {margin:.2} logits or more"))
+    Some(format!("{cells}, followed {steps}; minimum logit margin: {margin:.2}"))
 }
 
 /// What stands in the way of a proof, and what to try: the last attempt that names a cell, and what
@@ -50,14 +30,14 @@ pub fn obstacle(missing: &NotProved, alphabet: &Alphabet) -> [String; 2] {
     let names_a_cell = |attempt: &&Attempt| {
         matches!(attempt.obstacle, Obstacle::Expands(_) | Obstacle::Undecided(_))
     };
-    let told = missing.attempts.iter().rev().find(names_a_cell).unwrap_or(last);
+    let shown = missing.attempts.iter().rev().find(names_a_cell).unwrap_or(last);
     let at = |attempt: &Attempt| {
         let [why, remedy] = described(attempt, alphabet);
-        let (tolerance, cells) = (attempt.tolerance, some(attempt.cells, "cell"));
+        let (tolerance, cells) = (attempt.tolerance, plural(attempt.cells, "cell"));
         (format!("tolerance {tolerance}, {cells}: {why}"), remedy)
     };
-    let (why, remedy) = at(told);
-    match told == last {
+    let (why, remedy) = at(shown);
+    match shown == last {
         true => [why, remedy],
         false => [format!("{why}; then {}", at(last).0), format!("{remedy}; {}", at(last).1)],
     }
@@ -94,8 +74,7 @@ fn described(attempt: &Attempt, alphabet: &Alphabet) -> [String; 2] {
             let after =
                 if undecided.word.is_empty() { String::new() } else { format!(" after {word}") };
             let why = format!(
-                "in cell {cell} (reached by {access}){after} the decision leads by {:.2e} logits \
-                 at worst",
+                "in cell {cell} (reached by {access}){after} the minimum logit margin is {:.2e}",
                 undecided.lead
             );
             [why, "train longer, or try a smaller --tolerance".into()]

@@ -1,16 +1,16 @@
 //! Automata into text and pictures.
 
 use super::{Notation, accepting, complete, is_acceptor, positive};
-use crate::failure::Failure;
-use srnn::extract::json::{NamedAutomaton, to_json};
-use srnn::render::dfa::{self, DfaPicture};
-use srnn::render::table::{TableRow, TransitionTable, text};
+use crate::UserError;
+use crate::extract::json::{NamedAutomaton, to_json};
+use crate::render::dfa::{self, DfaPicture};
+use crate::render::table::{TableRow, TransitionTable, text};
 use srnn_automata::text::{att, dot};
 use srnn_automata::{Limits, Moore, State, regex};
 
 /// How a person wants it.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Wanted<'a> {
+pub struct WriteOptions<'a> {
     /// The class of an acceptor's words, where its name does not tell.
     pub accept: Option<&'a str>,
     /// The class of what is missing.
@@ -24,15 +24,15 @@ pub fn write(
     automaton: &NamedAutomaton,
     name: &str,
     notation: Notation,
-    wanted: Wanted<'_>,
-) -> Result<String, Failure> {
+    options: WriteOptions<'_>,
+) -> Result<String, UserError> {
     match notation {
-        Notation::Json => Ok(to_json(&filled(automaton, name, wanted)?)),
-        Notation::Table => Ok(table(&filled(automaton, name, wanted)?)),
-        Notation::Dot => write_dot(automaton, name, wanted),
-        Notation::Svg => write_svg(automaton, name, wanted),
-        Notation::Att => write_att(automaton, name, wanted),
-        Notation::Regex => write_regex(automaton, name, wanted),
+        Notation::Json => Ok(to_json(&filled(automaton, name, options)?)),
+        Notation::Table => Ok(table(&filled(automaton, name, options)?)),
+        Notation::Dot => write_dot(automaton, name, options),
+        Notation::Svg => write_svg(automaton, name, options),
+        Notation::Att => write_att(automaton, name, options),
+        Notation::Regex => write_regex(automaton, name, options),
     }
 }
 
@@ -61,25 +61,25 @@ pub fn table(automaton: &NamedAutomaton) -> String {
 fn filled(
     automaton: &NamedAutomaton,
     name: &str,
-    wanted: Wanted<'_>,
-) -> Result<NamedAutomaton, Failure> {
-    if wanted.missing.is_none() {
+    options: WriteOptions<'_>,
+) -> Result<NamedAutomaton, UserError> {
+    if options.missing.is_none() {
         return Ok(automaton.clone());
     }
-    let moore = complete(automaton, name, wanted.missing)?;
+    let moore = complete(automaton, name, options.missing)?;
     Ok(super::named(automaton.classes().to_vec(), (&moore).into()))
 }
 
 fn write_dot(
     automaton: &NamedAutomaton,
     name: &str,
-    wanted: Wanted<'_>,
-) -> Result<String, Failure> {
-    let moore = complete(automaton, name, wanted.missing)?;
-    let title = if wanted.title.is_empty() { "automaton" } else { wanted.title };
+    options: WriteOptions<'_>,
+) -> Result<String, UserError> {
+    let moore = complete(automaton, name, options.missing)?;
+    let title = if options.title.is_empty() { "automaton" } else { options.title };
     // Names that are not an acceptor's own would be lost as a DFA.
-    match wanted.accept.is_some() || is_acceptor(automaton) {
-        true => Ok(dot::write_dfa(&accepting(automaton, &moore, name, wanted.accept)?, title)),
+    match options.accept.is_some() || is_acceptor(automaton) {
+        true => Ok(dot::write_dfa(&accepting(automaton, &moore, name, options.accept)?, title)),
         false => Ok(dot::write_moore(&with_names(automaton, &moore), title)),
     }
 }
@@ -87,30 +87,30 @@ fn write_dot(
 fn write_svg(
     automaton: &NamedAutomaton,
     name: &str,
-    wanted: Wanted<'_>,
-) -> Result<String, Failure> {
-    let moore = complete(automaton, name, wanted.missing)?;
-    let rings = wanted.accept.is_some() || positive(automaton.classes()).is_some();
+    options: WriteOptions<'_>,
+) -> Result<String, UserError> {
+    let moore = complete(automaton, name, options.missing)?;
+    let rings = options.accept.is_some() || positive(automaton.classes()).is_some();
     let picture = match rings {
-        true => DfaPicture::from(&accepting(automaton, &moore, name, wanted.accept)?),
+        true => DfaPicture::from(&accepting(automaton, &moore, name, options.accept)?),
         false => DfaPicture::of_moore(&with_names(automaton, &moore)),
     };
-    let picture = DfaPicture { title: wanted.title.into(), ..picture };
-    dfa::svg(&picture).map_err(|error| Failure::new(format!("{name}: {error}"), "--to dot"))
+    let picture = DfaPicture { title: options.title.into(), ..picture };
+    dfa::svg(&picture).map_err(|error| UserError::new(format!("{name}: {error}"), "--to dot"))
 }
 
 fn write_att(
     automaton: &NamedAutomaton,
     name: &str,
-    wanted: Wanted<'_>,
-) -> Result<String, Failure> {
-    let moore = complete(automaton, name, wanted.missing)?;
-    let dfa = accepting(automaton, &moore, name, wanted.accept)
+    options: WriteOptions<'_>,
+) -> Result<String, UserError> {
+    let moore = complete(automaton, name, options.missing)?;
+    let dfa = accepting(automaton, &moore, name, options.accept)
         .map_err(|failure| only_acceptors(failure, Notation::Att))?;
     let text = att::write_dfa(&dfa);
     if text.is_empty() || dfa.alphabet().is_empty() {
         let message = format!("{name}: AT&T text cannot hold an automaton without symbols");
-        return Err(Failure::new(message, "--to json"));
+        return Err(UserError::new(message, "--to json"));
     }
     Ok(text)
 }
@@ -118,20 +118,21 @@ fn write_att(
 fn write_regex(
     automaton: &NamedAutomaton,
     name: &str,
-    wanted: Wanted<'_>,
-) -> Result<String, Failure> {
-    let moore = complete(automaton, name, wanted.missing)?;
-    let dfa = accepting(automaton, &moore, name, wanted.accept)
+    options: WriteOptions<'_>,
+) -> Result<String, UserError> {
+    let moore = complete(automaton, name, options.missing)?;
+    let dfa = accepting(automaton, &moore, name, options.accept)
         .map_err(|failure| only_acceptors(failure, Notation::Regex))?;
-    let expression = regex::of_dfa(&dfa, &Limits::default())
-        .map_err(|error| Failure::new(format!("{name}: as an expression, {error}"), "--to att"))?;
+    let expression = regex::of_dfa(&dfa, &Limits::default()).map_err(|error| {
+        UserError::new(format!("{name}: as an expression, {error}"), "--to att")
+    })?;
     Ok(format!("{}\n", expression.to_text(dfa.alphabet())))
 }
 
-fn only_acceptors(failure: Failure, notation: Notation) -> Failure {
+fn only_acceptors(failure: UserError, notation: Notation) -> UserError {
     let message =
         format!("{} (as {} only acceptors can be written)", failure.message, notation.name());
-    Failure { message, ..failure }
+    UserError { message, ..failure }
 }
 
 /// The outputs by name.

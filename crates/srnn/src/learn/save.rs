@@ -1,0 +1,77 @@
+//! The files of a result.
+
+use super::{Labels, Learned};
+use crate::UserError;
+use crate::certify::{Certificate, Verdict};
+use crate::files;
+use crate::model::ModelFile;
+use crate::notation::save_automaton;
+use crate::report::{LearnReport, Requirements, automaton_of_labels, write_automata, wrong_labels};
+use crate::run::{CERTIFICATE, RESULT, WRONG_LABELS, metrics_of};
+use srnn_automata::Partial;
+use std::path::Path;
+
+impl Learned<'_> {
+    /// Writes the result to a folder: `model/`, `automaton/`, `certificate.json` if there is a
+    /// proof, `wrong_labels.jsonl` if labels were corrected, `metrics.jsonl` and `result.json`.
+    ///
+    /// # Errors
+    /// If a file cannot be written.
+    pub fn save(&self, folder: impl AsRef<Path>) -> Result<(), UserError> {
+        let run = folder.as_ref().to_path_buf();
+        self.save_parts(&run)?;
+        let requirements = Requirements::default();
+        LearnReport { learned: self, run, requirements, seconds: Default::default() }.save()
+    }
+
+    /// The same without `result.json`.
+    pub fn save_parts(&self, folder: &Path) -> Result<(), UserError> {
+        let model = self.model_file();
+        model.save(&folder.join("model")).map_err(|error| UserError::new(error, ""))?;
+        let automata = folder.join("automaton");
+        if let Ok(extraction) = &self.extraction {
+            write_automata(&automata, extraction, &model.classes, &self.data.title)?;
+        }
+        if let Some(proof) = self.verdict.as_ref().and_then(Verdict::proof) {
+            let certificate = Certificate::new(&model, proof).to_json();
+            files::write(&folder.join(CERTIFICATE), &certificate)?;
+            // If the cover fell short, the proved automaton takes its place.
+            let kept = self.extraction.as_ref().ok().and_then(|found| found.cover.kept.as_ref());
+            if kept.is_none_or(|kept| kept.minimal != proof.automaton) {
+                let automaton = Partial::from(&proof.automaton);
+                let stem = automata.join("automaton");
+                save_automaton(&stem, automaton, &model.classes, &self.data.title)?;
+            }
+        }
+        self.save_labels(folder)?;
+        files::write(&folder.join("metrics.jsonl"), &metrics_of(self))
+    }
+
+    /// The kept network with its vocabulary.
+    pub fn model_file(&self) -> ModelFile {
+        self.data.model_file(self.kept().model.clone())
+    }
+
+    /// The labels believed wrong, and the automaton that the labels speak for.
+    fn save_labels(&self, folder: &Path) -> Result<(), UserError> {
+        if let Labels::Corrected(correction) = &self.labels {
+            let lines = wrong_labels(self.data, correction);
+            let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+            files::write(&folder.join(WRONG_LABELS), &text)?;
+        }
+        if let Some((name, automaton)) = automaton_of_labels(&self.labels) {
+            let title = format!("{}: {}", self.data.title, name.replace('_', " "));
+            let stem = folder.join("automaton").join(name);
+            let classes = &self.data.split.train.classes;
+            save_automaton(&stem, Partial::from(automaton), classes, &title)?;
+        }
+        Ok(())
+    }
+}
+
+impl LearnReport<'_> {
+    /// Writes `result.json`. It is written last: a run that has it is finished.
+    pub fn save(&self) -> Result<(), UserError> {
+        files::write(&self.run.join(RESULT), &format!("{:#}\n", self.to_json()))
+    }
+}

@@ -1,0 +1,139 @@
+use super::*;
+use crate::engine::Arithmetic;
+use crate::key::Key;
+use crate::report::{LearnReport, Requirements};
+use crate::task::tomita::{self, Grammar};
+use crate::task::{Rate, label_noise, split};
+use crate::train::ArchName;
+
+fn recipe(arch: ArchName, updates: u64) -> Recipe {
+    let mut recipe = recipe_default(&Sizes { arch, units: 12, k: 5, ..Sizes::of(2, 2) });
+    recipe.train.schedule = recipe.train.schedule.scaled_to(updates);
+    recipe
+}
+
+fn request(data: &LearnData, arch: ArchName, updates: u64) -> LearnRequest<'_> {
+    let mut request = LearnRequest { recipe: recipe(arch, updates), ..LearnRequest::new(data) };
+    request.extraction.words = 1_000;
+    request
+}
+
+#[test]
+fn the_same_is_learned_by_any_number_of_threads() {
+    let data = LearnData::tomita(Grammar::T1);
+    let request = LearnRequest { seeds: vec![1, 2], ..request(&data, ArchName::SrGru, 60) };
+    let alone = learn(&request, &NoCallbacks).unwrap();
+    for threads in [2, 3, 4] {
+        let request = LearnRequest { hardware: Hardware::cpu(threads), ..request.clone() };
+        assert_eq!(learn(&request, &NoCallbacks).unwrap(), alone);
+    }
+}
+
+#[test]
+fn a_network_with_a_cell_state_is_learned_and_its_automaton_refused_in_words() {
+    let data = LearnData::tomita(Grammar::T1);
+    let learned = learn(&request(&data, ArchName::Lstm, 20), &NoCallbacks).unwrap();
+    assert_eq!((learned.automaton(), &learned.verdict), (None, &None));
+    assert!(learned.extraction.unwrap_err().to_string().contains("SR-GRU"));
+}
+
+/// Short words of a grammar, a twentieth of the labels wrong, and how many that are.
+fn noisy_data() -> (LearnData, Moore<u32>, usize) {
+    let mut set = tomita::sets(Grammar::T4, &Key::new(1)).train;
+    set.sequences.retain(|sequence| sequence.tokens.len() <= 9);
+    let flipped = label_noise(&mut set, Rate::new(0.05).unwrap(), &Key::new(1));
+    let split = split(&set, "0.8/0.2".parse().unwrap(), &Key::new(1));
+    let truth = Moore::from(&tomita::truth(Grammar::T4));
+    (LearnData::new("noisy", split), truth, flipped.len())
+}
+
+#[test]
+fn a_few_wrong_labels_are_found_and_the_network_is_trained_again_without_them() {
+    let (data, truth, flipped) = noisy_data();
+    let request = LearnRequest { seeds: vec![1, 2], ..request(&data, ArchName::SrGru, 1_000) };
+    let learned = learn(&request, &NoCallbacks).unwrap();
+    let Labels::Corrected(correction) = &learned.labels else {
+        panic!("labels not corrected: {:?}", learned.labels)
+    };
+    assert_eq!(correction.belief.shortened.automaton, truth);
+    assert_eq!(correction.suspects.len(), flipped);
+    let (round, before) = &correction.before[0];
+    assert_eq!((*round, before.len()), (Round::Given, 2));
+    assert!(correction.reached, "the network has the automaton believed");
+    assert_eq!(learned.automaton(), Some(&truth));
+    assert_eq!(learned.selection.reason, Reason::Believed);
+    assert!(learned.verdict.as_ref().unwrap().holds(Arithmetic::F32), "and that is proved");
+    assert!(learned.valid.accuracy < 1.0, "by the labels given");
+    assert_eq!(learned.kept().run.end.as_ref().unwrap().valid.accuracy, 1.0);
+    let folder = tempfile::tempdir().unwrap();
+    learned.save(folder.path()).unwrap();
+    let wrong = std::fs::read_to_string(folder.path().join("wrong_labels.jsonl")).unwrap();
+    assert_eq!(wrong.lines().count(), flipped);
+    assert!(folder.path().join("automaton/believed.json").is_file());
+    let trusting = LearnRequest { trust: Trust::Always, ..request };
+    let learned = learn(&trusting, &NoCallbacks).unwrap();
+    assert_eq!(learned.labels, Labels::Trusted);
+    let models = |outcomes: &[SeedOutcome<f32>]| -> Vec<Model<f32>> {
+        outcomes.iter().map(|outcome| outcome.model.clone()).collect()
+    };
+    assert_eq!(models(&learned.outcomes), models(before), "the first round");
+}
+
+#[test]
+fn labels_that_a_network_gets_right_are_not_doubted() {
+    let (data, truth, _) = noisy_data();
+    let clean = LearnData::new("clean", crate::noise::corrected(&truth, &data.split));
+    let learned = learn(&request(&clean, ArchName::SrGru, 1_000), &NoCallbacks).unwrap();
+    assert_eq!(learned.valid.accuracy, 1.0);
+    assert_eq!(learned.labels, Labels::Trusted);
+    assert_eq!(learned.automaton(), Some(&truth));
+}
+
+#[test]
+fn callbacks_can_stop_before_every_stage() {
+    struct StopBefore(Stage);
+    impl LearnCallbacks for StopBefore {
+        fn stage(&self, stage: Stage) -> Control {
+            if stage == self.0 { Control::Interrupt } else { Control::Continue }
+        }
+    }
+    let data = LearnData::tomita(Grammar::T1);
+    for stage in [Stage::Train, Stage::Select, Stage::Extract, Stage::Certify] {
+        let result = learn(&request(&data, ArchName::SrGru, 2), &StopBefore(stage));
+        assert!(matches!(result, Err(LearnError::Interrupted)));
+    }
+}
+
+#[test]
+fn a_saved_result_has_a_proof_that_the_checker_accepts() {
+    let data = LearnData::tomita(Grammar::T1);
+    let learned = learn(&request(&data, ArchName::SrGru, 800), &NoCallbacks).unwrap();
+    assert!(learned.is_proved());
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    learned.save(folder.path()).unwrap();
+    let checked = srnn_check::check_files(&path("model"), &path("certificate.json")).unwrap();
+    assert_eq!(checked.states, 2);
+    for file in ["automaton/automaton.svg", "automaton/automaton.json", "metrics.jsonl"] {
+        assert!(path(file).is_file(), "{file}");
+    }
+    let result = std::fs::read_to_string(path("result.json")).unwrap();
+    let result: serde_json::Value = serde_json::from_str(&result).unwrap();
+    assert_eq!(result["automaton"]["states"], 2);
+    assert_eq!(result["certificate"]["certified"], true);
+}
+
+#[test]
+fn a_result_names_the_proved_automaton_if_the_cover_has_none() {
+    let data = LearnData::tomita(Grammar::T1);
+    let mut learned = learn(&request(&data, ArchName::SrGru, 800), &NoCallbacks).unwrap();
+    let extraction = learned.extraction.as_mut().unwrap();
+    (extraction.cover.kept, extraction.cover_judged) = (None, None);
+    let (run, requirements) = ("run".into(), Requirements::default());
+    let report = LearnReport { learned: &learned, run, requirements, seconds: Default::default() };
+    let result = report.to_json();
+    assert_eq!(result["automaton"]["states"], 2, "{result:#}");
+    assert_eq!(result["automaton"]["equals_truth"], true);
+    assert_eq!(result["no_automaton"], serde_json::Value::Null);
+    assert!(report.to_text().contains("The automaton of the network, 2 states"));
+}

@@ -1,0 +1,160 @@
+//! Automata from text.
+
+use super::{Notation, acceptor, map_outputs, named};
+use crate::UserError;
+use crate::extract::json::{self, JsonError, NamedAutomaton};
+use srnn_automata::regex::RegexError;
+use srnn_automata::text::{TextError, att, dot};
+use srnn_automata::{Alphabet, Limits, Partial, regex};
+use std::collections::HashMap;
+
+/// Reads a text in a notation; `name` is for messages.
+pub fn read_as(
+    text: &str,
+    name: &str,
+    notation: Notation,
+    alphabet: Option<&Alphabet>,
+) -> Result<NamedAutomaton, UserError> {
+    match notation {
+        Notation::Json => {
+            json::from_json(text, &json::Limits::default()).map_err(|e| in_json(name, e))
+        }
+        Notation::Dot => read_dot(text).map_err(|e| in_text(name, e)),
+        Notation::Att => read_att(text).map_err(|e| in_text(name, e)),
+        Notation::Regex => read_regex(text, name, alphabet),
+        Notation::Svg | Notation::Table => Err(UserError::new(
+            format!("{name}: {} cannot be read back", notation.name()),
+            "give the automaton as JSON, DOT, AT&T text or a regular expression",
+        )),
+    }
+}
+
+/// A DFA, or else a Moore machine. Where it is neither, the DFA's error is the one that helps.
+fn read_dot(text: &str) -> Result<NamedAutomaton, TextError> {
+    let limits = Limits::default();
+    match dot::read_dfa(text, &limits) {
+        Ok(dfa) => Ok(acceptor(&dfa)),
+        Err(error) => dot::read_moore(text, &limits).map(|moore| of_moore(&moore)).or(Err(error)),
+    }
+}
+
+/// By the convention of the format, a missing transition rejects.
+fn read_att(text: &str) -> Result<NamedAutomaton, TextError> {
+    let partial = att::read_dfa(text, &Limits::default())?;
+    Ok(acceptor(&Partial::from(&partial.complete(false))))
+}
+
+fn read_regex(
+    text: &str,
+    name: &str,
+    alphabet: Option<&Alphabet>,
+) -> Result<NamedAutomaton, UserError> {
+    let text = text.trim_end_matches(['\n', '\r']);
+    let collected;
+    let alphabet = match alphabet {
+        Some(alphabet) => alphabet,
+        None => {
+            collected = symbols_of_expression(text);
+            &collected
+        }
+    };
+    let dfa = regex::compile(text, alphabet, &Limits::default());
+    Ok(acceptor(&Partial::from(&dfa.map_err(|e| in_regex(name, e))?)))
+}
+
+/// Classes in the order in which states name them.
+fn of_moore(moore: &Partial<String>) -> NamedAutomaton {
+    let mut numbers: HashMap<&str, u32> = HashMap::new();
+    let mut classes: Vec<String> = Vec::new();
+    for output in moore.outputs() {
+        numbers.entry(spelled(output)).or_insert_with(|| {
+            classes.push(spelled(output).to_string());
+            classes.len() as u32 - 1
+        });
+    }
+    let automaton = map_outputs(moore, |output| numbers[spelled(output)]);
+    named(classes, automaton)
+}
+
+/// Classes need a name, and DOT may leave the output blank.
+fn spelled(output: &str) -> &str {
+    if output.is_empty() { "(none)" } else { output }
+}
+
+fn in_text(name: &str, error: TextError) -> UserError {
+    UserError::new(format!("{name}:{}: {}", error.line, error.cause), error.remedy)
+}
+
+fn in_regex(name: &str, error: RegexError) -> UserError {
+    UserError::new(format!("{name}: column {}: {}", error.column, error.cause), error.remedy)
+}
+
+fn in_json(name: &str, error: JsonError) -> UserError {
+    let remedy = "write it as `srnn extract` does, or convert it with `srnn convert`";
+    match error {
+        JsonError::Shape { line, column, message } => {
+            UserError::new(format!("{name}:{line}:{column}: {message}"), remedy)
+        }
+        other => UserError::new(format!("{name}: {other}"), remedy),
+    }
+}
+
+/// The symbols that an expression names, sorted: the alphabet where nothing else gives one. What
+/// is wrong with the expression, its own reader says.
+pub fn symbols_of_expression(text: &str) -> Alphabet {
+    let mut names = std::collections::BTreeSet::new();
+    let (mut rest, mut in_class) = (text.chars(), false);
+    while let Some(c) = rest.next() {
+        match c {
+            '[' | ']' => in_class = c == '[',
+            // A number of repetitions.
+            '{' if !in_class => drop(rest.find(|&c| c == '}')),
+            '\\' => names.extend(escaped(rest.next())),
+            '<' => names.extend([bracketed(&mut rest)]),
+            c if c.is_whitespace() || "|*+?()>.^-ε∅".contains(c) => {}
+            c => names.extend([c.to_string()]),
+        }
+    }
+    names.remove("");
+    Alphabet::new(names.into_iter().collect()).expect("distinct names that are not empty")
+}
+
+fn escaped(c: Option<char>) -> Option<String> {
+    match c? {
+        'n' => Some("\n".into()),
+        't' => Some("\t".into()),
+        'r' => Some("\r".into()),
+        c => Some(c.into()),
+    }
+}
+
+fn bracketed(rest: &mut std::str::Chars<'_>) -> String {
+    let mut name = String::new();
+    while let Some(c) = rest.next() {
+        match c {
+            '>' => break,
+            '\\' => name.extend(escaped(rest.next())),
+            c => name.push(c),
+        }
+    }
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_expression_names_its_symbols() {
+        for (text, symbols) in [
+            ("(10)*|<open>\\*", vec!["*", "0", "1", "open"]),
+            ("[^a-c] ε∅", vec!["a", "c"]),
+            ("<a\\>b>\\n", vec!["\n", "a>b"]),
+            ("<", vec![]),
+            ("a{10,12}b[{}]", vec!["a", "b", "{", "}"]),
+            ("a\\{3{2", vec!["3", "a", "{"]),
+        ] {
+            assert_eq!(symbols_of_expression(text).names(), symbols, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! The result of a run as one JSON object: `--json` and `result.json`.
+
+use super::LearnReport;
+use super::advice::advice;
+use super::labels::labels;
+use super::methods::{MethodResult, methods};
+use super::proof;
+use crate::extract::{Agreement, Judged, Words};
+use crate::learn::Learned;
+use crate::model::digest;
+use crate::run::CERTIFICATE;
+use crate::task::Confusion;
+use crate::train::{Quality, SeedOutcome};
+use serde_json::{Map, Value, json};
+use srnn_automata::{Alphabet, Moore, Word, distinguish};
+
+/// The result as one object.
+pub(super) fn value(report: &LearnReport<'_>) -> Value {
+    let LearnReport { learned, run, requirements, seconds } = report;
+    let kept = learned.kept();
+    let (valid, test) = (report.validation(), report.test());
+    let accuracy = valid.accuracy();
+    json!({
+        "run": run.display().to_string(),
+        "source": learned.data.source,
+        "device": learned.device,
+        "data": { "digest": learned.data.digests() },
+        "seeds": learned.outcomes.iter().map(|o| seed(report, o)).collect::<Vec<_>>(),
+        "labels": labels(report),
+        "kept": {
+            "seed": kept.seed,
+            "reason": learned.selection.reason,
+            "because": learned.selection.reason.describe(),
+            "digest": digest(&kept.model),
+        },
+        "network": {
+            "valid_accuracy": accuracy,
+            "test_accuracy": test.as_ref().map(Confusion::accuracy),
+        },
+        "confusion": { "valid": valid, "test": test },
+        "automaton": automaton(report),
+        "no_automaton": no_automaton(learned),
+        "tested_on": learned.extraction.as_ref().ok().map(|e| tested_on(&e.words)),
+        "ways": learned.extraction.as_ref().ok().map(|extraction| {
+            methods(extraction).iter().map(|method| (method.key.into(), one_method(report, method)))
+                .collect::<Map<String, Value>>()
+        }),
+        "certificate": certificate(report),
+        "notes": advice(report),
+        "fail_under": requirements.valid_accuracy,
+        "must_certify": requirements.proof,
+        "passed": report.unmet().is_none(),
+        "seconds": seconds,
+    })
+}
+
+/// What is proved: of the network, of the program, and what stands in the way of more.
+fn certificate(report: &LearnReport<'_>) -> Value {
+    let Some(verdict) = &report.learned.verdict else { return Value::Null };
+    let proof = verdict.proof();
+    let mut value = proof::value(verdict, &report.alphabet());
+    let truth = report.learned.data.truth.as_ref();
+    let equals = |truth| proof.map(|proof| distinguish(truth, &proof.automaton) == Ok(None));
+    value["equals_truth"] = json!(truth.map(equals));
+    value["file"] = json!(proof.map(|_| CERTIFICATE));
+    value
+}
+
+/// Accuracies and losses are by the labels that the seed was trained with: those believed, where
+/// some are not; `by_given_labels` is null otherwise.
+fn seed(report: &LearnReport<'_>, outcome: &SeedOutcome<f32>) -> Value {
+    let end = outcome.run.end.as_ref();
+    let given = report.valid_accuracy_as_given(outcome);
+    json!({
+        "seed": outcome.seed,
+        "train_accuracy": end.map(|end| end.train.accuracy),
+        "train_loss": end.map(|end| end.train.loss),
+        "valid_accuracy": report.valid_accuracy(outcome),
+        "valid_loss": end.map(|end| end.valid.loss),
+        "by_given_labels": given.map(|accuracy| json!({ "valid_accuracy": accuracy })),
+        "stop": outcome.run.stop,
+        "updates": outcome.run.updates,
+        "kept_update": outcome.run.kept,
+        "automaton": outcome.quality.map(quality),
+        "digest": digest(&outcome.model),
+    })
+}
+
+fn quality(quality: Quality) -> Value {
+    match quality.closed {
+        true => json!({ "certified": quality.certified, "closed": true,
+                        "states": quality.states, "agreement": quality.agreement }),
+        false => json!({ "certified": quality.certified, "closed": false }),
+    }
+}
+
+/// The kept network's automaton: the cover's if it is the one that [`Learned::automaton`] returns,
+/// else the one that is proved.
+fn automaton(report: &LearnReport<'_>) -> Value {
+    let Some(automaton) = report.learned.automaton() else { return Value::Null };
+    let cover = report.learned.extraction.as_ref().ok().and_then(|e| e.cover_judged.as_ref());
+    match cover.filter(|cover| cover.extracted.minimal.as_ref() == Ok(automaton)) {
+        Some(judged) => one_judged(report, judged),
+        None => proved_automaton(report, automaton),
+    }
+}
+
+/// An automaton that only the proof has. It agrees with the network on every word.
+fn proved_automaton(report: &LearnReport<'_>, automaton: &Moore<u32>) -> Value {
+    let truth = report.learned.data.truth.as_ref();
+    let difference = truth.and_then(|truth| distinguish(truth, automaton).ok());
+    let alphabet = report.alphabet();
+    json!({
+        "states": automaton.state_count(),
+        "complete": true,
+        "agreement": { "words": { "rate": 1.0 }, "data": { "rate": 1.0 } },
+        "equals_truth": difference.as_ref().map(Option::is_none),
+        "shortest_difference": difference.flatten().map(|word| alphabet.spell(&word)),
+    })
+}
+
+fn no_automaton(learned: &Learned<'_>) -> Option<String> {
+    if learned.automaton().is_some() {
+        return None;
+    }
+    match &learned.extraction {
+        Err(refusal) => Some(refusal.to_string()),
+        Ok(extraction) => {
+            let [.., cover] = methods(extraction);
+            cover.found.err()
+        }
+    }
+}
+
+fn tested_on(words: &Words) -> Value {
+    let longest = match words {
+        Words::UpTo { longest, .. } => Some(*longest),
+        Words::List(_) => None,
+    };
+    json!({ "words": words.len(), "longest": longest })
+}
+
+fn one_method(report: &LearnReport<'_>, method: &MethodResult) -> Value {
+    match &method.found {
+        Ok(judged) => one_judged(report, judged),
+        Err(refusal) => json!({ "refused": refusal }),
+    }
+}
+
+fn one_judged(report: &LearnReport<'_>, judged: &Judged) -> Value {
+    let alphabet = report.alphabet();
+    let spelled = |word: &Option<Word>| word.as_ref().map(|word| alphabet.spell(word));
+    let truth = judged.truth.as_ref();
+    json!({
+        "states": judged.extracted.minimal.as_ref().ok().map(|minimal| minimal.state_count()),
+        "states_before_minimising": judged.extracted.automaton.state_count(),
+        "complete": judged.extracted.minimal.is_ok(),
+        "centroids": judged.extracted.used.layers,
+        "agreement": {
+            "words": agreement(&judged.on_words, &alphabet),
+            "data": agreement(&judged.on_data, &alphabet),
+        },
+        "equals_truth": truth.map(|verdict| verdict.equal),
+        "shortest_difference": truth.and_then(|v| spelled(&v.shortest_difference)),
+    })
+}
+
+fn agreement(agreement: &Agreement, alphabet: &Alphabet) -> Value {
+    let Agreement { compared, equal, unknown, unanswered, difference } = agreement;
+    json!({
+        "rate": rate(agreement),
+        "compared": compared,
+        "equal": equal,
+        "unknown": unknown,
+        "unanswered": unanswered,
+        "first_difference": difference.as_ref().map(|word| alphabet.spell(word)),
+    })
+}
+
+/// The part of all words on which automaton and network say the same.
+pub fn rate(agreement: &Agreement) -> f64 {
+    let asked = agreement.compared + agreement.unknown + agreement.unanswered;
+    agreement.equal as f64 / asked.max(1) as f64
+}
