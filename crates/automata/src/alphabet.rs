@@ -113,7 +113,7 @@ impl Alphabet {
 
     /// A word as people read it: names side by side where all names are one character, with spaces
     /// between them otherwise, `ε` for the empty word.
-    pub fn spell(&self, word: &[Symbol]) -> String {
+    pub fn format_word(&self, word: &[Symbol]) -> String {
         let single = self.names.iter().all(|n| n.chars().count() == 1);
         let names: Vec<&str> = word.iter().map(|&s| self.name(s)).collect();
         match names.is_empty() {
@@ -156,10 +156,10 @@ mod tests {
     #[test]
     fn words_are_spelled_with_spaces_where_names_are_long() {
         let bits = Alphabet::of_chars("01").unwrap();
-        assert_eq!(bits.spell(&[Symbol(0), Symbol(1)]), "01");
-        assert_eq!(bits.spell(&[]), "ε");
+        assert_eq!(bits.format_word(&[Symbol(0), Symbol(1)]), "01");
+        assert_eq!(bits.format_word(&[]), "ε");
         let events = Alphabet::new(vec!["open".into(), "x".into()]).unwrap();
-        assert_eq!(events.spell(&[Symbol(0), Symbol(1)]), "open x");
+        assert_eq!(events.format_word(&[Symbol(0), Symbol(1)]), "open x");
     }
 
     #[test]

@@ -168,7 +168,7 @@ fn word_to(number: State, reasons: &[(State, Symbol)]) -> Word {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::{random, stream};
+    use crate::random::{random_dfa, stream};
     use crate::words::shortlex;
 
     fn pair(seed: u64) -> (Dfa, Dfa) {
@@ -176,7 +176,7 @@ mod tests {
         let alphabet = Alphabet::of_chars(&"abc"[..1 + seed as usize % 3]).unwrap();
         let mut make = || {
             let states = 1 + (bits() % 6) as u32;
-            random(states, &alphabet, 0.5, &mut bits)
+            random_dfa(states, &alphabet, 0.5, &mut bits)
         };
         (make(), make())
     }
@@ -238,7 +238,7 @@ mod tests {
         for seed in 0..100 {
             let mut bits = stream(seed);
             let alphabet = Alphabet::of_chars("ab").unwrap();
-            let dfa = random(40, &alphabet, 0.5, &mut bits);
+            let dfa = random_dfa(40, &alphabet, 0.5, &mut bits);
             let minimal = dfa.minimize();
             assert_eq!(distinguish(&dfa, &minimal), Ok(None));
             let flip = State((bits() % minimal.state_count() as u64) as u32);

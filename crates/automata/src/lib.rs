@@ -15,7 +15,7 @@
 //!
 //! let short = regex::compile("(0|101|11)*", &bits, &Limits::default())?;
 //! let word = distinguish(&even, &short)?.expect("the languages differ");
-//! assert_eq!(bits.spell(&word), "1001");
+//! assert_eq!(bits.format_word(&word), "1001");
 //!
 //! let again = dot::read_dfa(&dot::write_dfa(&even, "even"), &Limits::default())?;
 //! assert_eq!(again.complete(false), even);
@@ -40,7 +40,7 @@ pub use compare::{
     AlphabetMismatch, difference, distinguish, intersection, product, symmetric_difference, union,
 };
 pub use limits::Limits;
-pub use moore::{Dfa, InvalidAutomaton, Moore, Path, State};
-pub use partial::{Incomplete, Partial, Unknown};
-pub use random::random;
+pub use moore::{Dfa, InvalidAutomaton, Moore, State, StatePath};
+pub use partial::{Incomplete, Partial, UnknownTransition};
+pub use random::random_dfa;
 pub use words::{Shortlex, shortlex};

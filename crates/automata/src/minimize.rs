@@ -261,7 +261,7 @@ mod tests {
     use super::*;
     use crate::alphabet::Alphabet;
     use crate::moore::Dfa;
-    use crate::random::{random, stream};
+    use crate::random::{random_dfa, stream};
     use crate::words::shortlex;
 
     /// Moore's refinement, round by round: slow, and shares nothing with the above.
@@ -354,7 +354,7 @@ mod tests {
             let mut bits = stream(seed);
             let alphabet = Alphabet::of_chars(&"abcde"[..1 + seed as usize % 5]).unwrap();
             let states = 1 + (bits() % 40) as u32;
-            let dfa = random(states, &alphabet, 0.1 + (seed % 9) as f64 / 10.0, &mut bits);
+            let dfa = random_dfa(states, &alphabet, 0.1 + (seed % 9) as f64 / 10.0, &mut bits);
             check_minimize(&dfa, 4);
             let classes: Vec<u64> = (0..states).map(|_| bits() % 4).collect();
             let table = dfa.states().flat_map(|s| dfa.successors(s).to_vec()).collect();
@@ -367,7 +367,7 @@ mod tests {
         for seed in 0..50 {
             let mut bits = stream(seed);
             let alphabet = Alphabet::of_chars("abc").unwrap();
-            let minimal = random(30, &alphabet, 0.5, &mut bits).minimize();
+            let minimal = random_dfa(30, &alphabet, 0.5, &mut bits).minimize();
             let n = minimal.state_count() as u32;
             let copies: Vec<u64> = (0..7 * n * 3).map(|_| bits() % 7).collect();
             let next = |s: State, a: Symbol| {

@@ -67,7 +67,7 @@ pub enum InvalidAutomaton {
 
 /// Iterator of [`Moore::path`].
 #[derive(Clone, Debug)]
-pub struct Path<'a, O> {
+pub struct StatePath<'a, O> {
     automaton: &'a Moore<O>,
     rest: std::slice::Iter<'a, Symbol>,
     next: Option<State>,
@@ -168,8 +168,8 @@ impl<O> Moore<O> {
     }
 
     /// The states of a run: the start, then one per symbol.
-    pub fn path<'a>(&'a self, word: &'a [Symbol]) -> Path<'a, O> {
-        Path { automaton: self, rest: word.iter(), next: Some(self.start) }
+    pub fn path<'a>(&'a self, word: &'a [Symbol]) -> StatePath<'a, O> {
+        StatePath { automaton: self, rest: word.iter(), next: Some(self.start) }
     }
 
     /// The reachable states, breadth first from the start in alphabet order.
@@ -247,7 +247,7 @@ impl Dfa {
     }
 }
 
-impl<O> Iterator for Path<'_, O> {
+impl<O> Iterator for StatePath<'_, O> {
     type Item = State;
 
     fn next(&mut self) -> Option<State> {
@@ -394,7 +394,7 @@ mod tests {
     #[test]
     fn shortest_words_are_first_in_length_then_alphabet_order() {
         let word = counter(4).shortest_word(|&count| count == 3).unwrap();
-        assert_eq!(bits().spell(&word), "111");
+        assert_eq!(bits().format_word(&word), "111");
         assert_eq!(counter(4).shortest_word(|&count| count == 9), None);
         assert_eq!(counter(4).map_outputs(|_| false).shortest_accepted(), None);
         let start = counter(4).map_outputs(|&count| count == 0);

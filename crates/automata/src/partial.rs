@@ -22,7 +22,7 @@ pub struct Partial<O> {
 
 /// A transition that is not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Unknown {
+pub struct UnknownTransition {
     /// Where it starts.
     pub state: State,
     /// Its symbol.
@@ -33,7 +33,7 @@ pub struct Unknown {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Incomplete {
     /// Every one of them, in the order in which words reach them.
-    pub unknown: Vec<Unknown>,
+    pub unknown: Vec<UnknownTransition>,
     /// The names of their symbols, in the same order.
     pub names: Vec<String>,
 }
@@ -111,10 +111,11 @@ impl<O> Partial<O> {
     }
 
     /// The unknown transitions of the reachable states, in the order in which words reach them.
-    pub fn unknown(&self) -> Vec<Unknown> {
+    pub fn unknown(&self) -> Vec<UnknownTransition> {
         let states = self.reachable().into_iter();
-        let pairs = states
-            .flat_map(|state| self.alphabet.symbols().map(move |symbol| Unknown { state, symbol }));
+        let pairs = states.flat_map(|state| {
+            self.alphabet.symbols().map(move |symbol| UnknownTransition { state, symbol })
+        });
         pairs.filter(|pair| self.next(pair.state, pair.symbol).is_none()).collect()
     }
 

@@ -9,7 +9,7 @@ use crate::moore::{Dfa, State};
 ///
 /// # Panics
 /// If there are no states, or the probability is not within 0 to 1.
-pub fn random(
+pub fn random_dfa(
     states: u32,
     alphabet: &Alphabet,
     accept_probability: f64,
@@ -55,7 +55,7 @@ mod tests {
     #[test]
     fn the_same_stream_gives_the_same_automaton_and_another_one_does_not() {
         let alphabet = Alphabet::of_chars("abc").unwrap();
-        let make = |seed| random(50, &alphabet, 0.5, &mut stream(seed));
+        let make = |seed| random_dfa(50, &alphabet, 0.5, &mut stream(seed));
         assert_eq!(make(1), make(1));
         assert_ne!(make(1), make(2));
     }
@@ -63,13 +63,13 @@ mod tests {
     #[test]
     fn the_share_of_accepting_states_and_the_targets_follow_their_distribution() {
         let alphabet = Alphabet::of_chars("ab").unwrap();
-        let dfa = random(10_000, &alphabet, 0.3, &mut stream(7));
+        let dfa = random_dfa(10_000, &alphabet, 0.3, &mut stream(7));
         let accepting = dfa.outputs().iter().filter(|&&o| o).count();
         // Five standard deviations of a binomial are 229.
         assert!((2771..=3229).contains(&accepting), "{accepting} of 10000 accept");
         let low = dfa.states().filter(|&s| dfa.successors(s)[0].0 < 5000).count();
         assert!((4750..=5250).contains(&low), "{low} of 10000 targets are in the lower half");
-        assert!(random(20, &alphabet, 1.0, &mut stream(3)).outputs().iter().all(|&o| o));
-        assert!(!random(20, &alphabet, 0.0, &mut stream(3)).outputs().iter().any(|&o| o));
+        assert!(random_dfa(20, &alphabet, 1.0, &mut stream(3)).outputs().iter().all(|&o| o));
+        assert!(!random_dfa(20, &alphabet, 0.0, &mut stream(3)).outputs().iter().any(|&o| o));
     }
 }

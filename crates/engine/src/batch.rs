@@ -1,5 +1,7 @@
 //! Batches: rows of steps, and their targets.
 
+use crate::model::Input;
+
 /// Rows of different lengths, one after the other: row `b` has the steps
 /// `offsets[b]..offsets[b + 1]`. Start and end tokens are part of the rows. Nothing is padded.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,6 +40,23 @@ pub enum Targets {
 pub const IGNORE: u32 = u32::MAX;
 
 impl Batch {
+    /// Rows of token ids without targets: each word between the start and end tokens of `input`,
+    /// where it has them.
+    pub fn of_words<W: IntoIterator<Item = u32>>(
+        input: &Input,
+        words: impl IntoIterator<Item = W>,
+    ) -> Batch {
+        let (mut offsets, mut ids) = (vec![0], Vec::new());
+        for word in words {
+            ids.extend(input.start());
+            ids.extend(word);
+            ids.extend(input.end());
+            offsets.push(ids.len());
+        }
+        let input = Inputs::Tokens(ids);
+        Batch { offsets, input, targets: Targets::None, class_weights: vec![] }
+    }
+
     /// B.
     pub fn rows(&self) -> usize {
         self.offsets.len() - 1

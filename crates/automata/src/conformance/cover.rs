@@ -6,7 +6,7 @@ use crate::moore::State;
 
 /// A word and the state of the specification in which it ends.
 #[derive(Clone, Debug)]
-pub(super) struct Reached {
+pub(super) struct ReachedState {
     pub word: Word,
     pub state: State,
 }
@@ -26,10 +26,10 @@ pub fn transition_cover<O>(specification: &Minimal<O>) -> Vec<Word> {
 }
 
 /// Q, by state.
-pub(super) fn reached<O>(specification: &Minimal<O>) -> Vec<Reached> {
+pub(super) fn reached<O>(specification: &Minimal<O>) -> Vec<ReachedState> {
     let automaton = specification.automaton();
     let words = automaton.access_words().into_iter();
-    let reached = |(word, state): (Option<Word>, State)| Reached {
+    let reached = |(word, state): (Option<Word>, State)| ReachedState {
         word: word.expect("a minimal automaton reaches its states"),
         state,
     };
@@ -38,16 +38,16 @@ pub(super) fn reached<O>(specification: &Minimal<O>) -> Vec<Reached> {
 
 /// R = P − Q: as Q holds every prefix of its words, each word of Q·Σ⁺ that is not in Q has exactly
 /// one prefix in R, and no word is met twice on the way outwards.
-pub(super) fn leaving<O>(specification: &Minimal<O>, cover: &[Reached]) -> Vec<Reached> {
+pub(super) fn leaving<O>(specification: &Minimal<O>, cover: &[ReachedState]) -> Vec<ReachedState> {
     let mut next = further(specification, cover);
     next.retain(|reached| reached.word != cover[reached.state.index()].word);
     next
 }
 
 /// All words one symbol longer.
-pub(super) fn further<O>(specification: &Minimal<O>, words: &[Reached]) -> Vec<Reached> {
+pub(super) fn further<O>(specification: &Minimal<O>, words: &[ReachedState]) -> Vec<ReachedState> {
     let automaton = specification.automaton();
-    let step = |from: &Reached, symbol: Symbol| Reached {
+    let step = |from: &ReachedState, symbol: Symbol| ReachedState {
         word: [&from.word[..], &[symbol]].concat(),
         state: automaton.next(from.state, symbol),
     };

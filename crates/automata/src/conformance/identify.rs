@@ -72,7 +72,7 @@ pub(super) fn separate<O: Eq + Hash>(
 ) -> Result<Separation, usize> {
     let automaton = specification.automaton();
     let states = automaton.state_count();
-    let mut classes = Classes { of: vec![0; states], count: 1 };
+    let mut classes = StateClasses { of: vec![0; states], count: 1 };
     let first = numbered(automaton);
     let mut found = Separation { words: vec![], answers: vec![], splitters: vec![vec![]; states] };
     found.add(Word::new(), first, &mut classes);
@@ -97,7 +97,7 @@ pub(super) fn separate<O: Eq + Hash>(
 }
 
 impl Separation {
-    fn add(&mut self, word: Word, answers: Vec<u32>, classes: &mut Classes) {
+    fn add(&mut self, word: Word, answers: Vec<u32>, classes: &mut StateClasses) {
         for state in classes.split(&answers) {
             self.splitters[state].push(self.words.len());
         }
@@ -107,12 +107,12 @@ impl Separation {
 }
 
 /// A partition of the states.
-struct Classes {
+struct StateClasses {
     of: Vec<usize>,
     count: usize,
 }
 
-impl Classes {
+impl StateClasses {
     fn are_split_by(&self, answers: &[u32]) -> bool {
         let mut first = vec![None; self.count];
         let pairs = self.of.iter().zip(answers);

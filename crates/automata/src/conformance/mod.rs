@@ -8,8 +8,8 @@
 //! With Q the state cover, k the extra states, Σ^≤k the words of at most k symbols, W the
 //! characterization set and W_s ⊆ W the identifier of state s, the words are
 //!
-//! - [`Method::W`] (Chow 1978): Q·Σ^≤(k+1)·W,
-//! - [`Method::Wp`] (Fujiwara et al. 1991): Q·Σ^≤k·W, and u·W_s for every u of Q·Σ^≤(k+1) that is
+//! - [`SuiteMethod::W`] (Chow 1978): Q·Σ^≤(k+1)·W,
+//! - [`SuiteMethod::Wp`] (Fujiwara et al. 1991): Q·Σ^≤k·W, and u·W_s for every u of Q·Σ^≤(k+1) that is
 //!   not in Q·Σ^≤k, where u leads to s. This is a subset of the former.
 //!
 //! Both papers test Mealy machines, which show an output at every step: a word there tests its
@@ -34,7 +34,7 @@ mod suite;
 
 pub use cover::{state_cover, transition_cover};
 pub use identify::{characterization_set, state_identifiers};
-pub use suite::{Method, Plan, Quantity, TooLarge, suite};
+pub use suite::{Quantity, SuiteConfig, SuiteMethod, SuiteTooLarge, suite};
 
 use crate::alphabet::Word;
 use crate::moore::Moore;

@@ -1,6 +1,6 @@
 //! The words to ask, counted before they are made.
 
-use super::cover::{Reached, further, leaving, reached};
+use super::cover::{ReachedState, further, leaving, reached};
 use super::identify::{Separation, separate};
 use super::{Minimal, in_order};
 use crate::alphabet::Word;
@@ -10,7 +10,7 @@ use std::hash::Hash;
 
 /// A way to choose the words. Both find the same faults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Method {
+pub enum SuiteMethod {
     /// Chow's: the whole characterization set after every transition.
     W,
     /// Fujiwara's and others': after the last transition only what identifies the state reached.
@@ -19,9 +19,9 @@ pub enum Method {
 
 /// What is wanted of a suite.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Plan {
-    /// How the words are chosen. Default [`Method::Wp`].
-    pub method: Method,
+pub struct SuiteConfig {
+    /// How the words are chosen. Default [`SuiteMethod::Wp`].
+    pub method: SuiteMethod,
     /// How many states the box may have more than the specification. Default 1.
     pub extra: usize,
     /// Words at most, counted before equal ones are merged. Default 1,000,000.
@@ -30,9 +30,14 @@ pub struct Plan {
     pub most_symbols: u64,
 }
 
-impl Default for Plan {
-    fn default() -> Plan {
-        Plan { method: Method::Wp, extra: 1, most_words: 1_000_000, most_symbols: 1 << 28 }
+impl Default for SuiteConfig {
+    fn default() -> SuiteConfig {
+        SuiteConfig {
+            method: SuiteMethod::Wp,
+            extra: 1,
+            most_words: 1_000_000,
+            most_symbols: 1 << 28,
+        }
     }
 }
 
@@ -47,7 +52,7 @@ pub enum Quantity {
 
 /// A suite that was not made because it is too large.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TooLarge {
+pub struct SuiteTooLarge {
     /// What there would be too much of.
     pub quantity: Quantity,
     /// How much there would be: words are counted as far as needed to refuse them, and before equal
@@ -64,9 +69,12 @@ pub struct TooLarge {
 /// The words to ask, in length-lexicographic order, each once: a deterministic machine of at most
 /// as many states as the specification and `extra` more that answers them all like the
 /// specification equals it.
-pub fn suite<O: Eq + Hash>(specification: &Minimal<O>, plan: &Plan) -> Result<Vec<Word>, TooLarge> {
+pub fn suite<O: Eq + Hash>(
+    specification: &Minimal<O>,
+    plan: &SuiteConfig,
+) -> Result<Vec<Word>, SuiteTooLarge> {
     let states = specification.automaton().state_count();
-    let size = Size { plan, states, symbols: specification.automaton().alphabet().len() };
+    let size = SuiteSize { plan, states, symbols: specification.automaton().alphabet().len() };
     size.check(Quantity::Words, size.inner())?;
     size.check(Quantity::Symbols, size.transition_cover(specification))?;
     let cover = reached(specification);
@@ -78,14 +86,14 @@ pub fn suite<O: Eq + Hash>(specification: &Minimal<O>, plan: &Plan) -> Result<Ve
     let inner = size.inner().saturating_mul(all.len() as u128);
     size.check(Quantity::Words, inner)?;
     let after_last = match plan.method {
-        Method::W => vec![all.clone(); states],
-        Method::Wp => found.identifiers(),
+        SuiteMethod::W => vec![all.clone(); states],
+        SuiteMethod::Wp => found.identifiers(),
     };
     let words = inner.saturating_add(size.outer(specification, &outside, &after_last));
     size.check(Quantity::Words, words)?;
     size.check(Quantity::Symbols, words.saturating_mul(size.longest(&cover, &found)))?;
     let (near, last) = outwards(specification, cover, outside, plan.extra);
-    let ends = |reached: &Reached| after_last[reached.state.index()].clone();
+    let ends = |reached: &ReachedState| after_last[reached.state.index()].clone();
     let mut words = concatenated(&near, |_| all.clone(), &found.words);
     words.extend(concatenated(&last, ends, &found.words));
     Ok(in_order(words))
@@ -94,10 +102,10 @@ pub fn suite<O: Eq + Hash>(specification: &Minimal<O>, plan: &Plan) -> Result<Ve
 /// Q·Σ^≤k, and what Q·Σ^≤(k+1) has beyond it.
 fn outwards<O>(
     specification: &Minimal<O>,
-    cover: Vec<Reached>,
-    outside: Vec<Reached>,
+    cover: Vec<ReachedState>,
+    outside: Vec<ReachedState>,
     extra: usize,
-) -> (Vec<Reached>, Vec<Reached>) {
+) -> (Vec<ReachedState>, Vec<ReachedState>) {
     let (mut near, mut last) = (cover, outside);
     for _ in 0..extra {
         if last.is_empty() {
@@ -111,11 +119,11 @@ fn outwards<O>(
 }
 
 fn concatenated(
-    begins: &[Reached],
-    ends: impl Fn(&Reached) -> Vec<usize>,
+    begins: &[ReachedState],
+    ends: impl Fn(&ReachedState) -> Vec<usize>,
     words: &[Word],
 ) -> Vec<Word> {
-    let all = |begin: &Reached| -> Vec<Word> {
+    let all = |begin: &ReachedState| -> Vec<Word> {
         let join = |place: usize| [&begin.word[..], &words[place]].concat();
         ends(begin).into_iter().map(join).collect()
     };
@@ -123,13 +131,13 @@ fn concatenated(
 }
 
 /// How large a suite would be.
-struct Size<'a> {
-    plan: &'a Plan,
+struct SuiteSize<'a> {
+    plan: &'a SuiteConfig,
     states: usize,
     symbols: usize,
 }
 
-impl Size<'_> {
+impl SuiteSize<'_> {
     /// Words of Q·Σ^≤k: those of Q, and so many behind each of R = P − Q.
     fn inner(&self) -> u128 {
         let (states, symbols) = (self.states as u128, self.symbols as u128);
@@ -158,7 +166,7 @@ impl Size<'_> {
     fn outer<O>(
         &self,
         specification: &Minimal<O>,
-        outside: &[Reached],
+        outside: &[ReachedState],
         after: &[Vec<usize>],
     ) -> u128 {
         let automaton = specification.automaton();
@@ -182,14 +190,14 @@ impl Size<'_> {
     }
 
     /// Symbols of the longest word at most.
-    fn longest(&self, cover: &[Reached], found: &Separation) -> u128 {
+    fn longest(&self, cover: &[ReachedState], found: &Separation) -> u128 {
         let deepest = cover.iter().map(|reached| reached.word.len()).max().unwrap_or(0);
         let ends = found.words.iter().map(Word::len).max().unwrap_or(0);
         let extra = if self.symbols == 0 { 0 } else { self.plan.extra };
         [deepest, extra, 1, ends].iter().map(|&n| n as u128).sum()
     }
 
-    fn check(&self, quantity: Quantity, needed: u128) -> Result<(), TooLarge> {
+    fn check(&self, quantity: Quantity, needed: u128) -> Result<(), SuiteTooLarge> {
         match needed > u128::from(self.allowed(quantity)) {
             true => Err(self.too_large(quantity, needed)),
             false => Ok(()),
@@ -203,9 +211,9 @@ impl Size<'_> {
         }
     }
 
-    fn too_large(&self, quantity: Quantity, needed: u128) -> TooLarge {
+    fn too_large(&self, quantity: Quantity, needed: u128) -> SuiteTooLarge {
         let (states, extra) = (self.states, self.plan.extra);
-        TooLarge { quantity, needed, allowed: self.allowed(quantity), states, extra }
+        SuiteTooLarge { quantity, needed, allowed: self.allowed(quantity), states, extra }
     }
 }
 
@@ -225,9 +233,9 @@ fn geometric(ratio: u128, terms: usize) -> u128 {
     sum
 }
 
-impl fmt::Display for TooLarge {
+impl fmt::Display for SuiteTooLarge {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let TooLarge { needed, allowed, states, extra, .. } = self;
+        let SuiteTooLarge { needed, allowed, states, extra, .. } = self;
         let what = match self.quantity {
             Quantity::Words => "words or more (equal ones not merged)",
             Quantity::Symbols => "symbols in its words",
@@ -240,4 +248,4 @@ impl fmt::Display for TooLarge {
     }
 }
 
-impl Error for TooLarge {}
+impl Error for SuiteTooLarge {}

@@ -1,28 +1,28 @@
 //! The theorem by brute force: whatever small machine passes a suite equals the specification.
 
 use super::*;
-use crate::random::{random, stream};
+use crate::random::{random_dfa, stream};
 use crate::{Alphabet, Dfa, Moore, State, Symbol, distinguish, shortlex};
 use std::collections::BTreeSet;
 
-const METHODS: [Method; 2] = [Method::W, Method::Wp];
+const METHODS: [SuiteMethod; 2] = [SuiteMethod::W, SuiteMethod::Wp];
 
 fn alphabet(symbols: usize) -> Alphabet {
     Alphabet::of_chars(&"abc"[..symbols]).unwrap()
 }
 
-fn plan(method: Method, extra: usize) -> Plan {
-    Plan { method, extra, ..Plan::default() }
+fn plan(method: SuiteMethod, extra: usize) -> SuiteConfig {
+    SuiteConfig { method, extra, ..SuiteConfig::default() }
 }
 
-fn words<O: Eq + Hash>(specification: &Minimal<O>, method: Method, extra: usize) -> Vec<Word> {
+fn words<O: Eq + Hash>(specification: &Minimal<O>, method: SuiteMethod, extra: usize) -> Vec<Word> {
     suite(specification, &plan(method, extra)).unwrap()
 }
 
 /// A random specification with exactly so many states.
 fn specification(states: usize, symbols: usize, bits: &mut impl FnMut() -> u64) -> Minimal<bool> {
     loop {
-        let dfa = random(states as u32, &alphabet(symbols), 0.5, bits);
+        let dfa = random_dfa(states as u32, &alphabet(symbols), 0.5, bits);
         if dfa.is_minimal() {
             return Minimal::of(&dfa);
         }
@@ -52,7 +52,12 @@ fn all_machines(states: u32, symbols: usize, outputs: u32) -> impl Iterator<Item
 }
 
 /// How many of all machines of at most `states + extra` states pass: all of them must be equal.
-fn check_all(specification: &Minimal<u32>, extra: usize, method: Method, outputs: u32) -> usize {
+fn check_all(
+    specification: &Minimal<u32>,
+    extra: usize,
+    method: SuiteMethod,
+    outputs: u32,
+) -> usize {
     let automaton = specification.automaton();
     let words = words(specification, method, extra);
     let most = (automaton.state_count() + extra) as u32;
@@ -100,7 +105,7 @@ fn machines_of_several_classes_may_say_what_the_specification_never_does() {
         for seed in 0..seeds {
             let mut bits = stream(seed);
             let machine = loop {
-                let dfa = random(states, &alphabet(2), 0.5, &mut bits);
+                let dfa = random_dfa(states, &alphabet(2), 0.5, &mut bits);
                 let outputs: Vec<u32> = (0..states).map(|_| (bits() % 2) as u32).collect();
                 let table = dfa.states().flat_map(|s| dfa.successors(s).to_vec()).collect();
                 let machine = Moore::new(alphabet(2), State(0), outputs, table).unwrap();
@@ -218,7 +223,7 @@ fn a_machine_beyond_the_bound_may_pass_and_still_differ() {
     };
     let spec = Minimal::of(&cycle(3, &[0]));
     let large = cycle(12, &[0, 3, 6]);
-    let fooled = |extra| passes(&large, spec.automaton(), &words(&spec, Method::Wp, extra));
+    let fooled = |extra| passes(&large, spec.automaton(), &words(&spec, SuiteMethod::Wp, extra));
     assert!(fooled(0) && fooled(1) && fooled(2));
     assert!(!fooled(9));
 }
@@ -287,10 +292,10 @@ fn words_come_shortest_first_and_each_once() {
 
 #[test]
 fn one_state_needs_the_words_that_reach_every_state_of_the_box() {
-    let all = Minimal::of(&random(5, &alphabet(2), 1.0, &mut stream(1)));
+    let all = Minimal::of(&random_dfa(5, &alphabet(2), 1.0, &mut stream(1)));
     for extra in 0..4 {
-        assert_eq!(words(&all, Method::Wp, extra), shortlex(2, extra).collect::<Vec<_>>());
-        assert_eq!(words(&all, Method::W, extra), shortlex(2, extra + 1).collect::<Vec<_>>());
+        assert_eq!(words(&all, SuiteMethod::Wp, extra), shortlex(2, extra).collect::<Vec<_>>());
+        assert_eq!(words(&all, SuiteMethod::W, extra), shortlex(2, extra + 1).collect::<Vec<_>>());
     }
 }
 
@@ -298,7 +303,7 @@ fn one_state_needs_the_words_that_reach_every_state_of_the_box() {
 fn without_symbols_the_empty_word_is_all_there_is_to_ask() {
     let nothing = Alphabet::new(vec![]).unwrap();
     let spec = Minimal::of(&Dfa::new(nothing, State(0), vec![true], vec![]).unwrap());
-    assert_eq!(words(&spec, Method::Wp, usize::MAX), vec![Word::new()]);
+    assert_eq!(words(&spec, SuiteMethod::Wp, usize::MAX), vec![Word::new()]);
 }
 
 #[test]
@@ -319,7 +324,8 @@ fn the_count_before_merging_is_exact_where_it_is_refused_last() {
     for method in METHODS {
         for extra in 0..4 {
             let limited = |most_words| {
-                suite(&spec, &Plan { most_words, ..plan(method, extra) }).map_err(|e| e.needed)
+                suite(&spec, &SuiteConfig { most_words, ..plan(method, extra) })
+                    .map_err(|e| e.needed)
             };
             let needed = (0..).find(|&most| limited(most).is_ok()).unwrap();
             assert_eq!(limited(needed - 1), Err(u128::from(needed)));
@@ -332,13 +338,13 @@ fn the_count_before_merging_is_exact_where_it_is_refused_last() {
 fn a_suite_that_is_too_large_is_refused_before_it_is_made() {
     let spec = specification(4, 3, &mut stream(2));
     for extra in [30, 60, 200, usize::MAX] {
-        let error = suite(&spec, &plan(Method::Wp, extra)).unwrap_err();
+        let error = suite(&spec, &plan(SuiteMethod::Wp, extra)).unwrap_err();
         assert_eq!((error.quantity, error.states, error.extra), (Quantity::Words, 4, extra));
         assert!(error.needed > 1_000_000 && error.to_string().contains("fewer extra states"));
     }
     let unary = specification(3, 1, &mut stream(2));
-    assert!(suite(&unary, &plan(Method::Wp, usize::MAX)).is_err());
-    let tight = Plan { most_symbols: 10, ..Plan::default() };
+    assert!(suite(&unary, &plan(SuiteMethod::Wp, usize::MAX)).is_err());
+    let tight = SuiteConfig { most_symbols: 10, ..SuiteConfig::default() };
     assert_eq!(suite(&spec, &tight).unwrap_err().quantity, Quantity::Symbols);
 }
 
@@ -347,7 +353,7 @@ fn long_chains_are_refused_before_their_words_fill_the_memory() {
     let refused = |n: u32| {
         let next = |s: State, a: Symbol| State(if a.0 == 0 { (s.0 + 1).min(n - 1) } else { s.0 });
         let chain = Dfa::from_fn(alphabet(2), n, |s| s.0 == n - 1, next).unwrap();
-        suite(&Minimal::of(&chain), &Plan::default()).unwrap_err()
+        suite(&Minimal::of(&chain), &SuiteConfig::default()).unwrap_err()
     };
     let error = refused(5_000);
     assert_eq!((error.quantity, error.needed), (Quantity::Words, 201 * 5_000));

@@ -2,15 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Regex, TooLarge};
+use super::{Regex, RegexTooLarge};
 use crate::alphabet::Symbol;
 use crate::limits::Limits;
 use crate::moore::{Dfa, State};
 
 /// An expression for the language of an automaton. It is short where the automaton is simple, but
 /// neither the shortest nor bounded by less than an exponential, hence the limit.
-pub fn of_dfa(dfa: &Dfa, limits: &Limits) -> Result<Regex, TooLarge> {
-    let mut graph = Graph::new(&dfa.minimize());
+pub fn of_dfa(dfa: &Dfa, limits: &Limits) -> Result<Regex, RegexTooLarge> {
+    let mut graph = EliminationGraph::new(&dfa.minimize());
     while let Some(state) = graph.cheapest() {
         graph.eliminate(state, limits)?;
     }
@@ -19,15 +19,15 @@ pub fn of_dfa(dfa: &Dfa, limits: &Limits) -> Result<Regex, TooLarge> {
 }
 
 /// An edge, and the size that decides the order and the limits.
-struct Edge {
+struct RegexEdge {
     regex: Regex,
     size: usize,
 }
 
 /// The states that are left, one start before them and one end behind them.
-struct Graph {
+struct EliminationGraph {
     states: u32,
-    edges: BTreeMap<(u32, u32), Edge>,
+    edges: BTreeMap<(u32, u32), RegexEdge>,
     /// Where the edges into a state come from.
     sources: Vec<BTreeSet<u32>>,
     /// The states that are left by weight, and the weight of each, so that the cheapest is found
@@ -38,10 +38,10 @@ struct Graph {
     total: usize,
 }
 
-impl Graph {
-    fn new(dfa: &Dfa) -> Graph {
+impl EliminationGraph {
+    fn new(dfa: &Dfa) -> EliminationGraph {
         let states = dfa.state_count() as u32;
-        let mut graph = Graph {
+        let mut graph = EliminationGraph {
             states,
             edges: BTreeMap::new(),
             sources: vec![BTreeSet::new(); states as usize + 2],
@@ -54,7 +54,7 @@ impl Graph {
             graph.add_state(dfa, from, &alive);
         }
         if alive[dfa.start().index()] {
-            graph.add(graph.start(), dfa.start().0, Regex::Empty);
+            graph.add(graph.start(), dfa.start().0, Regex::Epsilon);
         }
         for state in (0..states).filter(|&s| alive[s as usize]) {
             graph.weigh(state);
@@ -79,24 +79,24 @@ impl Graph {
             self.add(from.0, to, Regex::one_of(symbols));
         }
         if dfa.is_accepting(from) {
-            self.add(from.0, self.end(), Regex::Empty);
+            self.add(from.0, self.end(), Regex::Epsilon);
         }
     }
 
     fn add(&mut self, from: u32, to: u32, regex: Regex) {
         let regex = match self.take(from, to) {
-            Regex::Nothing => regex,
+            Regex::EmptySet => regex,
             known => Regex::union(vec![known, regex]),
         };
         let size = measure(&regex).0;
         self.total += size;
-        self.edges.insert((from, to), Edge { regex, size });
+        self.edges.insert((from, to), RegexEdge { regex, size });
         self.sources[to as usize].insert(from);
     }
 
     /// Removes an edge; a missing one is the expression of no word.
     fn take(&mut self, from: u32, to: u32) -> Regex {
-        let Some(edge) = self.edges.remove(&(from, to)) else { return Regex::Nothing };
+        let Some(edge) = self.edges.remove(&(from, to)) else { return Regex::EmptySet };
         self.sources[to as usize].remove(&from);
         self.total -= edge.size;
         edge.regex
@@ -109,7 +109,7 @@ impl Graph {
 
     /// Weighs a state anew: about the text that its removal adds (Delgado and Morais 2004).
     fn weigh(&mut self, state: u32) {
-        let size = |from, to| self.edges.get(&(from, to)).map_or(0, |edge: &Edge| edge.size);
+        let size = |from, to| self.edges.get(&(from, to)).map_or(0, |edge: &RegexEdge| edge.size);
         let (ins, outs) = (self.before(state), self.after(state));
         let entering: usize = ins.iter().map(|&from| size(from, state)).sum();
         let leaving: usize = outs.iter().map(|&to| size(state, to)).sum();
@@ -120,7 +120,7 @@ impl Graph {
         self.queue.insert((weight, state));
     }
 
-    fn eliminate(&mut self, state: u32, limits: &Limits) -> Result<(), TooLarge> {
+    fn eliminate(&mut self, state: u32, limits: &Limits) -> Result<(), RegexTooLarge> {
         let (ins, outs) = (self.before(state), self.after(state));
         let entering: Vec<Regex> = ins.iter().map(|&from| self.take(from, state)).collect();
         let leaving: Vec<Regex> = outs.iter().map(|&to| self.take(state, to)).collect();
@@ -153,12 +153,12 @@ impl Graph {
     }
 }
 
-fn check(size: usize, depth: usize, limits: &Limits) -> Result<(), TooLarge> {
+fn check(size: usize, depth: usize, limits: &Limits) -> Result<(), RegexTooLarge> {
     if size > limits.expression {
-        return Err(TooLarge { what: "symbols and operators", limit: limits.expression });
+        return Err(RegexTooLarge { what: "symbols and operators", limit: limits.expression });
     }
     if depth > limits.depth {
-        return Err(TooLarge { what: "groups within groups", limit: limits.depth });
+        return Err(RegexTooLarge { what: "groups within groups", limit: limits.depth });
     }
     Ok(())
 }
@@ -184,14 +184,14 @@ fn alive(dfa: &Dfa) -> Vec<bool> {
 /// Symbols and operators, and how deep they nest.
 fn measure(regex: &Regex) -> (usize, usize) {
     match regex {
-        Regex::Nothing | Regex::Empty => (1, 0),
+        Regex::EmptySet | Regex::Epsilon => (1, 0),
         Regex::OneOf(symbols) => (symbols.len(), 0),
         Regex::Concat(parts) | Regex::Union(parts) => {
             let parts = parts.iter().map(measure);
             let (size, depth) = parts.fold((0, 0), |(s, d), (t, e)| (s + t, d.max(e)));
             (size + 1, depth + 1)
         }
-        Regex::Star(body) | Regex::Plus(body) | Regex::Maybe(body) => {
+        Regex::Star(body) | Regex::Plus(body) | Regex::Optional(body) => {
             let (size, depth) = measure(body);
             (size + 1, depth + 1)
         }
@@ -202,7 +202,7 @@ fn measure(regex: &Regex) -> (usize, usize) {
 mod tests {
     use super::*;
     use crate::alphabet::Alphabet;
-    use crate::random::{random, stream};
+    use crate::random::{random_dfa, stream};
     use crate::regex::compile;
 
     #[test]
@@ -224,7 +224,7 @@ mod tests {
         let next = |s: State, a: Symbol| State(if a.0 == 0 { (s.0 + 1).min(4999) } else { s.0 });
         let chain = Dfa::from_fn(bits.clone(), 5000, |s| s.0 == 4999, next).unwrap();
         assert_eq!(of_dfa(&chain, &limits).unwrap().to_text(&bits), "b*a".repeat(4999) + ".*");
-        let error = of_dfa(&random(60, &bits, 0.5, &mut stream(1)), &limits).unwrap_err();
+        let error = of_dfa(&random_dfa(60, &bits, 0.5, &mut stream(1)), &limits).unwrap_err();
         assert_eq!(error.limit, limits.expression);
     }
 }

@@ -35,10 +35,10 @@ pub use parse::parse;
 /// A regular expression over the symbols of some alphabet.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Regex {
-    /// No word.
-    Nothing,
-    /// The empty word.
-    Empty,
+    /// ∅: no word.
+    EmptySet,
+    /// ε: the empty word.
+    Epsilon,
     /// One symbol of a set, which is sorted.
     OneOf(Vec<Symbol>),
     /// One after the other.
@@ -50,7 +50,7 @@ pub enum Regex {
     /// At least once.
     Plus(Box<Regex>),
     /// At most once.
-    Maybe(Box<Regex>),
+    Optional(Box<Regex>),
 }
 
 /// Why a text is not an expression over an alphabet.
@@ -66,7 +66,7 @@ pub struct RegexError {
 
 /// A result above a limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TooLarge {
+pub struct RegexTooLarge {
     /// What there would be too many of.
     pub what: &'static str,
     /// The limit.
@@ -87,16 +87,16 @@ impl Regex {
     pub fn one_of(mut symbols: Vec<Symbol>) -> Regex {
         symbols.sort_unstable();
         symbols.dedup();
-        if symbols.is_empty() { Regex::Nothing } else { Regex::OneOf(symbols) }
+        if symbols.is_empty() { Regex::EmptySet } else { Regex::OneOf(symbols) }
     }
 
     /// One after the other, lightly simplified: `rr*` becomes `r+`, and the like.
     pub fn concat(parts: Vec<Regex>) -> Regex {
-        if parts.contains(&Regex::Nothing) {
-            return Regex::Nothing;
+        if parts.contains(&Regex::EmptySet) {
+            return Regex::EmptySet;
         }
         let mut fused: Vec<Regex> = Vec::with_capacity(parts.len());
-        for part in parts.into_iter().filter(|part| *part != Regex::Empty) {
+        for part in parts.into_iter().filter(|part| *part != Regex::Epsilon) {
             match fused.last().and_then(|last| fuse(last, &part)) {
                 Some(both) => *fused.last_mut().expect("it was fused") = both,
                 None => fused.push(part),
@@ -109,7 +109,7 @@ impl Regex {
                 other => flat.push(other),
             }
         }
-        one_or(flat, Regex::Empty, Regex::Concat)
+        one_or(flat, Regex::Epsilon, Regex::Concat)
     }
 
     /// Any of them, lightly simplified: sets of symbols are joined, `ε|r` becomes `r?`, `r|r*`
@@ -117,19 +117,20 @@ impl Regex {
     pub fn union(parts: Vec<Regex>) -> Regex {
         let mut alternatives = Alternatives::default();
         parts.into_iter().for_each(|part| alternatives.add(part));
-        let mut parts: Vec<Regex> = alternatives.parts.into_iter().map(Times::into_regex).collect();
+        let mut parts: Vec<Regex> =
+            alternatives.parts.into_iter().map(Repetition::into_regex).collect();
         if !alternatives.symbols.is_empty() {
             parts.insert(0, Regex::one_of(alternatives.symbols));
         }
-        let union = one_or(parts, Regex::Nothing, Regex::Union);
-        if alternatives.empty { union.maybe() } else { union }
+        let union = one_or(parts, Regex::EmptySet, Regex::Union);
+        if alternatives.empty { union.optional() } else { union }
     }
 
     /// Any number of times.
     pub fn star(self) -> Regex {
         match self {
-            Regex::Nothing | Regex::Empty => Regex::Empty,
-            Regex::Star(body) | Regex::Plus(body) | Regex::Maybe(body) => Regex::Star(body),
+            Regex::EmptySet | Regex::Epsilon => Regex::Epsilon,
+            Regex::Star(body) | Regex::Plus(body) | Regex::Optional(body) => Regex::Star(body),
             body => Regex::Star(Box::new(body)),
         }
     }
@@ -137,37 +138,37 @@ impl Regex {
     /// At least once.
     pub fn plus(self) -> Regex {
         match self {
-            Regex::Nothing | Regex::Empty | Regex::Plus(_) => self,
+            Regex::EmptySet | Regex::Epsilon | Regex::Plus(_) => self,
             body if body.accepts_empty() => body.star(),
             body => Regex::Plus(Box::new(body)),
         }
     }
 
     /// At most once.
-    pub fn maybe(self) -> Regex {
+    pub fn optional(self) -> Regex {
         match self {
-            Regex::Nothing => Regex::Empty,
+            Regex::EmptySet => Regex::Epsilon,
             Regex::Plus(body) => Regex::Star(body),
             body if body.accepts_empty() => body,
-            body => Regex::Maybe(Box::new(body)),
+            body => Regex::Optional(Box::new(body)),
         }
     }
 
     /// Symbols and operators, without parentheses.
     fn size(&self) -> usize {
         match self {
-            Regex::Nothing | Regex::Empty => 1,
+            Regex::EmptySet | Regex::Epsilon => 1,
             Regex::OneOf(symbols) => symbols.len(),
             Regex::Concat(parts) | Regex::Union(parts) => parts.iter().map(Regex::size).sum(),
-            Regex::Star(body) | Regex::Plus(body) | Regex::Maybe(body) => 1 + body.size(),
+            Regex::Star(body) | Regex::Plus(body) | Regex::Optional(body) => 1 + body.size(),
         }
     }
 
     /// Whether ε is one of its words.
     pub fn accepts_empty(&self) -> bool {
         match self {
-            Regex::Nothing | Regex::OneOf(_) => false,
-            Regex::Empty | Regex::Star(_) | Regex::Maybe(_) => true,
+            Regex::EmptySet | Regex::OneOf(_) => false,
+            Regex::Epsilon | Regex::Star(_) | Regex::Optional(_) => true,
             Regex::Plus(body) => body.accepts_empty(),
             Regex::Concat(parts) => parts.iter().all(Regex::accepts_empty),
             Regex::Union(parts) => parts.iter().any(Regex::accepts_empty),
@@ -183,35 +184,35 @@ impl fmt::Display for RegexError {
 
 impl Error for RegexError {}
 
-impl fmt::Display for TooLarge {
+impl fmt::Display for RegexTooLarge {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "the result needs more than {} {}", self.limit, self.what)
     }
 }
 
-impl Error for TooLarge {}
+impl Error for RegexTooLarge {}
 
 /// An expression as a body repeated: at least `least` times (0 or 1), once or any number.
-struct Times {
+struct Repetition {
     body: Regex,
     least: u8,
     many: bool,
 }
 
-impl Times {
-    fn of(regex: Regex) -> Times {
+impl Repetition {
+    fn of(regex: Regex) -> Repetition {
         match regex {
-            Regex::Star(body) => Times { body: *body, least: 0, many: true },
-            Regex::Plus(body) => Times { body: *body, least: 1, many: true },
-            Regex::Maybe(body) => Times { body: *body, least: 0, many: false },
-            body => Times { body, least: 1, many: false },
+            Regex::Star(body) => Repetition { body: *body, least: 0, many: true },
+            Regex::Plus(body) => Repetition { body: *body, least: 1, many: true },
+            Regex::Optional(body) => Repetition { body: *body, least: 0, many: false },
+            body => Repetition { body, least: 1, many: false },
         }
     }
 
     fn into_regex(self) -> Regex {
         match (self.least, self.many) {
             (0, true) => self.body.star(),
-            (0, false) => self.body.maybe(),
+            (0, false) => self.body.optional(),
             (_, true) => self.body.plus(),
             (_, false) => self.body,
         }
@@ -223,26 +224,26 @@ impl Times {
 struct Alternatives {
     empty: bool,
     symbols: Vec<Symbol>,
-    parts: Vec<Times>,
+    parts: Vec<Repetition>,
     places: HashMap<Regex, usize>,
 }
 
 impl Alternatives {
     fn add(&mut self, part: Regex) {
         match part {
-            Regex::Nothing => {}
-            Regex::Empty => self.empty = true,
+            Regex::EmptySet => {}
+            Regex::Epsilon => self.empty = true,
             Regex::OneOf(symbols) => self.symbols.extend(symbols),
             Regex::Union(parts) => parts.into_iter().for_each(|part| self.add(part)),
-            Regex::Maybe(body) => {
+            Regex::Optional(body) => {
                 self.empty = true;
                 self.add(*body);
             }
-            repeated => self.join(Times::of(repeated)),
+            repeated => self.join(Repetition::of(repeated)),
         }
     }
 
-    fn join(&mut self, part: Times) {
+    fn join(&mut self, part: Repetition) {
         match self.places.get(&part.body) {
             Some(&place) => {
                 let known = &mut self.parts[place];
@@ -261,14 +262,14 @@ impl Alternatives {
 fn fuse(left: &Regex, right: &Regex) -> Option<Regex> {
     let ((body, least, many), (other, more, again)) = (times(left), times(right));
     let joined = body == other && (many || again) && least + more <= 1;
-    joined.then(|| Times { body: body.clone(), least: least + more, many: true }.into_regex())
+    joined.then(|| Repetition { body: body.clone(), least: least + more, many: true }.into_regex())
 }
 
 fn times(regex: &Regex) -> (&Regex, u8, bool) {
     match regex {
         Regex::Star(body) => (body, 0, true),
         Regex::Plus(body) => (body, 1, true),
-        Regex::Maybe(body) => (body, 0, false),
+        Regex::Optional(body) => (body, 0, false),
         body => (body, 1, false),
     }
 }
@@ -284,18 +285,18 @@ fn one_or(mut parts: Vec<Regex>, none: Regex, many: fn(Vec<Regex>) -> Regex) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::{random, stream};
+    use crate::random::{random_dfa, stream};
     use crate::words::shortlex;
 
     /// Whether a word belongs to an expression, straight from the definition.
     fn matches(regex: &Regex, word: &[Symbol]) -> bool {
         let splits = |from: usize| (from..=word.len()).map(|i| word.split_at(i));
         match regex {
-            Regex::Nothing => false,
-            Regex::Empty => word.is_empty(),
+            Regex::EmptySet => false,
+            Regex::Epsilon => word.is_empty(),
             Regex::OneOf(symbols) => word.len() == 1 && symbols.contains(&word[0]),
             Regex::Union(parts) => parts.iter().any(|part| matches(part, word)),
-            Regex::Maybe(body) => word.is_empty() || matches(body, word),
+            Regex::Optional(body) => word.is_empty() || matches(body, word),
             Regex::Concat(parts) => match parts.split_first() {
                 None => word.is_empty(),
                 Some((first, rest)) => splits(0).any(|(head, tail)| {
@@ -316,14 +317,14 @@ mod tests {
     fn wild(bits: &mut impl FnMut() -> u64, depth: u32) -> Regex {
         let kind = bits() % if depth == 0 { 4 } else { 10 };
         match kind {
-            0 => Regex::Empty,
-            1 if bits().is_multiple_of(4) => Regex::Nothing,
+            0 => Regex::Epsilon,
+            1 if bits().is_multiple_of(4) => Regex::EmptySet,
             1..=3 => Regex::one_of(vec![Symbol((bits() % 2) as u32)]),
             4 | 5 => Regex::Concat((0..2).map(|_| wild(bits, depth - 1)).collect()),
             6 | 7 => Regex::Union((0..2).map(|_| wild(bits, depth - 1)).collect()),
             8 => Regex::Star(Box::new(wild(bits, depth - 1))),
             _ if bits().is_multiple_of(2) => Regex::Plus(Box::new(wild(bits, depth - 1))),
-            _ => Regex::Maybe(Box::new(wild(bits, depth - 1))),
+            _ => Regex::Optional(Box::new(wild(bits, depth - 1))),
         }
     }
 
@@ -334,7 +335,7 @@ mod tests {
             Regex::Union(parts) => Regex::union(parts.iter().map(simplified).collect()),
             Regex::Star(body) => simplified(body).star(),
             Regex::Plus(body) => simplified(body).plus(),
-            Regex::Maybe(body) => simplified(body).maybe(),
+            Regex::Optional(body) => simplified(body).optional(),
             other => other.clone(),
         }
     }
@@ -363,7 +364,7 @@ mod tests {
             let mut bits = stream(seed);
             let alphabet = Alphabet::of_chars(&"0a*<"[..1 + seed as usize % 4]).unwrap();
             let states = 1 + (bits() % 6) as u32;
-            let dfa = random(states, &alphabet, 0.4, &mut bits).minimize();
+            let dfa = random_dfa(states, &alphabet, 0.4, &mut bits).minimize();
             let regex = of_dfa(&dfa, &limits).unwrap();
             assert_eq!(regex.to_dfa(&alphabet, &limits).unwrap(), dfa);
             let text = regex.to_text(&alphabet);

@@ -69,7 +69,7 @@ impl Parser<'_> {
             regex = match sign {
                 Some('*') => regex.star(),
                 Some('+') => regex.plus(),
-                Some('?') => regex.maybe(),
+                Some('?') => regex.optional(),
                 Some('{') => self.times(regex)?,
                 _ => return Ok(regex),
             };
@@ -88,7 +88,7 @@ impl Parser<'_> {
         let mut parts = vec![body.clone(); least];
         match most {
             None => parts.push(body.star()),
-            Some(most) => parts.extend(vec![body.maybe(); most - least]),
+            Some(most) => parts.extend(vec![body.optional(); most - least]),
         }
         Ok(Regex::concat(parts))
     }
@@ -135,8 +135,8 @@ impl Parser<'_> {
                 self.at += 1;
                 Ok(match c {
                     '.' => Regex::one_of(self.symbols.values().copied().collect()),
-                    'ε' => Regex::Empty,
-                    _ => Regex::Nothing,
+                    'ε' => Regex::Epsilon,
+                    _ => Regex::EmptySet,
                 })
             }
             _ => {
@@ -359,10 +359,10 @@ mod tests {
     #[test]
     fn the_empty_word_has_three_spellings() {
         for text in ["", "ε", "()", " ( ) ", "(|)"] {
-            assert_eq!(read(text), Ok(Regex::Empty), "{text:?}");
+            assert_eq!(read(text), Ok(Regex::Epsilon), "{text:?}");
         }
         assert_eq!(read("a|"), read("a?"));
-        assert_eq!(read("∅"), Ok(Regex::Nothing));
+        assert_eq!(read("∅"), Ok(Regex::EmptySet));
     }
 
     #[test]

@@ -25,14 +25,14 @@ enum Binding {
 
 fn write(regex: &Regex, alphabet: &Alphabet, outside: Binding, text: &mut String) {
     match regex {
-        Regex::Nothing => text.push('∅'),
-        Regex::Empty => text.push('ε'),
+        Regex::EmptySet => text.push('∅'),
+        Regex::Epsilon => text.push('ε'),
         Regex::OneOf(symbols) => text.push_str(&set(symbols, alphabet)),
         Regex::Union(parts) => joined(parts, "|", Binding::Union, alphabet, outside, text),
         Regex::Concat(parts) => joined(parts, "", Binding::Concat, alphabet, outside, text),
         Regex::Star(body) => repeated(body, '*', alphabet, text),
         Regex::Plus(body) => repeated(body, '+', alphabet, text),
-        Regex::Maybe(body) => repeated(body, '?', alphabet, text),
+        Regex::Optional(body) => repeated(body, '?', alphabet, text),
     }
 }
 

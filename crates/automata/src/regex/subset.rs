@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{Regex, TooLarge};
+use super::{Regex, RegexTooLarge};
 use crate::alphabet::{Alphabet, Symbol};
 use crate::limits::Limits;
 use crate::moore::{Dfa, State};
@@ -13,8 +13,8 @@ impl Regex {
     ///
     /// # Panics
     /// If a symbol is not of the alphabet.
-    pub fn to_dfa(&self, alphabet: &Alphabet, limits: &Limits) -> Result<Dfa, TooLarge> {
-        let mut nfa = Nfa { nodes: vec![Node::End] };
+    pub fn to_dfa(&self, alphabet: &Alphabet, limits: &Limits) -> Result<Dfa, RegexTooLarge> {
+        let mut nfa = Nfa { nodes: vec![NfaNode::End] };
         let start = nfa.add(self, END);
         Subsets::new(&nfa, start).determinize(alphabet, limits).map(|dfa| dfa.minimize())
     }
@@ -22,7 +22,7 @@ impl Regex {
 
 const END: u32 = 0;
 
-enum Node<'a> {
+enum NfaNode<'a> {
     /// A word may end here.
     End,
     /// Goes on at all of these without reading.
@@ -32,26 +32,26 @@ enum Node<'a> {
 }
 
 struct Nfa<'a> {
-    nodes: Vec<Node<'a>>,
+    nodes: Vec<NfaNode<'a>>,
 }
 
 impl<'a> Nfa<'a> {
     /// Adds an expression that goes on at `after`, and gives the node where it begins.
     fn add(&mut self, regex: &'a Regex, after: u32) -> u32 {
         match regex {
-            Regex::Nothing => self.push(Node::Fork(vec![])),
-            Regex::Empty => after,
-            Regex::OneOf(symbols) => self.push(Node::Read(symbols, after)),
+            Regex::EmptySet => self.push(NfaNode::Fork(vec![])),
+            Regex::Epsilon => after,
+            Regex::OneOf(symbols) => self.push(NfaNode::Read(symbols, after)),
             Regex::Concat(parts) => {
                 parts.iter().rev().fold(after, |next, part| self.add(part, next))
             }
             Regex::Union(parts) => {
                 let starts = parts.iter().map(|part| self.add(part, after)).collect();
-                self.push(Node::Fork(starts))
+                self.push(NfaNode::Fork(starts))
             }
-            Regex::Maybe(body) => {
+            Regex::Optional(body) => {
                 let start = self.add(body, after);
-                self.push(Node::Fork(vec![start, after]))
+                self.push(NfaNode::Fork(vec![start, after]))
             }
             Regex::Star(body) => self.add_loop(body, after).1,
             Regex::Plus(body) => self.add_loop(body, after).0,
@@ -60,13 +60,13 @@ impl<'a> Nfa<'a> {
 
     /// A body that may begin again when done: where the body begins, and where the choice stands.
     fn add_loop(&mut self, body: &'a Regex, after: u32) -> (u32, u32) {
-        let choice = self.push(Node::Fork(vec![]));
+        let choice = self.push(NfaNode::Fork(vec![]));
         let start = self.add(body, choice);
-        self.nodes[choice as usize] = Node::Fork(vec![start, after]);
+        self.nodes[choice as usize] = NfaNode::Fork(vec![start, after]);
         (start, choice)
     }
 
-    fn push(&mut self, node: Node<'a>) -> u32 {
+    fn push(&mut self, node: NfaNode<'a>) -> u32 {
         self.nodes.push(node);
         (self.nodes.len() - 1) as u32
     }
@@ -93,7 +93,7 @@ impl<'a> Subsets<'a> {
         subsets
     }
 
-    fn determinize(mut self, alphabet: &Alphabet, limits: &Limits) -> Result<Dfa, TooLarge> {
+    fn determinize(mut self, alphabet: &Alphabet, limits: &Limits) -> Result<Dfa, RegexTooLarge> {
         let mut table = Vec::new();
         let mut visited = 0;
         while visited < self.sets.len() {
@@ -102,10 +102,10 @@ impl<'a> Subsets<'a> {
             }
             visited += 1;
             if self.sets.len() > limits.states {
-                return Err(TooLarge { what: "states", limit: limits.states });
+                return Err(RegexTooLarge { what: "states", limit: limits.states });
             }
             if table.len().max(self.members) > limits.entries {
-                return Err(TooLarge {
+                return Err(RegexTooLarge {
                     what: "table entries or set members",
                     limit: limits.entries,
                 });
@@ -119,7 +119,7 @@ impl<'a> Subsets<'a> {
     fn after(&self, set: usize, symbols: usize) -> Vec<Vec<u32>> {
         let mut targets = vec![Vec::new(); symbols];
         for &node in &self.sets[set] {
-            if let Node::Read(set, next) = &self.nfa.nodes[node as usize] {
+            if let NfaNode::Read(set, next) = &self.nfa.nodes[node as usize] {
                 set.iter().for_each(|symbol| targets[symbol.index()].push(*next));
             }
         }
@@ -147,8 +147,8 @@ impl<'a> Subsets<'a> {
                 continue;
             }
             match &self.nfa.nodes[node as usize] {
-                Node::Fork(next) => open.extend(next),
-                Node::End | Node::Read(..) => closed.push(node),
+                NfaNode::Fork(next) => open.extend(next),
+                NfaNode::End | NfaNode::Read(..) => closed.push(node),
             }
         }
         closed.sort_unstable();

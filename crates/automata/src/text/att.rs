@@ -13,7 +13,7 @@
 //! complete automaton is read back as it was written. What the format cannot say is lost: a state that
 //! is neither final nor on any transition, which a complete automaton has only if it has no symbols.
 
-use super::{Edge, Names, TextError, assemble, check_bytes, error, keep};
+use super::{NameTable, TextEdge, TextError, assemble, check_bytes, error, keep};
 use crate::limits::Limits;
 use crate::moore::Dfa;
 use crate::partial::Partial;
@@ -22,7 +22,7 @@ use crate::partial::Partial;
 /// `complete(false)` on the result.
 pub fn read_dfa(text: &str, limits: &Limits) -> Result<Partial<bool>, TextError> {
     check_bytes(text, limits)?;
-    let mut reader = Reader::default();
+    let mut reader = AttReader::default();
     for (number, line) in text.lines().enumerate() {
         let fields: Vec<&str> = line.split_ascii_whitespace().take(MOST_FIELDS + 1).collect();
         reader.line(number + 1, &fields, limits)?;
@@ -51,16 +51,17 @@ const MOST_FIELDS: usize = 5;
 const EPSILON: &str = "<eps>";
 
 #[derive(Default)]
-struct Reader {
-    states: Names,
-    symbols: Names,
-    edges: Vec<Edge>,
+struct AttReader {
+    states: NameTable,
+    symbols: NameTable,
+    edges: Vec<TextEdge>,
     finals: Vec<u32>,
 }
 
-impl Reader {
+impl AttReader {
     fn line(&mut self, line: usize, fields: &[&str], limits: &Limits) -> Result<(), TextError> {
-        let state = |states: &mut Names, name| states.number(name, line, "states", limits.states);
+        let state =
+            |states: &mut NameTable, name| states.number(name, line, "states", limits.states);
         match fields {
             [] => {}
             [last] | [last, _] => {
@@ -74,7 +75,7 @@ impl Reader {
                 let to = state(&mut self.states, to)?;
                 let name = unescape(symbol, line)?;
                 let symbol = self.symbols.number(&name, line, "symbols", limits.symbols)?;
-                keep(&mut self.edges, Edge { line: line as u32, from, symbol, to }, limits)?;
+                keep(&mut self.edges, TextEdge { line: line as u32, from, symbol, to }, limits)?;
             }
             _ => {
                 let cause = format!("more than {MOST_FIELDS} fields");
@@ -196,7 +197,7 @@ mod tests {
     use super::*;
     use crate::alphabet::Alphabet;
     use crate::moore::State;
-    use crate::random::{random, stream};
+    use crate::random::{random_dfa, stream};
     use crate::text::tests::{mutate, nasty_alphabet};
 
     fn read(text: &str) -> Result<Partial<bool>, TextError> {
@@ -208,7 +209,7 @@ mod tests {
         for seed in 0..300 {
             let mut bits = stream(seed);
             let states = 1 + (bits() % 12) as u32;
-            let dfa = random(states, &nasty_alphabet(), 0.5, &mut bits);
+            let dfa = random_dfa(states, &nasty_alphabet(), 0.5, &mut bits);
             let start = State((bits() % u64::from(states)) as u32);
             let table = dfa.states().flat_map(|s| dfa.successors(s).to_vec()).collect();
             let dfa =
@@ -263,7 +264,7 @@ mod tests {
         assert!(read_dfa(&"0\n".repeat(501), &few).unwrap_err().cause.contains("1000 bytes"));
         let wide = Limits { entries: 3, ..Limits::default() };
         assert!(read_dfa("0 1 a\n0 1 b", &wide).unwrap_err().cause.contains("table entries"));
-        let text = write_dfa(&random(4, &nasty_alphabet(), 0.5, &mut stream(5)));
+        let text = write_dfa(&random_dfa(4, &nasty_alphabet(), 0.5, &mut stream(5)));
         mutate(&text, 5000, |damaged| drop(read(damaged)));
     }
 }

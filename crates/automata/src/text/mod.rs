@@ -53,12 +53,12 @@ fn check_bytes(text: &str, limits: &Limits) -> Result<(), TextError> {
 
 /// Names numbered in the order in which they appear.
 #[derive(Default)]
-struct Names {
+struct NameTable {
     numbers: HashMap<String, u32>,
     names: Vec<String>,
 }
 
-impl Names {
+impl NameTable {
     fn number(
         &mut self,
         name: &str,
@@ -80,7 +80,7 @@ impl Names {
 }
 
 /// A transition as a file gives it.
-struct Edge {
+struct TextEdge {
     line: u32,
     from: u32,
     symbol: u32,
@@ -88,7 +88,7 @@ struct Edge {
 }
 
 /// Keeps a transition; a deterministic automaton cannot have more than its table has entries.
-fn keep(edges: &mut Vec<Edge>, edge: Edge, limits: &Limits) -> Result<(), TextError> {
+fn keep(edges: &mut Vec<TextEdge>, edge: TextEdge, limits: &Limits) -> Result<(), TextError> {
     if edges.len() >= limits.entries {
         return Err(too_many(edge.line as usize, "transitions", limits.entries));
     }
@@ -101,7 +101,7 @@ fn assemble<O>(
     symbols: Vec<String>,
     start: u32,
     outputs: Vec<O>,
-    edges: &[Edge],
+    edges: &[TextEdge],
     limits: &Limits,
 ) -> Result<Partial<O>, TextError> {
     let width = symbols.len();

@@ -1,62 +1,63 @@
-//! A cover of the soft network's reachable states: step 1 of a proof, and by itself only a test.
+//! A cover of the soft network's reachable states. It is the first step of a proof; by itself it is
+//! only a test.
 //!
-//! Breadth first from the start over all symbols. A state within the tolerance of an open cell's
-//! centre, with the same decision, joins the nearest such cell; any other opens a new one. Centres
-//! are reachable soft states, never centroids: at τ = 1 one centroid can carry several states of
-//! the language in its mixture weights.
+//! The search is breadth first from the start over all symbols. A state joins the nearest cell of
+//! its class whose centre is within the tolerance; otherwise it becomes the centre of a new cell.
+//! Centres are reachable soft states, not centroids: at τ = 1 one centroid can represent several
+//! states of the language, which differ in their mixture weights.
 
-use super::explore::{self, explore};
-use super::{Extracted, Memoryless, Place};
+use super::explore::{StateIndex, explore};
+use super::{CentroidState, ExtractedAutomaton, TransitionSystem};
 use crate::engine::Mode;
 use crate::engine::reference::State;
 
-/// How a cover ended.
+/// The result of a search for a cover.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cover {
     /// Every successor of a centre lies in a cell.
-    Closed(Closed),
-    /// The search stopped before that.
-    Open(Open),
+    Closed(ClosedCover),
+    /// The search ran into the cap on cells.
+    Open(OpenCover),
 }
 
-/// A closed cover.
+/// A cover in which every successor of a centre lies in a cell.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Closed {
-    /// The tolerance it was made with.
+pub struct ClosedCover {
+    /// The tolerance.
     pub tolerance: f64,
-    /// The cells, in the order of the automaton's states; the first holds the start.
+    /// The cells, in the order of the automaton's states; the first contains the start.
     pub cells: Vec<SoftCell>,
-    /// The cells as an automaton; a state's place is the one nearest to its cell's centre.
-    pub extracted: Extracted,
+    /// The cells as an automaton. A state's centroids are the most probable ones at the centre.
+    pub extracted: ExtractedAutomaton,
 }
 
 /// A cell of soft states.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SoftCell {
-    /// α `[K]` of each layer at its centre: exactly the network's state after the first shortest
+    /// α `[K]` of each layer at the centre: exactly the network's state after the first shortest
     /// word that leads here.
     pub centre: Vec<Vec<f64>>,
-    /// The largest distance of a successor that joined the cell.
-    pub reach: f64,
-    /// The class given to words that end here.
-    pub decision: u32,
+    /// The largest distance from the centre of a successor that joined the cell.
+    pub radius: f64,
+    /// The class of words that end here.
+    pub class: u32,
 }
 
 /// A cover that did not close.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Open {
+pub struct OpenCover {
     /// The tolerance.
     pub tolerance: f64,
-    /// The cap on cells it ran into: the reason.
+    /// The cap on cells, which was reached.
     pub cap: usize,
-    /// The cells opened.
+    /// The cells found.
     pub cells: Vec<SoftCell>,
     /// How many of them were not expanded.
     pub pending: usize,
 }
 
 impl Cover {
-    /// How many cells were opened.
+    /// The number of cells.
     pub fn len(&self) -> usize {
         match self {
             Cover::Closed(closed) => closed.cells.len(),
@@ -64,26 +65,26 @@ impl Cover {
         }
     }
 
-    /// Never: the start always has a cell.
+    /// Always false: the start has a cell.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// Covers the states the soft network can reach. The distance of two states is the L1 distance of
-/// their α, the largest over the layers. Gives up beyond `cap` cells.
-pub fn cover(machine: &Memoryless, tolerance: f64, cap: usize) -> Cover {
-    let mut centres = Centres { tolerance, cells: vec![], order: vec![] };
-    let found = explore(machine, Mode::default(), cap, &mut centres);
-    let cells = centres.cells;
+/// Covers the states that the soft network can reach. The distance of two states is the L1 distance
+/// of their α, the maximum over the layers. Stops beyond `cap` cells.
+pub fn cover(system: &TransitionSystem, tolerance: f64, cap: usize) -> Cover {
+    let mut index = CellIndex { tolerance, cells: vec![], order: vec![] };
+    let found = explore(system, Mode::default(), cap, &mut index);
+    let cells = index.cells;
     match found.pending {
-        0 => Cover::Closed(Closed { tolerance, cells, extracted: found.extracted(machine) }),
-        pending => Cover::Open(Open { tolerance, cap, cells, pending }),
+        0 => Cover::Closed(ClosedCover { tolerance, cells, extracted: found.extracted(system) }),
+        pending => Cover::Open(OpenCover { tolerance, cap, cells, pending }),
     }
 }
 
-/// The open cells, ordered by a projection of their centres.
-struct Centres {
+/// The cells, with an index that is ordered by a projection of their centres.
+struct CellIndex {
     tolerance: f64,
     cells: Vec<SoftCell>,
     /// Projection and number of each cell, ascending.
@@ -92,13 +93,13 @@ struct Centres {
     order: Vec<(f64, usize)>,
 }
 
-/// Rounding in a projection is far below this, and a band this much wider costs nothing.
+/// The rounding error of a projection is far below this, and the wider band costs nothing.
 const SLACK: f64 = 1e-9;
 
-impl explore::Cells for Centres {
-    fn find(&mut self, state: &State, decision: u32) -> Option<usize> {
-        // The initial state is a point outside the simplex: nothing joins it, it joins nothing.
-        if Place::of(state) == Place::Outside {
+impl StateIndex for CellIndex {
+    fn find(&mut self, state: &State, class: u32) -> Option<usize> {
+        // The initial state lies outside the simplex: it shares its cell with no other state.
+        if CentroidState::of(state) == CentroidState::Initial {
             return None;
         }
         let (at, width) = (projection(state), self.tolerance + SLACK);
@@ -106,25 +107,25 @@ impl explore::Cells for Centres {
         let band = self.order[first..].iter().take_while(|&&(p, _)| p <= at + width);
         let near = band
             .map(|&(_, i)| (distance(&self.cells[i].centre, &state.alpha), i))
-            .filter(|&(r, i)| r <= self.tolerance && self.cells[i].decision == decision);
-        let (r, i) = near.min_by(|a, b| a.partial_cmp(b).expect("a distance is a number"))?;
-        self.cells[i].reach = self.cells[i].reach.max(r);
+            .filter(|&(r, i)| r <= self.tolerance && self.cells[i].class == class);
+        let (r, i) = near.min_by(|a, b| a.partial_cmp(b).expect("distances are not NaN"))?;
+        self.cells[i].radius = self.cells[i].radius.max(r);
         Some(i)
     }
 
-    fn open(&mut self, state: &State, decision: u32) {
+    fn insert(&mut self, state: &State, class: u32) {
         let number = self.cells.len();
-        self.cells.push(SoftCell { centre: state.alpha.clone(), reach: 0.0, decision });
-        if Place::of(state) != Place::Outside {
+        self.cells.push(SoftCell { centre: state.alpha.clone(), radius: 0.0, class });
+        if CentroidState::of(state) != CentroidState::Initial {
             let at = projection(state);
-            let place = self.order.partition_point(|&(p, _)| p <= at);
-            self.order.insert(place, (at, number));
+            let position = self.order.partition_point(|&(p, _)| p <= at);
+            self.order.insert(position, (at, number));
         }
     }
 }
 
-/// `p · α` of the top layer with |p_i| ≤ 1, so that |p · v| ≤ ‖v‖₁; the multiples of the golden
-/// section keep the p_i, and with them states near different centroids, apart.
+/// `p · α` of the top layer with |p_i| ≤ 1, so that |p · v| ≤ ‖v‖₁. The p_i are multiples of the
+/// golden ratio modulo 1, which separates them, and with them states near different centroids.
 fn projection(state: &State) -> f64 {
     const GOLDEN: f64 = 0.618_033_988_749_894_9;
     let top = state.alpha.last().expect("at least one layer");

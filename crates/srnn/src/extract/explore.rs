@@ -1,46 +1,47 @@
-//! Breadth-first search over a network's states, shared by the hard table and the cover: they
-//! differ only in when two states count as one.
+//! Breadth-first search over a network's states, shared by the hard table and the cover. The two
+//! differ only in which states they merge.
 
-use super::{Extracted, Memoryless, Place};
+use super::{CentroidState, ExtractedAutomaton, TransitionSystem};
 use crate::engine::Mode;
 use crate::engine::reference::State;
 use srnn_automata::{self as automata, Moore, Partial};
 
-/// When two states count as one.
-pub(super) trait Cells {
-    /// The cell a state with this decision belongs to, if one is open.
-    fn find(&mut self, state: &State, decision: u32) -> Option<usize>;
-    /// Opens a cell for a state that belongs to none; cells are numbered in this order.
-    fn open(&mut self, state: &State, decision: u32);
+/// Decides which network states are merged into one automaton state.
+pub(super) trait StateIndex {
+    /// The index of the automaton state that represents a network state of this class, if any.
+    fn find(&mut self, state: &State, class: u32) -> Option<usize>;
+    /// Adds an automaton state for a network state that [`find`](Self::find) did not find. Indices
+    /// are given in this order.
+    fn insert(&mut self, state: &State, class: u32);
 }
 
-/// What was reached.
-pub(super) struct Explored {
-    /// The state that opened each cell. It is exactly the network's state after the first shortest
-    /// word that leads there, because only such states are ever expanded.
+/// The result of a search.
+pub(super) struct Exploration {
+    /// The network state that each automaton state was inserted for. It is exactly the state after
+    /// the first shortest word that leads there, because only such states are expanded.
     pub states: Vec<State>,
-    pub decisions: Vec<u32>,
-    /// `[cells, symbols]` for the cells that were expanded.
+    pub classes: Vec<u32>,
+    /// `[states, symbols]` for the states that were expanded.
     pub successors: Vec<automata::State>,
-    /// Cells that were not expanded; zero is closed.
+    /// States that were not expanded. The search is complete if there are none.
     pub pending: usize,
 }
 
-/// Follows all words from the start until nothing new is reached, or until more than `cap` cells
-/// are open.
+/// Searches from the start over all symbols until no new state is reached, or until there are more
+/// than `cap` states.
 pub(super) fn explore(
-    machine: &Memoryless,
+    system: &TransitionSystem,
     mode: Mode,
     cap: usize,
-    cells: &mut impl Cells,
-) -> Explored {
-    let mut found = Explored { states: vec![], decisions: vec![], successors: vec![], pending: 0 };
-    found.visit(machine, machine.start(mode), cells);
+    index: &mut impl StateIndex,
+) -> Exploration {
+    let mut found = Exploration { states: vec![], classes: vec![], successors: vec![], pending: 0 };
+    found.visit(system, system.start(mode), index);
     let mut expanded = 0;
     while expanded < found.states.len() && found.states.len() <= cap {
         let state = found.states[expanded].clone();
-        for symbol in machine.alphabet().symbols() {
-            let to = found.visit(machine, machine.next(&state, symbol, mode), cells);
+        for symbol in system.alphabet().symbols() {
+            let to = found.visit(system, system.next(&state, symbol, mode), index);
             found.successors.push(automata::State(to as u32));
         }
         expanded += 1;
@@ -49,24 +50,29 @@ pub(super) fn explore(
     found
 }
 
-impl Explored {
-    fn visit(&mut self, machine: &Memoryless, state: State, cells: &mut impl Cells) -> usize {
-        let decision = machine.decide(&state);
-        cells.find(&state, decision).unwrap_or_else(|| {
-            cells.open(&state, decision);
+impl Exploration {
+    fn visit(
+        &mut self,
+        system: &TransitionSystem,
+        state: State,
+        index: &mut impl StateIndex,
+    ) -> usize {
+        let class = system.classify(&state);
+        index.find(&state, class).unwrap_or_else(|| {
+            index.insert(&state, class);
             self.states.push(state);
-            self.decisions.push(decision);
+            self.classes.push(class);
             self.states.len() - 1
         })
     }
 
-    /// The automaton of a closed search.
-    pub fn extracted(&self, machine: &Memoryless) -> Extracted {
-        let places = self.states.iter().map(Place::of).collect();
-        let (outputs, table) = (self.decisions.clone(), self.successors.clone());
+    /// The automaton of a complete search.
+    pub fn extracted(&self, system: &TransitionSystem) -> ExtractedAutomaton {
+        let centroid_states = self.states.iter().map(CentroidState::of).collect();
+        let (outputs, table) = (self.classes.clone(), self.successors.clone());
         let start = automata::State(0);
-        let moore = Moore::new(machine.alphabet().clone(), start, outputs, table)
-            .expect("a closed search has a successor for every cell and symbol");
-        Extracted::new(places, Partial::from(&moore))
+        let moore = Moore::new(system.alphabet().clone(), start, outputs, table)
+            .expect("a complete search has a successor for every state and symbol");
+        ExtractedAutomaton::new(centroid_states, Partial::from(&moore))
     }
 }

@@ -1,4 +1,4 @@
-//! Automata as JSON, without loss: names of symbols and classes, unknown transitions, numbering.
+//! Automata as JSON, lossless: names of symbols and classes, unknown transitions, state numbers.
 //!
 //! ```json
 //! {
@@ -14,8 +14,8 @@
 //! }
 //! ```
 //!
-//! `next` has one entry per symbol, in the alphabet's order; `null` is a transition that is not
-//! known. Files are not trusted: a reader gives an error with its place, never a panic.
+//! `next` has one entry per symbol, in the alphabet's order; `null` is an unknown transition. Files
+//! are not trusted: the reader returns an error with its position and never panics.
 
 use serde::{Deserialize, Serialize};
 use srnn_automata::{Alphabet, Partial, State};
@@ -24,17 +24,17 @@ use std::collections::HashMap;
 const FORMAT: &str = "srnn-automaton";
 const VERSION: u32 = 1;
 
-/// An automaton whose outputs have names.
+/// An automaton whose classes have names.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NamedAutomaton {
     classes: Vec<String>,
     automaton: Partial<u32>,
 }
 
-/// What a reader accepts.
+/// The largest file that [`from_json`] reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Bytes of text. Default 8 MiB: reading takes at most some eight times that in memory.
+pub struct JsonLimits {
+    /// Bytes of text. Default 8 MiB: reading takes about eight times that in memory at most.
     pub bytes: usize,
     /// States. Default 1,000,000.
     pub states: usize,
@@ -44,26 +44,26 @@ pub struct Limits {
     pub name_bytes: usize,
 }
 
-impl Default for Limits {
+impl Default for JsonLimits {
     fn default() -> Self {
-        Limits { bytes: 8 << 20, states: 1_000_000, names: 100_000, name_bytes: 4096 }
+        JsonLimits { bytes: 8 << 20, states: 1_000_000, names: 100_000, name_bytes: 4096 }
     }
 }
 
-/// Why a text is no automaton.
+/// Why a text is not an automaton.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum JsonError {
-    /// More text than is read.
+    /// More text than the limit.
     #[error(
-        "{bytes} bytes are more than the {limit} that are read: raise the limit if you trust it"
+        "{bytes} bytes are more than the limit of {limit}: raise the limit if you trust the file"
     )]
     TooLarge {
         /// Bytes given.
         bytes: usize,
-        /// Bytes read at most.
+        /// The limit.
         limit: usize,
     },
-    /// Not JSON, or not of this shape.
+    /// Not JSON, or not of this structure.
     #[error("line {line}, column {column}: {message}")]
     Shape {
         /// The line, from 1.
@@ -73,25 +73,25 @@ pub enum JsonError {
         /// What is wrong.
         message: String,
     },
-    /// A value that cannot be.
+    /// An invalid value.
     #[error("{path}: {problem}")]
     Value {
-        /// The place inside the JSON.
+        /// The path of the value inside the JSON.
         path: String,
-        /// What is wrong with it, and what would be right.
+        /// What is wrong with it, and what is expected.
         problem: String,
     },
 }
 
 #[derive(Deserialize)]
-struct Header {
+struct JsonHeader {
     format: Option<String>,
     version: Option<u32>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct AutomatonFile {
     #[serde(rename = "format")]
     _format: String,
     #[serde(rename = "version")]
@@ -99,20 +99,20 @@ struct File {
     alphabet: Vec<String>,
     classes: Vec<String>,
     start: u32,
-    states: Vec<Row>,
+    states: Vec<StateRow>,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Row {
+struct StateRow {
     output: String,
     next: Vec<Option<u32>>,
 }
 
 impl NamedAutomaton {
-    /// Names the outputs: class `c` is `classes[c]`. Names must be distinct and not empty.
+    /// Class `c` gets the name `classes[c]`. Names must be distinct and not empty.
     pub fn new(classes: Vec<String>, automaton: Partial<u32>) -> Result<Self, JsonError> {
-        numbered(&classes)?;
+        class_numbers(&classes)?;
         let unnamed = |&class: &u32| class as usize >= classes.len();
         if let Some(at) = automaton.outputs().iter().position(unnamed) {
             let (class, named) = (automaton.outputs()[at], classes.len());
@@ -127,38 +127,38 @@ impl NamedAutomaton {
         &self.classes
     }
 
-    /// The automaton; its outputs are places in [`NamedAutomaton::classes`].
+    /// The automaton; its outputs are indices into [`NamedAutomaton::classes`].
     pub fn automaton(&self) -> &Partial<u32> {
         &self.automaton
     }
 }
 
-/// Writes an automaton, one state a line.
+/// The automaton as JSON, one state per line.
 pub fn to_json(named: &NamedAutomaton) -> String {
     let NamedAutomaton { classes, automaton } = named;
     let rows = (0..automaton.state_count() as u32).map(State).map(|state| {
         let output = classes[*automaton.output(state) as usize].clone();
         let next = automaton.successors(state).iter().map(|to| to.map(|to| to.0)).collect();
-        format!("    {}", text(&Row { output, next }))
+        format!("    {}", json_text(&StateRow { output, next }))
     });
     format!(
         "{{\n  \"format\": {},\n  \"version\": {VERSION},\n  \"alphabet\": {},\n  \
          \"classes\": {},\n  \"start\": {},\n  \"states\": [\n{}\n  ]\n}}\n",
-        text(&FORMAT),
-        text(&automaton.alphabet().names()),
-        text(classes),
+        json_text(&FORMAT),
+        json_text(&automaton.alphabet().names()),
+        json_text(classes),
         automaton.start().0,
         rows.collect::<Vec<_>>().join(",\n"),
     )
 }
 
-/// Reads an automaton.
-pub fn from_json(json: &str, limits: &Limits) -> Result<NamedAutomaton, JsonError> {
+/// Reads an automaton that [`to_json`] wrote. Fails on text that is invalid or above the limits.
+pub fn from_json(json: &str, limits: &JsonLimits) -> Result<NamedAutomaton, JsonError> {
     if json.len() > limits.bytes {
         return Err(JsonError::TooLarge { bytes: json.len(), limit: limits.bytes });
     }
     check_header(&serde_json::from_str(json).map_err(shape)?)?;
-    let file: File = serde_json::from_str(json).map_err(shape)?;
+    let file: AutomatonFile = serde_json::from_str(json).map_err(shape)?;
     check_names("alphabet", &file.alphabet, limits)?;
     check_names("classes", &file.classes, limits)?;
     check_states(&file, limits)?;
@@ -171,7 +171,7 @@ pub fn from_json(json: &str, limits: &Limits) -> Result<NamedAutomaton, JsonErro
     NamedAutomaton::new(file.classes, automaton)
 }
 
-fn check_header(header: &Header) -> Result<(), JsonError> {
+fn check_header(header: &JsonHeader) -> Result<(), JsonError> {
     if header.format.as_deref() != Some(FORMAT) {
         let found = header.format.as_deref().map_or("nothing".into(), |f| format!("{f:?}"));
         return Err(value("format", format!("expected {FORMAT:?}, found {found}")));
@@ -187,25 +187,25 @@ fn check_header(header: &Header) -> Result<(), JsonError> {
     }
 }
 
-fn check_names(path: &str, names: &[String], limits: &Limits) -> Result<(), JsonError> {
+fn check_names(path: &str, names: &[String], limits: &JsonLimits) -> Result<(), JsonError> {
     if names.len() > limits.names {
-        let problem = format!("{} names are more than the {} read", names.len(), limits.names);
+        let problem = format!("{} names are more than the limit of {}", names.len(), limits.names);
         return Err(value(path, problem));
     }
     match names.iter().position(|name| name.len() > limits.name_bytes) {
         Some(at) => {
             let (bytes, limit) = (names[at].len(), limits.name_bytes);
-            let problem = format!("a name of {bytes} bytes is longer than the {limit} read");
+            let problem = format!("a name of {bytes} bytes is longer than the limit of {limit}");
             Err(value(&format!("{path}[{at}]"), problem))
         }
         None => Ok(()),
     }
 }
 
-fn check_states(file: &File, limits: &Limits) -> Result<(), JsonError> {
+fn check_states(file: &AutomatonFile, limits: &JsonLimits) -> Result<(), JsonError> {
     let (states, symbols) = (file.states.len(), file.alphabet.len());
     if states == 0 || states > limits.states {
-        let problem = format!("{states} states; between 1 and {} are read", limits.states);
+        let problem = format!("{states} states; between 1 and {} are allowed", limits.states);
         return Err(value("states", problem));
     }
     if file.start as usize >= states {
@@ -216,8 +216,8 @@ fn check_states(file: &File, limits: &Limits) -> Result<(), JsonError> {
             let problem = format!("{} entries for {symbols} symbols", row.next.len());
             return Err(value(&format!("states[{i}].next"), problem));
         }
-        let lost = |&to: &Option<u32>| to.is_some_and(|to| to as usize >= states);
-        if let Some(x) = row.next.iter().position(lost) {
+        let out_of_range = |&to: &Option<u32>| to.is_some_and(|to| to as usize >= states);
+        if let Some(x) = row.next.iter().position(out_of_range) {
             let problem = no_state(row.next[x].unwrap_or_default(), states);
             return Err(value(&format!("states[{i}].next[{x}]"), problem));
         }
@@ -225,11 +225,11 @@ fn check_states(file: &File, limits: &Limits) -> Result<(), JsonError> {
     Ok(())
 }
 
-fn outputs(states: &[Row], classes: &[String]) -> Result<Vec<u32>, JsonError> {
-    let numbers = numbered(classes)?;
-    let class = |(i, row): (usize, &Row)| {
+fn outputs(states: &[StateRow], classes: &[String]) -> Result<Vec<u32>, JsonError> {
+    let numbers = class_numbers(classes)?;
+    let class = |(i, row): (usize, &StateRow)| {
         let unnamed = || {
-            let problem = format!("{:?} is none of the {} classes", row.output, classes.len());
+            let problem = format!("{:?} is not one of the {} classes", row.output, classes.len());
             value(&format!("states[{i}].output"), problem)
         };
         numbers.get(row.output.as_str()).copied().ok_or_else(unnamed)
@@ -237,8 +237,8 @@ fn outputs(states: &[Row], classes: &[String]) -> Result<Vec<u32>, JsonError> {
     states.iter().enumerate().map(class).collect()
 }
 
-/// The number of each class; names must be distinct and not empty.
-fn numbered(classes: &[String]) -> Result<HashMap<&str, u32>, JsonError> {
+/// The number of each class name. Fails on names that are empty or repeated.
+fn class_numbers(classes: &[String]) -> Result<HashMap<&str, u32>, JsonError> {
     let mut numbers = HashMap::with_capacity(classes.len());
     for (name, c) in classes.iter().zip(0..) {
         let path = format!("classes[{c}]");
@@ -253,7 +253,7 @@ fn numbered(classes: &[String]) -> Result<HashMap<&str, u32>, JsonError> {
 }
 
 fn no_state(number: u32, states: usize) -> String {
-    format!("{number} is no state; the {states} states are numbered from 0")
+    format!("{number} is not a state; the {states} states are numbered from 0")
 }
 
 fn value(path: &str, problem: impl ToString) -> JsonError {
@@ -262,13 +262,13 @@ fn value(path: &str, problem: impl ToString) -> JsonError {
 
 fn shape(error: serde_json::Error) -> JsonError {
     let full = error.to_string();
-    // The library appends the place, which has fields of its own here.
+    // The library appends the position, which has its own fields here.
     let message = full.rsplit_once(" at line ").map_or(full.as_str(), |(message, _)| message);
     JsonError::Shape { line: error.line(), column: error.column(), message: message.to_string() }
 }
 
-fn text(part: &impl Serialize) -> String {
-    serde_json::to_string(part).expect("strings and numbers always become JSON")
+fn json_text(part: &impl Serialize) -> String {
+    serde_json::to_string(part).expect("strings and numbers are serialisable")
 }
 
 #[cfg(test)]
@@ -289,7 +289,7 @@ mod tests {
 "#;
 
     fn read(json: &str) -> Result<NamedAutomaton, String> {
-        from_json(json, &Limits::default()).map_err(|e| e.to_string())
+        from_json(json, &JsonLimits::default()).map_err(|e| e.to_string())
     }
 
     #[test]
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_with_its_place() {
+    fn errors_name_the_position_and_the_problem() {
         let refused = |from: &str, to: &str, expected: &str| {
             assert!(SMALL.contains(from), "{from}");
             let error = read(&SMALL.replacen(from, to, 1)).unwrap_err();
@@ -314,14 +314,14 @@ mod tests {
             "format: expected \"srnn-automaton\", found \"other-automaton\"",
         );
         refused("\"version\": 1", "\"version\": 2", "version 2 is not known");
-        refused("[0,null]", "[0,7]", "states[0].next[1]: 7 is no state; the 2 states");
+        refused("[0,null]", "[0,7]", "states[0].next[1]: 7 is not a state; the 2 states");
         refused("[0,null]", "[0]", "states[0].next: 1 entries for 2 symbols");
         refused("[0,null]", "[0,-1]", "line 8, column");
-        refused("\"start\": 1", "\"start\": 2", "start: 2 is no state");
+        refused("\"start\": 1", "\"start\": 2", "start: 2 is not a state");
         refused(
             "\"yes\",\"next",
             "\"maybe\",\"next",
-            "states[0].output: \"maybe\" is none of the 3",
+            "states[0].output: \"maybe\" is not one of the 3",
         );
         refused("\"no\",\"yes\"", "\"no\",\"no\"", "classes[1]: repeats \"no\" of classes[0]");
         refused("\"a\"", "\"\"", "alphabet: symbol 0 has an empty name");
@@ -331,14 +331,18 @@ mod tests {
     }
 
     #[test]
-    fn limits_are_kept() {
+    fn limits_are_enforced() {
         let text = SMALL.to_string();
-        let refused = |limits: Limits| from_json(&text, &limits).unwrap_err().to_string();
-        let defaults = Limits::default();
-        assert!(refused(Limits { bytes: 20, ..defaults }).contains("more than the 20"));
-        assert!(refused(Limits { states: 1, ..defaults }).starts_with("states: 2 states"));
-        assert!(refused(Limits { names: 2, ..defaults }).starts_with("classes: 3 names"));
-        assert!(refused(Limits { name_bytes: 4, ..defaults }).starts_with("alphabet[1]: a name"));
+        let refused = |limits: JsonLimits| from_json(&text, &limits).unwrap_err().to_string();
+        let defaults = JsonLimits::default();
+        assert!(
+            refused(JsonLimits { bytes: 20, ..defaults }).contains("more than the limit of 20")
+        );
+        assert!(refused(JsonLimits { states: 1, ..defaults }).starts_with("states: 2 states"));
+        assert!(refused(JsonLimits { names: 2, ..defaults }).starts_with("classes: 3 names"));
+        assert!(
+            refused(JsonLimits { name_bytes: 4, ..defaults }).starts_with("alphabet[1]: a name")
+        );
     }
 
     #[test]

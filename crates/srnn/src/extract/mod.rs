@@ -1,119 +1,143 @@
-//! From a trained network to the automaton it has learned.
+//! Extraction of automata from trained networks.
 //!
-//! Four ways, none of which is defaulted to another:
+//! There are four methods ([`ExtractionMethod`]). [`extract`] runs all of them:
 //!
-//! | way | follows | what it is |
+//! | method | explores | result |
 //! |---|---|---|
-//! | [`count`] a soft run | the data's runs | the paper's algorithm as its code runs it: the mixture is fed back, the most probable centroids are counted |
-//! | [`count`] a hard run | the data's runs | the paper's algorithm as its text says it: the network is moved to the most probable centroid |
-//! | [`hard_table`] | the hard network | every reachable δ(centroids, token), exactly |
-//! | [`cover`] | the soft network | its reachable states up to a tolerance: what is kept, because the soft network is what is deployed |
+//! | [`count_trace`] on a soft run | the runs of the data | the paper's algorithm as its code does it: the mixture is fed back, the most probable centroids are counted |
+//! | [`count_trace`] on a hard run | the runs of the data | the paper's algorithm as its text describes it: the most probable centroid is fed back |
+//! | [`hard_table`] | the hard network | every reachable transition δ(centroids, token), exactly |
+//! | [`cover`] | the soft network | its reachable states up to a tolerance; this one is kept, because the soft network is deployed |
 //!
-//! Answers are automata over class numbers. How far each agrees with the deployed network is
-//! measured ([`agreement`]), not proved.
+//! The automata output class numbers. Agreement with the deployed network is measured
+//! ([`agreement`]), not proved.
 
 mod agreement;
-mod answers;
+mod classify;
 mod counting;
 mod cover;
 mod explore;
-mod hard;
+mod extraction;
+mod hard_table;
 pub mod json;
-mod machine;
 mod probabilistic;
 mod refine;
-mod study;
 #[cfg(test)]
-mod testing;
+mod test_networks;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
-mod trained;
+mod trained_tests;
+mod transition_system;
 
-pub use agreement::{Agreement, Verdict, agreement};
-pub use answers::{Answers, Words, ask, read_out, walk};
-pub use counting::{Counted, Counts, Move, Tie, automaton_of_counts, count, count_words};
-pub use cover::{Closed, Cover, Open, SoftCell, cover};
-pub use hard::{first_divergence, hard_table};
-pub use machine::{Memoryless, Refusal};
+pub use agreement::{Agreement, TruthComparison, agreement};
+pub use classify::{ClassifiedWords, WordSet, classify_short_words, classify_words, word_logits};
+pub use counting::{
+    CountedAutomaton, CountedTransition, Tie, TransitionCounts, automaton_from_counts, count_trace,
+    count_transitions,
+};
+pub use cover::{ClosedCover, Cover, OpenCover, SoftCell, cover};
+pub(crate) use extraction::in_double_precision;
+pub use extraction::{
+    EvaluatedAutomaton, EvaluatedCounts, ExtractConfig, ExtractRequest, Extraction, extract,
+};
+pub use hard_table::{first_divergence, hard_table};
 pub use probabilistic::{ProbabilisticAutomaton, probabilistic_automaton};
-pub use refine::{Attempt, ClosedAttempt, Kept, Refine, Refined, Standing, refine};
-pub use study::{Config, Extraction, Judged, JudgedCounts, Question, extract};
+pub use refine::{
+    ClosedAttempt, CoverAttempt, CoverStatus, KeptCover, RefineConfig, RefinedCover, refine,
+};
+pub use transition_system::{ExtractError, TransitionSystem};
 
 use crate::engine::reference::{State, argmax};
 use srnn_automata::{Dfa, Incomplete, Moore, Partial};
 use std::collections::BTreeSet;
 
-/// Where a network stands, as the paper names it: by centroids.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Place {
-    /// The initial state of a network without a start token; it is no centroid.
-    Outside,
-    /// A centroid per layer, bottom first.
-    At(Vec<u32>),
+/// How an automaton was extracted from a network.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ExtractionMethod {
+    /// A cover of the soft states.
+    Cover {
+        /// The tolerance of the cover.
+        tolerance: f64,
+    },
+    /// The transition table of the hard network.
+    HardTable,
+    /// Counted transitions, with the mixture fed back.
+    CountedSoft,
+    /// Counted transitions, with the centroid fed back.
+    CountedHard,
 }
 
-impl Place {
-    /// The most probable centroid of each layer, the first of equals.
-    pub fn of(state: &State) -> Place {
-        // No stochastic step led to the initial state, and a softmax is never all zero.
+/// A state of the network, named by its most probable centroids as in the paper.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum CentroidState {
+    /// The initial state of a network without a start token. It is not a centroid.
+    Initial,
+    /// One centroid per layer, bottom layer first.
+    Tuple(Vec<u32>),
+}
+
+impl CentroidState {
+    /// The most probable centroid of each layer; the lowest index wins a tie.
+    pub fn of(state: &State) -> CentroidState {
+        // Only the initial state has an all-zero α: a softmax never gives zeros only.
         if state.alpha[0].iter().all(|&a| a == 0.0) {
-            return Place::Outside;
+            return CentroidState::Initial;
         }
-        Place::At(state.alpha.iter().map(|alpha| argmax(alpha) as u32).collect())
+        CentroidState::Tuple(state.alpha.iter().map(|alpha| argmax(alpha) as u32).collect())
     }
 }
 
-/// An automaton read off a network. Outputs are classes.
+/// An automaton extracted from a network. Its outputs are classes.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Extracted {
-    /// What each state of `automaton` stands for; several states may share a place.
-    pub places: Vec<Place>,
-    /// Before minimising. What was never seen is unknown.
+pub struct ExtractedAutomaton {
+    /// The centroids of each state of `automaton`; several states may have the same.
+    pub centroid_states: Vec<CentroidState>,
+    /// The automaton before minimisation. Transitions that were never observed are unknown.
     pub automaton: Partial<u32>,
-    /// The smallest automaton of the same outputs, or the unknown transitions in its way.
+    /// The minimal automaton, or the unknown transitions that prevent minimisation.
     pub minimal: Result<Moore<u32>, Incomplete>,
-    /// Centroids used before minimising.
-    pub used: Used,
+    /// Centroids used before minimisation.
+    pub used_centroids: UsedCentroids,
 }
 
-/// How many centroids a set of places uses.
+/// How many distinct centroids an automaton uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Used {
-    /// Distinct centroids of each layer, bottom first; empty if only the initial state is known.
+pub struct UsedCentroids {
+    /// Distinct centroids per layer, bottom first; empty if only the initial state is known.
     pub layers: Vec<usize>,
-    /// Distinct tuples of them.
+    /// Distinct tuples of centroids.
     pub tuples: usize,
 }
 
-impl Extracted {
-    /// Minimises, and counts the centroids.
-    pub fn new(places: Vec<Place>, automaton: Partial<u32>) -> Extracted {
+impl ExtractedAutomaton {
+    /// Minimises the automaton and counts its centroids.
+    pub fn new(centroid_states: Vec<CentroidState>, automaton: Partial<u32>) -> Self {
         let minimal = automaton.to_moore().map(|moore| moore.minimize());
-        let used = used(&places);
-        Extracted { places, automaton, minimal, used }
+        let used_centroids = used_centroids(&centroid_states);
+        ExtractedAutomaton { centroid_states, automaton, minimal, used_centroids }
     }
 
-    /// The place in which every word begins.
-    pub fn start(&self) -> &Place {
-        &self.places[self.automaton.start().index()]
+    /// The centroids of the start state.
+    pub fn start(&self) -> &CentroidState {
+        &self.centroid_states[self.automaton.start().index()]
     }
 }
 
-/// The acceptor of a two-class automaton: class 1 accepts.
+/// The DFA of a two-class automaton: class 1 accepts.
 pub fn acceptor(automaton: &Moore<u32>) -> Dfa {
     automaton.map_outputs(|&class| class == 1)
 }
 
-fn used(places: &[Place]) -> Used {
-    let tuples: BTreeSet<&Vec<u32>> = places
+fn used_centroids(states: &[CentroidState]) -> UsedCentroids {
+    let tuples: BTreeSet<&Vec<u32>> = states
         .iter()
-        .filter_map(|place| match place {
-            Place::Outside => None,
-            Place::At(tuple) => Some(tuple),
+        .filter_map(|state| match state {
+            CentroidState::Initial => None,
+            CentroidState::Tuple(tuple) => Some(tuple),
         })
         .collect();
     let layers = tuples.first().map_or(0, |tuple| tuple.len());
     let distinct = |l: usize| tuples.iter().map(|tuple| tuple[l]).collect::<BTreeSet<_>>().len();
-    Used { layers: (0..layers).map(distinct).collect(), tuples: tuples.len() }
+    UsedCentroids { layers: (0..layers).map(distinct).collect(), tuples: tuples.len() }
 }

@@ -1,65 +1,68 @@
-//! Labels that may be wrong: the automaton they speak for, and which of them it contradicts.
+//! Label noise: the automaton with the minimum description length (MDL), and the labels that
+//! contradict it.
 //!
-//! A network that is trained on wrong labels learns some of them by heart, and its automaton has
-//! states for them. So automata read off several networks are made [shorter](shorten), and the one
-//! with the least [description length](Length) is believed. Nothing here knows the truth, and
-//! nothing is proved: a language with rare exceptions looks like a simpler one with wrong labels.
+//! A network that is trained on wrong labels memorises some of them, and its automaton has states for
+//! them. So automata of several networks are [simplified](simplify), and the one with the minimum
+//! [description length](DescriptionLength) is selected. The true automaton is not used, and nothing is
+//! proved: a language with rare exceptions looks like a simpler one with wrong labels.
 
 mod candidates;
-mod correct;
-mod evidence;
-mod length;
+mod description_length;
+mod label_errors;
+mod prefix_tree;
 mod search;
 #[cfg(test)]
 mod tests;
 
-pub use candidates::{Candidate, Way, candidates};
-pub use correct::{Suspect, corrected, suspects};
-pub use evidence::Evidence;
-pub use length::Length;
-pub use search::{Shortened, Work, shorten};
+pub use candidates::{CandidateAutomaton, candidate_automata};
+pub use description_length::DescriptionLength;
+pub use label_errors::{SuspectedLabel, correct_labels, suspected_labels};
+pub use prefix_tree::PrefixTree;
+pub use search::{SearchBudget, SimplifiedAutomaton, simplify};
 
-/// What the labels speak for.
+use crate::extract::ExtractionMethod;
+
+/// The automaton with the minimum description length, and where it comes from.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Belief {
-    /// The automaton believed, and what it makes of the labels.
-    pub shortened: Shortened,
-    /// The seed of the network it comes from.
+pub struct MdlSelection {
+    /// The automaton, with its label errors.
+    pub simplified: SimplifiedAutomaton,
+    /// The seed of its network.
     pub seed: u64,
-    /// How it was read off that network.
-    pub way: Way,
-    /// Automata that were made shorter.
-    pub tried: usize,
-    /// Labels there are.
+    /// How it was extracted from that network.
+    pub method: ExtractionMethod,
+    /// Number of candidate automata.
+    pub candidates: usize,
+    /// Number of labels.
     pub labels: usize,
-    /// Bits of the labels without an automaton: one class for all, and its exceptions.
-    pub alone: f64,
+    /// Description length without an automaton: the most frequent class and its exceptions.
+    pub baseline_bits: f64,
 }
 
-/// The criterion in words.
+/// The selection criterion as text.
 pub const CRITERION: &str = "least description length: bits for the automaton's transitions and \
                              classes, and for which labels it gets wrong";
 
-/// The shortest description among automata of several networks; nothing where there are none.
-/// Of equals the first.
-pub fn believe(
-    candidates: &[(u64, Vec<Candidate>)],
-    evidence: &Evidence,
-    work: Work,
-) -> Option<Belief> {
-    let length = Length::of(evidence);
-    let alone = length.bits(1, evidence.labels - evidence.commonest());
-    let tried = candidates.iter().map(|(_, found)| found.len()).sum();
+/// Simplifies the candidates of several networks, given with their seeds, and selects the one with
+/// the minimum description length. The first wins a tie. `None` if there are no candidates.
+pub fn select_by_mdl(
+    candidates: &[(u64, Vec<CandidateAutomaton>)],
+    tree: &PrefixTree,
+    budget: SearchBudget,
+) -> Option<MdlSelection> {
+    let length = DescriptionLength::of(tree);
+    let baseline_bits = length.bits(1, tree.labels - tree.majority_labels());
+    let count = candidates.iter().map(|(_, found)| found.len()).sum();
     let all = candidates.iter().flat_map(|(seed, found)| found.iter().map(move |c| (*seed, c)));
-    let beliefs = all.map(|(seed, candidate)| Belief {
-        shortened: shorten(&candidate.automaton, evidence, work),
+    let selections = all.map(|(seed, candidate)| MdlSelection {
+        simplified: simplify(&candidate.automaton, tree, budget),
         seed,
-        way: candidate.way,
-        tried,
-        labels: evidence.labels,
-        alone,
+        method: candidate.method,
+        candidates: count,
+        labels: tree.labels,
+        baseline_bits,
     });
-    beliefs.reduce(|best, next| match next.shortened.bits < best.shortened.bits {
+    selections.reduce(|best, next| match next.simplified.bits < best.simplified.bits {
         true => next,
         false => best,
     })

@@ -1,43 +1,41 @@
-//! An automaton as a program: what a network has learned, run over text of any size.
+//! Fast execution of automata over text of any size.
 //!
-//! A [`Program`] is a complete automaton compiled for bytes; [`words`] runs it over everything a
-//! reader gives, one word a line, in constant memory, and names line and column of what is no
-//! symbol. The answers are those of [`Moore::run`](srnn_automata::Moore::run), which stays the
-//! specification.
+//! A [`CompiledAutomaton`] is a complete automaton compiled for bytes. [`run_lines`] runs it over a
+//! reader, one word per line, in constant memory, and reports line and column of an invalid symbol.
+//! The results equal those of [`Moore::run`](srnn_automata::Moore::run), which is the specification.
 //!
 //! ```
-//! use srnn::stream::{Bytes, Program};
+//! use srnn::stream::{ByteClasses, CompiledAutomaton};
 //! use srnn_automata::{Alphabet, Limits, regex};
 //!
 //! let bits = Alphabet::of_chars("01")?;
 //! let even = regex::compile("(0|10*1)*", &bits, &Limits::default())?;
-//! let bytes = Bytes::of_characters(&bits).expect("characters of ASCII");
-//! let program = Program::new(&even, &bytes);
+//! let bytes = ByteClasses::of_characters(&bits).expect("characters of ASCII");
+//! let compiled = CompiledAutomaton::new(&even, &bytes);
 //!
 //! let mut ends = Vec::new();
-//! let last = program.words(program.start(), b"0110\n1\n\n10", &mut ends)?;
-//! let answers: Vec<bool> = ends.iter().map(|&end| even.is_accepting(end)).collect();
-//! assert_eq!(answers, [true, false, true]);
+//! let last = compiled.end_states(compiled.start(), b"0110\n1\n\n10", &mut ends)?;
+//! let accepted: Vec<bool> = ends.iter().map(|&end| even.is_accepting(end)).collect();
+//! assert_eq!(accepted, [true, false, true]);
 //! assert!(!even.is_accepting(last));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Two kernels do the work. [`Kernel::Walk`] looks the next state up in a table, which takes the
-//! time of a load from the cache for every symbol. [`Kernel::Shuffle`] holds up to 16 states in a
-//! vector register, where the next states of all of them are one instruction; since a piece of
-//! text is a function from states to states, a long word is cut in four, and the four functions
-//! are computed side by side and composed.
+//! There are two kernels. [`Kernel::Table`] looks up the next state in a table, which takes one load
+//! from the cache per symbol. [`Kernel::Shuffle`] holds up to 16 states in a vector register and
+//! advances all of them with one instruction. A piece of text is a function from states to states, so
+//! a long word is cut into four pieces, whose functions are computed in parallel and composed.
 
-mod bytes;
+mod byte_classes;
+mod compiled;
+mod kernel;
 mod lines;
-mod program;
 #[cfg(target_arch = "x86_64")]
-mod shuffle;
-mod step;
+mod shuffle_kernel;
+mod table_kernel;
 #[cfg(test)]
 mod tests;
-mod walk;
 
-pub use bytes::{Bytes, LINE_END};
-pub use lines::{Broken, Reading, words};
-pub use program::{Foreign, Kernel, Program};
+pub use byte_classes::{ByteClasses, LINE_END};
+pub use compiled::{CompiledAutomaton, InvalidByte, Kernel};
+pub use lines::{StreamError, StreamProgress, run_lines};

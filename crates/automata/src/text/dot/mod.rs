@@ -27,7 +27,7 @@
 mod label;
 mod syntax;
 
-use super::{Edge, Names, TextError, assemble, check_bytes, error, keep};
+use super::{NameTable, TextEdge, TextError, assemble, check_bytes, error, keep};
 use crate::limits::Limits;
 use crate::moore::{Dfa, Moore};
 use crate::partial::Partial;
@@ -36,7 +36,7 @@ use syntax::{Attributes, Statement, Statements};
 
 /// Reads a DFA. AALpy leaves no transition out; where a file does, they are unknown in the result.
 pub fn read_dfa(text: &str, limits: &Limits) -> Result<Partial<bool>, TextError> {
-    let graph = Graph::read(text, limits)?;
+    let graph = DotGraph::read(text, limits)?;
     let accepts = graph.nodes.iter().any(|node| node.accepting);
     let states_with_output = graph.states().filter(|node| node.output.is_some()).count();
     if !accepts && states_with_output > 0 && states_with_output == graph.states().count() {
@@ -51,7 +51,7 @@ pub fn read_dfa(text: &str, limits: &Limits) -> Result<Partial<bool>, TextError>
 
 /// Reads a Moore machine; outputs are text.
 pub fn read_moore(text: &str, limits: &Limits) -> Result<Partial<String>, TextError> {
-    Graph::read(text, limits)?.finish(limits, |node| {
+    DotGraph::read(text, limits)?.finish(limits, |node| {
         node.output.clone().ok_or_else(|| {
             error(
                 node.line as usize,
@@ -98,7 +98,7 @@ fn write<O>(moore: &Moore<O>, name: &str, attributes: impl Fn(&str, &O) -> Strin
 
 /// What the text says about a node.
 #[derive(Clone, Default)]
-struct Node {
+struct DotNode {
     line: u32,
     accepting: bool,
     output: Option<String>,
@@ -108,29 +108,29 @@ struct Node {
 }
 
 /// An edge without a label: it may mark the start.
-struct Bare {
+struct UnlabelledEdge {
     line: u32,
     from: u32,
     to: u32,
 }
 
 #[derive(Default)]
-struct Graph {
-    names: Names,
-    nodes: Vec<Node>,
-    default: Node,
-    symbols: Names,
-    edges: Vec<Edge>,
-    bare: Vec<Bare>,
+struct DotGraph {
+    names: NameTable,
+    nodes: Vec<DotNode>,
+    default: DotNode,
+    symbols: NameTable,
+    edges: Vec<TextEdge>,
+    bare: Vec<UnlabelledEdge>,
     /// Edges whose label has a slash: all of them in a Mealy machine.
     slashes: usize,
     lines: usize,
 }
 
-impl Graph {
-    fn read(text: &str, limits: &Limits) -> Result<Graph, TextError> {
+impl DotGraph {
+    fn read(text: &str, limits: &Limits) -> Result<DotGraph, TextError> {
         check_bytes(text, limits)?;
-        let mut graph = Graph { lines: text.lines().count().max(1), ..Graph::default() };
+        let mut graph = DotGraph { lines: text.lines().count().max(1), ..DotGraph::default() };
         let mut statements = Statements::new(text)?;
         while let Some((line, statement)) = statements.next()? {
             match statement {
@@ -154,7 +154,7 @@ impl Graph {
         let number = self.names.number(name, line, "nodes", limit)?;
         if number as usize == self.nodes.len() {
             let ghostly = self.default.ghostly || name.starts_with("__start");
-            self.nodes.push(Node { line: line as u32, ghostly, ..self.default.clone() });
+            self.nodes.push(DotNode { line: line as u32, ghostly, ..self.default.clone() });
         }
         Ok(number)
     }
@@ -177,10 +177,10 @@ impl Graph {
             let (from, to) = (pair[0], pair[1]);
             self.nodes[to as usize].entered = true;
             if symbols.is_empty() {
-                self.bare.push(Bare { line, from, to });
+                self.bare.push(UnlabelledEdge { line, from, to });
             }
             for &symbol in &symbols {
-                keep(&mut self.edges, Edge { line, from, symbol, to }, limits)?;
+                keep(&mut self.edges, TextEdge { line, from, symbol, to }, limits)?;
             }
         }
         Ok(())
@@ -216,7 +216,7 @@ impl Graph {
         node.ghostly && !node.entered
     }
 
-    fn states(&self) -> impl Iterator<Item = &Node> {
+    fn states(&self) -> impl Iterator<Item = &DotNode> {
         let marks = (0..self.nodes.len() as u32).map(|node| self.is_mark(node));
         self.nodes.iter().zip(marks).filter(|(_, mark)| !mark).map(|(node, _)| node)
     }
@@ -244,7 +244,7 @@ impl Graph {
     fn finish<O>(
         mut self,
         limits: &Limits,
-        output: impl Fn(&Node) -> Result<O, TextError>,
+        output: impl Fn(&DotNode) -> Result<O, TextError>,
     ) -> Result<Partial<O>, TextError> {
         let start = self.start()?;
         let mut place = Vec::with_capacity(self.nodes.len());
@@ -272,7 +272,7 @@ impl Graph {
     }
 }
 
-fn apply(node: &mut Node, attributes: &Attributes) {
+fn apply(node: &mut DotNode, attributes: &Attributes) {
     if let Some(shape) = &attributes.shape {
         node.accepting = shape == "doublecircle";
         node.ghostly |= ["none", "point", "plaintext", "plain"].contains(&shape.as_str());

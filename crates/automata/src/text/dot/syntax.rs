@@ -20,7 +20,7 @@ pub(super) enum Statement {
 
 pub(super) struct Statements<'a> {
     lexer: Lexer<'a>,
-    next: Option<(usize, Token)>,
+    next: Option<(usize, DotToken)>,
     line: usize,
 }
 
@@ -49,7 +49,7 @@ impl<'a> Statements<'a> {
             let remedy = "begin with `digraph name {`";
             return Err(error(this.line, "this is no directed graph in DOT", remedy));
         }
-        if !this.is(&Token::Sign('{')) {
+        if !this.is(&DotToken::Sign('{')) {
             this.identifier()?;
         }
         this.expect('{')?;
@@ -90,7 +90,7 @@ impl<'a> Statements<'a> {
         if self.take_word("node")? {
             return Ok(Some(Statement::Defaults(self.attributes()?)));
         }
-        if self.is_word("subgraph") || self.is(&Token::Sign('{')) {
+        if self.is_word("subgraph") || self.is(&DotToken::Sign('{')) {
             let remedy = "move its statements into the graph itself";
             return Err(error(self.line(), "subgraphs are not read", remedy));
         }
@@ -100,7 +100,7 @@ impl<'a> Statements<'a> {
             return Ok(None);
         }
         self.skip_port()?;
-        while self.is(&Token::Arrow) {
+        while self.is(&DotToken::Arrow) {
             self.advance()?;
             names.push(self.identifier()?);
             if names.len() > LONGEST_CHAIN {
@@ -143,7 +143,7 @@ impl<'a> Statements<'a> {
 
     fn identifier(&mut self) -> Result<String, TextError> {
         match self.next.take() {
-            Some((_, Token::Word(text) | Token::Quoted(text))) => {
+            Some((_, DotToken::Word(text) | DotToken::Quoted(text))) => {
                 self.advance()?;
                 Ok(text)
             }
@@ -159,7 +159,7 @@ impl<'a> Statements<'a> {
     }
 
     fn take(&mut self, sign: char) -> Result<bool, TextError> {
-        let found = self.is(&Token::Sign(sign));
+        let found = self.is(&DotToken::Sign(sign));
         if found {
             self.advance()?;
         }
@@ -174,12 +174,12 @@ impl<'a> Statements<'a> {
         Ok(found)
     }
 
-    fn is(&self, token: &Token) -> bool {
+    fn is(&self, token: &DotToken) -> bool {
         self.next.as_ref().is_some_and(|(_, next)| next == token)
     }
 
     fn is_word(&self, word: &str) -> bool {
-        matches!(&self.next, Some((_, Token::Word(next))) if next.eq_ignore_ascii_case(word))
+        matches!(&self.next, Some((_, DotToken::Word(next))) if next.eq_ignore_ascii_case(word))
     }
 
     fn line(&self) -> usize {
@@ -193,16 +193,16 @@ impl<'a> Statements<'a> {
     }
 }
 
-fn unexpected(line: usize, token: Option<(usize, Token)>, wanted: &str) -> TextError {
+fn unexpected(line: usize, token: Option<(usize, DotToken)>, wanted: &str) -> TextError {
     match token {
         None => error(line, "the text ends within the graph", "close it with `}`"),
         Some((line, token)) => {
             let found = match token {
-                Token::Word(text) | Token::Quoted(text) => {
+                DotToken::Word(text) | DotToken::Quoted(text) => {
                     format!("{:?}", text.chars().take(40).collect::<String>())
                 }
-                Token::Arrow => "`->`".to_string(),
-                Token::Sign(sign) => format!("`{sign}`"),
+                DotToken::Arrow => "`->`".to_string(),
+                DotToken::Sign(sign) => format!("`{sign}`"),
             };
             error(
                 line,
@@ -214,8 +214,8 @@ fn unexpected(line: usize, token: Option<(usize, Token)>, wanted: &str) -> TextE
 }
 
 #[derive(Debug, PartialEq)]
-enum Token {
-    /// Bare text, which may be a keyword.
+enum DotToken {
+    /// UnlabelledEdge text, which may be a keyword.
     Word(String),
     /// Text in quotes or angle brackets, which is none. Escapes are kept.
     Quoted(String),
@@ -229,26 +229,26 @@ struct Lexer<'a> {
 }
 
 impl Lexer<'_> {
-    fn token(&mut self) -> Result<Option<(usize, Token)>, TextError> {
+    fn token(&mut self) -> Result<Option<(usize, DotToken)>, TextError> {
         self.skip_blanks()?;
         let line = self.line;
         let Some(c) = self.text.chars().next() else { return Ok(None) };
         let token = match c {
-            '"' => Token::Quoted(self.quoted()?),
-            '<' => Token::Quoted(self.bracketed()?),
+            '"' => DotToken::Quoted(self.quoted()?),
+            '<' => DotToken::Quoted(self.bracketed()?),
             '{' | '}' | '[' | ']' | '=' | ';' | ',' | ':' => {
                 self.eat(1);
-                Token::Sign(c)
+                DotToken::Sign(c)
             }
             '-' if self.text.starts_with("->") => {
                 self.eat(2);
-                Token::Arrow
+                DotToken::Arrow
             }
             '-' if self.text.starts_with("--") => {
                 let remedy = "write `->`: transitions have a direction";
                 return Err(error(line, "an edge has no direction (`--`)", remedy));
             }
-            c if is_word(c) || c == '-' || c == '.' => Token::Word(self.word(c.len_utf8())),
+            c if is_word(c) || c == '-' || c == '.' => DotToken::Word(self.word(c.len_utf8())),
             c => {
                 return Err(error(
                     line,

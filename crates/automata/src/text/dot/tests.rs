@@ -1,7 +1,7 @@
 use super::*;
 use crate::alphabet::Alphabet;
 use crate::moore::State;
-use crate::random::{random, stream};
+use crate::random::{random_dfa, stream};
 use crate::text::tests::{mutate, nasty_alphabet};
 
 fn read(text: &str) -> Result<Partial<bool>, TextError> {
@@ -18,7 +18,7 @@ fn random_automata_over_nasty_symbols_are_read_back_as_written() {
     for seed in 0..300 {
         let mut bits = stream(seed);
         let states = 1 + (bits() % 12) as u32;
-        let dfa = random(states, &nasty_alphabet(), 0.5, &mut bits);
+        let dfa = random_dfa(states, &nasty_alphabet(), 0.5, &mut bits);
         let dfa = restarted(&dfa, (bits() % u64::from(states)) as u32);
         let text = write_dfa(&dfa, "two \"words\" \\");
         assert_eq!(read(&text).unwrap().complete(false), dfa, "{text}");
@@ -30,7 +30,7 @@ fn outputs_of_any_text_are_read_back_as_written() {
     let outputs = nasty_alphabet();
     for seed in 0..100 {
         let mut bits = stream(seed);
-        let dfa = random(8, &Alphabet::of_chars("ab").unwrap(), 0.5, &mut bits);
+        let dfa = random_dfa(8, &Alphabet::of_chars("ab").unwrap(), 0.5, &mut bits);
         let table = dfa.states().flat_map(|s| dfa.successors(s).to_vec()).collect();
         let pick = |_| outputs.names()[(bits() % outputs.len() as u64) as usize].clone();
         let classes: Vec<String> = (0..8).map(pick).collect();
@@ -145,7 +145,7 @@ fn limits_hold_and_damaged_texts_never_panic() {
     assert!(read(&entities).is_ok(), "a label of a megabyte is read in linear time");
     let narrow = Limits { entries: 1, ..Limits::default() };
     assert!(read_dfa(&text("a -> b [label=x]"), &narrow).unwrap_err().cause.contains("entries"));
-    let nasty = write_dfa(&random(3, &nasty_alphabet(), 0.5, &mut stream(5)), "x");
+    let nasty = write_dfa(&random_dfa(3, &nasty_alphabet(), 0.5, &mut stream(5)), "x");
     mutate(&nasty, 3000, |damaged| drop(read(damaged)));
     mutate(AALPY, 20_000, |damaged| {
         drop(read(damaged));

@@ -1,10 +1,10 @@
-//! Description length: the criterion by which automata are compared where labels may be wrong.
+//! Description length: the criterion for automata where labels may be wrong.
 
-use super::Evidence;
+use super::PrefixTree;
 
-/// The bits it takes to write an automaton down, and then which labels it gets wrong.
+/// The bits of a two-part code: the automaton, then the labels it gets wrong.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Length {
+pub struct DescriptionLength {
     symbols: usize,
     classes: usize,
     labels: usize,
@@ -12,20 +12,20 @@ pub struct Length {
     factorials: Vec<f64>,
 }
 
-impl Length {
-    /// For these labels.
-    pub fn of(evidence: &Evidence) -> Length {
-        let Evidence { symbols, classes, labels, .. } = *evidence;
+impl DescriptionLength {
+    /// The code for the labels of `tree`.
+    pub fn of(tree: &PrefixTree) -> DescriptionLength {
+        let PrefixTree { symbols, classes, labels, .. } = *tree;
         let mut factorials = vec![0.0; labels + 1];
         for n in 1..=labels {
             factorials[n] = factorials[n - 1] + (n as f64).log2();
         }
-        Length { symbols, classes, labels, factorials }
+        DescriptionLength { symbols, classes, labels, factorials }
     }
 
-    /// Of an automaton with so many reachable states and so many wrong labels: a target for every
-    /// transition and a class for every state; how many labels are wrong, which ones, and what
-    /// they should be.
+    /// The bits for an automaton with `states` reachable states that gets `errors` labels wrong: a
+    /// target per transition, a class per state, the number of wrong labels, which ones they are,
+    /// and their right classes.
     pub fn bits(&self, states: usize, errors: usize) -> f64 {
         let (n, e) = (self.labels, errors);
         let target = (states as f64).log2();

@@ -1,28 +1,24 @@
-//! A trained network, from data to the true automaton.
+//! Trained networks, from data to the true automaton.
 
-use super::testing::*;
+use super::test_networks::*;
 use super::*;
 use crate::engine::reference::ReferenceTrainer;
-use crate::engine::{Batch, Inputs, Optimiser, Regime, Rule, Runner as _, Targets, Trainer as _};
+use crate::engine::{Batch, Optimiser, Regime, Rule, Runner as _, Targets, Trainer as _};
 use crate::key::Key;
-use crate::model::{Init, Model, ReadFrom};
+use crate::model::{Init, Input, Model, ReadFrom};
 use srnn_automata::{Symbol, Word, shortlex};
 
-/// Random words of at most `longest` symbols with their class.
-fn batch(truth: &Moore<u32>, end: Option<u32>, longest: usize, key: Key) -> Batch {
+/// 32 random words of at most `longest` symbols with their classes.
+fn batch(truth: &Moore<u32>, input: &Input, longest: usize, key: Key) -> Batch {
     let mut draw = key.stream();
-    let (mut offsets, mut ids, mut classes) = (vec![0], vec![], vec![]);
-    for _ in 0..32 {
+    let mut word = || -> Word {
         let length = draw.below(longest + 1);
-        let word: Word = (0..length).map(|_| Symbol(draw.below(2) as u32)).collect();
-        ids.push(2);
-        ids.extend(word.iter().map(|symbol| symbol.0));
-        ids.extend(end);
-        offsets.push(ids.len());
-        classes.push(*truth.output_of(&word));
-    }
-    let (input, targets) = (Inputs::Tokens(ids), Targets::Rows(classes));
-    Batch { offsets, input, targets, class_weights: vec![] }
+        (0..length).map(|_| Symbol(draw.below(2) as u32)).collect()
+    };
+    let words: Vec<Word> = (0..32).map(|_| word()).collect();
+    let ids = words.iter().map(|word| word.iter().map(|symbol| symbol.0));
+    let classes = words.iter().map(|word| *truth.output_of(word)).collect();
+    Batch { targets: Targets::Rows(classes), ..Batch::of_words(input, ids) }
 }
 
 /// The ramp of λ with the commitment loss, then the entropy phase.
@@ -45,7 +41,7 @@ fn train(model: &Model<f64>, truth: &Moore<u32>, updates: usize, key: Key) -> Mo
             learning_rate: 0.01,
         };
         let longest = 1 + (progress * 20.0).min(7.0) as usize;
-        let batch = batch(truth, model.arch.input.end(), longest, key.child("batch", i as u64));
+        let batch = batch(truth, &model.arch.input, longest, key.child("batch", i as u64));
         trainer.step(&batch, &regime).unwrap();
     }
     trainer.model().unwrap()
@@ -62,22 +58,22 @@ fn extraction(
     let fresh = Model::new(shape, &Init::default(), Key::new(seed)).unwrap().to_f64();
     let model = train(&fresh, truth, updates, Key::new(seed));
     let data: Vec<Word> = shortlex(2, 6).collect();
-    let question = Question { alphabet: &bits(), data: &data, truth: Some(truth) };
-    let config = Config { words: 10_000, ..Config::default() };
-    let found = extract(&mut engine(&model), &question, &config).unwrap();
+    let request = ExtractRequest { alphabet: &bits(), data: &data, truth: Some(truth) };
+    let config = ExtractConfig { words: 10_000, ..ExtractConfig::default() };
+    let found = extract(&mut engine(&model), &request, &config).unwrap();
     (model, found)
 }
 
 fn check_learned(truth: &Moore<u32>, end: bool, updates: usize, seed: u64) -> Extraction {
     let (model, found) = extraction(truth, end, updates, seed);
-    let judged = found.cover_judged.as_ref().expect("a cover that closed");
-    assert!(judged.on_words.is_total(), "{:?}", judged.on_words);
-    assert!(judged.on_data.is_total(), "{:?}", judged.on_data);
-    assert_eq!(judged.extracted.minimal, Ok(truth.minimize()));
-    // Theorem 3.2, for a network that has learned something.
+    let evaluated = found.cover_evaluated.as_ref().expect("a cover that closed");
+    assert!(evaluated.on_words.is_total(), "{:?}", evaluated.on_words);
+    assert!(evaluated.on_data.is_total(), "{:?}", evaluated.on_data);
+    assert_eq!(evaluated.extracted.minimal, Ok(truth.minimize()));
+    // Theorem 3.2, for a trained network.
     let alphabet = bits();
-    let machine = Memoryless::new(&model, &alphabet).unwrap();
-    assert_eq!(first_divergence(&machine, 1e-6, 8), None);
+    let system = TransitionSystem::new(&model, &alphabet).unwrap();
+    assert_eq!(first_divergence(&system, 1e-6, 8), None);
     found
 }
 
@@ -92,13 +88,14 @@ fn a_network_trained_on_three_classes_with_an_end_token_gives_the_minimal_automa
 }
 
 #[test]
-fn trained_networks_keep_states_in_the_mixture_where_counting_does_not_see_them() {
+fn trained_networks_keep_states_in_the_mixture_weights_where_counting_misses_them() {
     let truth = no_three_zeros();
     let wrong = (1..=3).filter(|&seed| {
         let found = check_learned(&truth, false, 1000, seed);
-        let counted = found.counted_soft.unwrap().judged;
+        let counted = found.counted_soft.unwrap().evaluated;
         let difference = counted.truth.unwrap().shortest_difference;
-        // The network is right, so whatever differs from the truth differs from the network.
+        // The network equals the truth, so a word on which the automaton differs from the truth is one
+        // on which it differs from the network.
         assert_eq!(counted.on_words.difference, difference);
         difference.is_some()
     });

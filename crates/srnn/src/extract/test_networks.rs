@@ -1,8 +1,8 @@
-//! Networks made by hand, whose automata are known.
+//! Networks with hand-made weights, whose automata are known.
 //!
-//! Gates are held open (r = 1, z = 0), so that u = tanh(W x + R h + b). A unit stands for a pair
-//! (state, token): it is on (+1) exactly if that state is the current one and that token is read,
-//! and off (−1) otherwise.
+//! Gates are fixed (r = 1, z = 0), so that u = tanh(W x + R h + b). A unit stands for a pair
+//! (state, token): it is on (+1) if that is the current state and the token read, and off (−1)
+//! otherwise.
 
 use crate::engine::reference::Reference;
 use crate::key::Key;
@@ -26,7 +26,7 @@ pub fn parity() -> Moore<u32> {
     Moore::from_fn(bits(), 2, |s| 1 - s.0, next).unwrap()
 }
 
-/// Counts 1s modulo 3; the class is the remainder.
+/// TransitionCounts 1s modulo 3; the class is the remainder.
 pub fn modulo_3() -> Moore<u32> {
     let next = |s: State, x: Symbol| State((s.0 + x.0) % 3);
     Moore::from_fn(bits(), 3, |s| s.0, next).unwrap()
@@ -57,20 +57,20 @@ pub fn gru(units: usize, k: usize, tau: f64) -> Layer {
     }
 }
 
-/// The same with the score of Eq. 4: random networks visit more centroids with it, because long
-/// centroids do not win every comparison.
+/// The same layer with the score of Eq. 4. Random networks visit more centroids with it, because
+/// centroids of large norm do not win every comparison.
 pub fn euclidean(mut layer: Layer) -> Layer {
     layer.centroids.as_mut().unwrap().score = Score::Euclidean;
     layer
 }
 
-/// Two symbols, two classes, the classifier on the last `from`.
+/// Two symbols and two classes; the classifier reads `from` at the last step.
 pub fn arch(layers: Vec<Layer>, start: bool, end: bool, from: ReadFrom) -> Arch {
     let input = Input::Tokens { symbols: 2, embedding: 4, start, end };
     Arch { input, layers, readout: Readout { from, when: When::Last }, classes: 2 }
 }
 
-/// A random network, its weights large enough for its states to lie apart.
+/// A random network with weights large enough to keep its states apart.
 pub fn random(arch: Arch, seed: u64) -> Model<f64> {
     let init = Init { centroids: 1.0, embedding: 2.0, ..Init::default() };
     let mut model = Model::new(arch, &init, Key::new(seed)).unwrap().to_f64();
@@ -78,12 +78,11 @@ pub fn random(arch: Arch, seed: u64) -> Model<f64> {
     model
 }
 
-/// Steepness of the units: tanh(16) is 1 to thirteen digits.
+/// Gain of the units: tanh(16) is 1 to thirteen digits.
 const GAIN: f64 = 32.0;
 
-/// A network that moves like `automaton`: its centroids are the (state, symbol) pairs taken last
-/// and the start token. With an end token the classifier reads the units of the (state, end)
-/// pairs.
+/// A network with the transitions of `automaton`. Its centroids are the last (state, symbol) pair and
+/// the start token. With an end token the classifier reads the units of the (state, end) pairs.
 pub fn compiled(automaton: &Moore<u32>, end: bool, from: ReadFrom, tau: f64) -> Model<f64> {
     let (q, a) = (automaton.state_count(), automaton.alphabet().len());
     // Units: q·a pairs, the start token, q pairs with the end token.
@@ -97,7 +96,7 @@ pub fn compiled(automaton: &Moore<u32>, end: bool, from: ReadFrom, tau: f64) -> 
     let mut shape = arch(vec![gru(d, k, tau)], true, end, from);
     shape.classes = classes;
     let mut model = blank(shape);
-    let weights = &mut Weights::of(&mut model);
+    let weights = &mut LayerWeights::of(&mut model);
     for unit in 0..d {
         let (state, token) = match unit {
             u if u < pairs => (u / a, u % a),
@@ -108,7 +107,7 @@ pub fn compiled(automaton: &Moore<u32>, end: bool, from: ReadFrom, tau: f64) -> 
         if state == usize::MAX {
             weights.bias(unit, 0.5);
         } else {
-            // With the token: state − ½, where `state` is the number of units on that lead there.
+            // With the token: n − ½, where n is the number of units that are on and lead to `state`.
             weights.bias(unit, -0.5);
             for other in (0..k).filter(|&other| leads_to(other).index() == state) {
                 weights.reads_unit(unit, other, 0.5);
@@ -122,8 +121,8 @@ pub fn compiled(automaton: &Moore<u32>, end: bool, from: ReadFrom, tau: f64) -> 
     model
 }
 
-/// A network that moves like `automaton` with two centroids, of which the first is always the more
-/// probable: state q is where α₁ is `levels[q]`. States with α₁ above `accept` are of class 1.
+/// A network with the transitions of `automaton` and two centroids, of which the first is always the
+/// more probable: in state q, α₁ is `levels[q]`. States with α₁ above `accept` are of class 1.
 pub fn in_the_mixture(automaton: &Moore<u32>, levels: &[f64], accept: f64) -> Model<f64> {
     let a = automaton.alphabet().len();
     let mut order: Vec<usize> = (0..levels.len()).collect();
@@ -131,9 +130,10 @@ pub fn in_the_mixture(automaton: &Moore<u32>, levels: &[f64], accept: f64) -> Mo
     let after = |q: usize, x: usize| automaton.next(State(q as u32), Symbol(x as u32)).index();
     let score = |q: usize| (levels[q] / (1.0 - levels[q])).ln();
     // With s₁ = −s₂ = s: α₁ = σ(2 s·u) and h = (2α₁ − 1) s. Unit (r, x) is on iff x is read and α₁
-    // is at least that of the r-th state, and adds to 2 s·u what the r-th state's successor has
-    // more than the one before it. Then the start token's unit, and one that is always on and
-    // takes the sum of the others, so that units that are off (−1) add nothing.
+    // is at least that of the r-th state. It adds to 2 s·u the difference between the scores of the
+    // successors of the r-th and the (r−1)-th state. Two more units follow: that of the start token,
+    // and one that is always on and weighs the sum of the others, so that units that are off (−1)
+    // add nothing.
     let (start, always) = (order.len() * a, order.len() * a + 1);
     let mut s = vec![0.0; always + 1];
     for (r, x) in (0..order.len()).flat_map(|r| (0..a).map(move |x| (r, x))) {
@@ -145,10 +145,11 @@ pub fn in_the_mixture(automaton: &Moore<u32>, levels: &[f64], accept: f64) -> Mo
     let norm: f64 = s.iter().map(|s| s * s).sum();
 
     let mut model = blank(arch(vec![gru(s.len(), 2, 1.0)], true, false, ReadFrom::H));
-    let weights = &mut Weights::of(&mut model);
+    let weights = &mut LayerWeights::of(&mut model);
     for (r, x) in (0..order.len()).flat_map(|r| (0..a).map(move |x| (r, x))) {
         weights.reads_token(r * a + x, x);
-        // With the token: α₁ − the middle between two levels, scaled to ±¼ at the levels; always on for r = 0.
+        // With the token: α₁ minus the midpoint of two levels, scaled to ±¼ at the levels. The unit
+        // is always on for r = 0.
         let (low, high) = (levels[order[r.max(1) - 1]], levels[order[r.max(1)]]);
         let scale = 0.5 / (high - low);
         let middle = if r == 0 { low - (high - low) } else { (low + high) / 2.0 };
@@ -182,18 +183,18 @@ fn blank(arch: Arch) -> Model<f64> {
     Model { arch, params }
 }
 
-/// The weights of a one-layer network by their meaning.
-struct Weights<'a> {
+/// Named access to the weights of a one-layer network.
+struct LayerWeights<'a> {
     layout: Layout,
     e: usize,
     d: usize,
     params: &'a mut [f64],
 }
 
-impl<'a> Weights<'a> {
+impl<'a> LayerWeights<'a> {
     fn of(model: &'a mut Model<f64>) -> Self {
         let (e, d) = (model.arch.input.width(), model.arch.top().units);
-        Weights { layout: model.layout(), e, d, params: &mut model.params }
+        LayerWeights { layout: model.layout(), e, d, params: &mut model.params }
     }
 
     /// Without its token the unit is off, whatever h is.
