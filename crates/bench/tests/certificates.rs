@@ -10,7 +10,7 @@ mod tiny;
 use exam::{Exam, examine};
 use srnn::certify::{Search, prove};
 use srnn::engine::Arithmetic;
-use srnn::extract::Memoryless;
+use srnn::extract::TransitionSystem;
 use srnn::key::Key;
 use srnn::learn::{LearnData, LearnRequest, NoCallbacks, learn};
 use srnn::model::ModelFile;
@@ -34,7 +34,7 @@ fn network(index: u64) -> (ModelFile, Moore<u32>) {
 /// The automaton that a certificate for both engines says the network is.
 fn certified(file: &ModelFile, truth: &Moore<u32>) -> Moore<u32> {
     let model = file.model.to_f64();
-    let machine = Memoryless::new(&model, truth.alphabet()).expect("an SR-GRU");
+    let machine = TransitionSystem::new(&model, truth.alphabet()).expect("an SR-GRU");
     prove(&machine, Arithmetic::F32, &Search::default()).expect("a proof").automaton
 }
 

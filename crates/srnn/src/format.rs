@@ -42,7 +42,7 @@ pub fn quoted(alphabet: &Alphabet, word: &[Symbol]) -> String {
             let names = word.iter().map(|&symbol| format!("{:?}", alphabet.name(symbol)));
             names.collect::<Vec<_>>().join(" ")
         }
-        word => format!("{:?}", alphabet.spell(word)),
+        word => format!("{:?}", alphabet.format_word(word)),
     }
 }
 

@@ -15,9 +15,9 @@ use regex_automata::nfa::thompson::{self, Transition};
 use regex_automata::util::look::Look;
 use regex_automata::{Anchored, Input};
 use srnn::key::{Key, Stream};
-use srnn::stream::{Bytes, Kernel, Program};
+use srnn::stream::{ByteClasses, CompiledAutomaton, Kernel};
 use srnn::task::tomita::{Grammar, truth};
-use srnn_automata::{Alphabet, Dfa, State, Symbol, random};
+use srnn_automata::{Alphabet, Dfa, State, Symbol, random_dfa};
 use std::time::Instant;
 
 const ROUNDS: usize = 25;
@@ -28,9 +28,9 @@ const BYTES: usize = 8 << 20;
 struct Case {
     name: String,
     dfa: Dfa,
-    ours: Program,
+    ours: CompiledAutomaton,
     /// Ours on a machine without vectors, where that is another.
-    scalar: Option<Program>,
+    scalar: Option<CompiledAutomaton>,
     plain: Plain,
     peer: dense::DFA<Vec<u32>>,
 }
@@ -60,7 +60,7 @@ fn main() {
         (format!("Tomita {number}, {}", table.states), dfa)
     });
     let random = [16, 64, 1000].map(|states| {
-        (format!("random {states}"), random(states, &bits(), 0.5, &mut || stream.bits()))
+        (format!("random {states}"), random_dfa(states, &bits(), 0.5, &mut || stream.bits()))
     });
     let mut stream = Key::new(2027).stream();
     for (name, dfa) in tomita.chain(random) {
@@ -81,17 +81,17 @@ fn bits() -> Alphabet {
 
 impl Case {
     fn new(name: String, dfa: Dfa) -> Case {
-        let bytes = Bytes::of_characters(dfa.alphabet()).expect("characters");
-        let ours = Program::new(&dfa, &bytes);
-        let scalar = Program::with(Kernel::Walk, &dfa, &bytes);
-        let scalar = scalar.filter(|_| ours.kernel() != Kernel::Walk);
+        let bytes = ByteClasses::of_characters(dfa.alphabet()).expect("characters");
+        let ours = CompiledAutomaton::new(&dfa, &bytes);
+        let scalar = CompiledAutomaton::with(Kernel::Table, &dfa, &bytes);
+        let scalar = scalar.filter(|_| ours.kernel() != Kernel::Table);
         let (plain, peer) = (Plain::new(&dfa), dense_dfa(&dfa));
         Case { name, dfa, ours, scalar, plain, peer }
     }
 
     /// Everybody, on a text that is one word.
     fn one_word(&self) -> Vec<Contender<'_>> {
-        let run = |program: &Program, text: &[u8]| {
+        let run = |program: &CompiledAutomaton, text: &[u8]| {
             usize::from(self.dfa.is_accepting(program.run(program.start(), text).expect("bits")))
         };
         let mut all = vec![
@@ -107,14 +107,14 @@ impl Case {
 
     /// Everybody, on a text of one word a line.
     fn one_a_line(&self) -> Vec<Contender<'_>> {
-        let run = |program: &Program, text: &[u8]| {
+        let run = |program: &CompiledAutomaton, text: &[u8]| {
             let mut ends = Vec::new();
             let mut accepted = 0;
             // As a stream is read: answers are counted while they are in the cache.
             let mut at = program.start();
             for chunk in text.chunks(256 << 10) {
                 ends.clear();
-                at = program.words(at, chunk, &mut ends).expect("bits");
+                at = program.end_states(at, chunk, &mut ends).expect("bits");
                 accepted += ends.iter().filter(|&&end| self.dfa.is_accepting(end)).count();
             }
             accepted

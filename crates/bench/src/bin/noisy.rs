@@ -16,12 +16,12 @@
 use srnn::engine::Hardware;
 use srnn::key::Key;
 use srnn::learn::{Labels, LearnData, LearnRequest, Learned, NoCallbacks, learn};
-use srnn::noise::{Belief, Evidence, Length, Work, shorten};
+use srnn::noise::{DescriptionLength, MdlSelection, PrefixTree, SearchBudget, simplify};
 use srnn::task::files::{Format, Tokens, write};
 use srnn::task::tomita::{Grammar, TRAIN_LENGTHS, accepts, sets, truth};
 use srnn::task::{Dataset, Part, Rate, Sequence, assign, label_noise, split};
 use srnn::train::{Sizes, recipe_default};
-use srnn_automata::{Alphabet, Moore, distinguish, random, text::dot};
+use srnn_automata::{Alphabet, Moore, distinguish, random_dfa, text::dot};
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write as _;
@@ -127,7 +127,7 @@ impl Case {
         let words: BTreeSet<&[u32]> = set.sequences.iter().map(|s| &s.tokens[..]).collect();
         let positives = set.sequences.iter().filter(|s| accepts(self.grammar, &s.tokens)).count();
         let counts = format!("{},{},{positives}", set.sequences.len(), words.len());
-        let evidence = Evidence::of(&[&split.train, &split.valid]);
+        let evidence = PrefixTree::of(&[&split.train, &split.valid]);
         let believed = self.believed(&learned, &truth, &evidence, &set, &flipped);
         let network = network(&learned, &truth);
         let control = self.control(&learned, &truth, &evidence);
@@ -141,27 +141,27 @@ impl Case {
         &self,
         learned: &Learned,
         truth: &Moore<u32>,
-        evidence: &Evidence,
+        evidence: &PrefixTree,
         set: &Dataset,
         flipped: &[usize],
     ) -> String {
-        let bits = Length::of(evidence).bits(truth.state_count(), flipped.len());
+        let bits = DescriptionLength::of(evidence).bits(truth.state_count(), flipped.len());
         let (kind, belief) = match &learned.labels {
             Labels::Trusted => ("trusted", None),
             Labels::Unexplained(_) => ("unexplained", None),
             Labels::Corrected(correction) => ("corrected", Some(&correction.belief)),
         };
-        let Some(Belief { shortened, way, tried, .. }) = belief else {
+        let Some(MdlSelection { simplified, method: way, candidates: tried, .. }) = belief else {
             return format!("{kind},,,,,,{bits:.1},no,,");
         };
         let suspects = self.suspected(learned, set);
         let found = flipped.iter().filter(|index| suspects.contains(index)).count();
         let way = format!("{way:?}").replace([' ', ','], "");
-        let (states, wrong) = (shortened.automaton.state_count(), shortened.errors);
+        let (states, wrong) = (simplified.automaton.state_count(), simplified.errors);
         format!(
             "{kind},{tried},{way},{states},{wrong},{:.1},{bits:.1},{},{found},{}",
-            shortened.bits,
-            yes(equal(&shortened.automaton, truth)),
+            simplified.bits,
+            yes(equal(&simplified.automaton, truth)),
             suspects.len() - found
         )
     }
@@ -179,14 +179,19 @@ impl Case {
     }
 
     /// Whether the same search from as many random automata finds the truth, too.
-    fn control(&self, learned: &Learned, truth: &Moore<u32>, evidence: &Evidence) -> &'static str {
+    fn control(
+        &self,
+        learned: &Learned,
+        truth: &Moore<u32>,
+        evidence: &PrefixTree,
+    ) -> &'static str {
         let Labels::Corrected(correction) = &learned.labels else { return "" };
         let alphabet = Alphabet::of_chars("01").expect("two symbols");
         let mut stream = Key::new(self.seed).child("control", 0).stream();
-        let found = (0..correction.belief.tried).map(|_| {
+        let found = (0..correction.belief.candidates).map(|_| {
             let mut next = || stream.bits();
-            let automaton = random(CONTROL_STATES as u32, &alphabet, 0.5, &mut next);
-            shorten(&automaton.map_outputs(|&b| u32::from(b)), evidence, Work::default())
+            let automaton = random_dfa(CONTROL_STATES as u32, &alphabet, 0.5, &mut next);
+            simplify(&automaton.map_outputs(|&b| u32::from(b)), evidence, SearchBudget::default())
         });
         let best = found.min_by(|a, b| a.bits.total_cmp(&b.bits)).expect("at least one");
         yes(equal(&best.automaton, truth))

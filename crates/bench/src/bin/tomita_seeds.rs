@@ -10,7 +10,7 @@
 
 use srnn::engine::Runner as _;
 use srnn::engine::cpu::{Cpu, CpuTrainer};
-use srnn::extract::{Config, Extraction, Judged, Question, extract};
+use srnn::extract::{EvaluatedAutomaton, ExtractConfig, ExtractRequest, Extraction, extract};
 use srnn::key::Key;
 use srnn::model::Model;
 use srnn::task::tomita::{Grammar, sets, truth};
@@ -82,9 +82,10 @@ impl Case {
         let alphabet = Alphabet::of_chars("01").expect("two symbols");
         let data: Vec<Word> = words(&split.train).chain(words(&split.valid)).collect();
         let truth = Moore::from(&truth(grammar));
-        let question = Question { alphabet: &alphabet, data: &data, truth: Some(&truth) };
+        let question = ExtractRequest { alphabet: &alphabet, data: &data, truth: Some(&truth) };
         let trained_model = trainer.model().expect("a CPU does not fail");
-        let found = extract(&mut Cpu::new(&trained_model, 1), &question, &Config::default()).ok();
+        let found =
+            extract(&mut Cpu::new(&trained_model, 1), &question, &ExtractConfig::default()).ok();
         let extracted = begin.elapsed().as_secs_f64() - trained;
         let (scores, automata) = (scores(&run), automata(found.as_ref()));
         let Case { arch, k, recipe } = self;
@@ -110,20 +111,21 @@ fn scores(run: &Run) -> String {
 /// Equal to the truth, centroids used, and the cover's numbers.
 fn automata(found: Option<&Extraction>) -> String {
     let Some(found) = found else { return ",".repeat(10) };
-    let soft = found.counted_soft.as_ref().ok().map(|counted| &counted.judged);
-    let hard = found.counted_hard.as_ref().ok().map(|counted| &counted.judged);
-    let all = [soft, hard, found.hard_table.as_ref().ok(), found.cover_judged.as_ref()];
+    let soft = found.counted_soft.as_ref().ok().map(|counted| &counted.evaluated);
+    let hard = found.counted_hard.as_ref().ok().map(|counted| &counted.evaluated);
+    let all = [soft, hard, found.hard_table.as_ref().ok(), found.cover_evaluated.as_ref()];
     let equal = all.map(|judged| judged.map_or("none".into(), equality));
-    let used = all.map(|j| j.map_or(String::new(), |j| j.extracted.used.layers[0].to_string()));
+    let used =
+        all.map(|j| j.map_or(String::new(), |j| j.extracted.used_centroids.layers[0].to_string()));
     let cover = found.cover.kept.as_ref().map_or(",,".into(), |kept| {
-        let agreement = kept.agreement.equal as f64 / kept.agreement.compared as f64;
+        let agreement = kept.agreement.rate();
         let (cells, states) = (kept.cover.cells.len(), kept.minimal.state_count());
         format!("{cells},{states},{agreement:.6}")
     });
     format!("{},{},{cover}", equal.join(","), used.join(","))
 }
 
-fn equality(judged: &Judged) -> String {
+fn equality(judged: &EvaluatedAutomaton) -> String {
     match &judged.truth {
         Some(verdict) if verdict.equal => "yes".into(),
         Some(_) => "no".into(),

@@ -11,7 +11,7 @@ use clap::Args;
 use srnn::atomic;
 use srnn::certify::{Distribution, Pac, Proof, Search, Verdict, certify, check_proof, pac};
 use srnn::engine::cpu::Cpu;
-use srnn::extract::{Config, Memoryless, Question, Words, extract};
+use srnn::extract::{ExtractConfig, ExtractRequest, TransitionSystem, WordSet, extract};
 use srnn::key::Key;
 use srnn::learn::extraction_for;
 use srnn_automata::{Alphabet, Moore, Partial, Word};
@@ -92,7 +92,7 @@ pub fn run(arguments: &Certify, output: &Output) -> Result<Answer, Failure> {
         None => None,
     };
     let model = saved.file.model.to_f64();
-    let machine = Memoryless::new(&model, &alphabet)?;
+    let machine = TransitionSystem::new(&model, &alphabet)?;
     let begin = Instant::now();
     output.note("looking for a proof …");
     let verdict = certify(&machine, &search(arguments));
@@ -175,10 +175,10 @@ fn fallback(
     output.note("no proof; comparing on random words …");
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let mut engine = Cpu::new(&saved.file.model, threads);
-    let words = Words::at_most(alphabet.len() as u32, 5_000, 64);
+    let words = WordSet::at_most(alphabet.len() as u32, 5_000, 64);
     let data: Vec<Word> = words.iter().collect();
-    let question = Question { alphabet, data: &data, truth: None };
-    let config = Config { words: TEST_WORDS, ..extraction_for(alphabet.len()) };
+    let question = ExtractRequest { alphabet, data: &data, truth: None };
+    let config = ExtractConfig { words: TEST_WORDS, ..extraction_for(alphabet.len()) };
     let found = extract(&mut engine, &question, &config)?;
     let Some(kept) = found.cover.kept else { return Ok(None) };
     let distribution = Distribution { symbols: alphabet.len(), longest: arguments.longest };

@@ -102,7 +102,7 @@ fn report(
     let alphabet = machines[0].alphabet();
     let names: Vec<&str> = word.iter().map(|&symbol| alphabet.name(symbol)).collect();
     let says = says(machines, word);
-    let spelled = alphabet.spell(word);
+    let spelled = alphabet.format_word(word);
     let text = format!(
         "different: the shortest word that tells them apart is {}\n  {} says {}\n  {} says {}",
         quoted(alphabet, word),

@@ -17,7 +17,9 @@ use answers::Answers;
 use clap::{Args, ValueEnum};
 use srnn::format::grouped;
 use srnn_automata::Word;
-use srnn_automata::conformance::{Method, Minimal, Plan, Quantity, TooLarge, suite};
+use srnn_automata::conformance::{
+    Minimal, Quantity, SuiteConfig, SuiteMethod, SuiteTooLarge, suite,
+};
 use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::Duration;
@@ -101,11 +103,11 @@ pub fn run(arguments: &Conform, output: &Output) -> Result<Answer, Failure> {
     let rule = arguments.tokens.as_deref().map(token_rule).transpose()?;
     let wire = Wire::new(specification.minimal.automaton().alphabet(), rule)?;
     let method = match arguments.method {
-        Choice::Wp => Method::Wp,
-        Choice::W => Method::W,
+        Choice::Wp => SuiteMethod::Wp,
+        Choice::W => SuiteMethod::W,
     };
     let (extra, most_words) = (arguments.extra, arguments.limit);
-    let plan = Plan { method, extra, most_words, ..Plan::default() };
+    let plan = SuiteConfig { method, extra, most_words, ..SuiteConfig::default() };
     let words = suite(&specification.minimal, &plan).map_err(|error| refused(&error))?;
     let exam = Exam {
         specification,
@@ -140,7 +142,7 @@ fn specification(arguments: &Conform) -> Result<Specification, Failure> {
     Ok(Specification { name, minimal, answers })
 }
 
-fn refused(error: &TooLarge) -> Failure {
+fn refused(error: &SuiteTooLarge) -> Failure {
     let (states, extra) = (error.states, error.extra);
     let needed = u64::try_from(error.needed).map_or("more than 10^19".into(), grouped);
     let (what, remedy) = match error.quantity {

@@ -11,7 +11,7 @@ use crate::output::Output;
 use crate::reading::{Reading, token_rule, whole};
 use crate::runs::{self, Saved};
 use clap::Args;
-use srnn::engine::{Batch, Inputs, Targets};
+use srnn::engine::Batch;
 use srnn::explain::Observation;
 use srnn::model::{Arch, Input};
 use srnn::task::Vocabulary;
@@ -135,13 +135,5 @@ fn measure_depth(seen: &mut Observation, [open, close]: [u32; 2]) {
 
 /// Words with the start and end tokens of the architecture.
 fn batch(arch: &Arch, words: &[Vec<u32>]) -> Batch {
-    let (mut offsets, mut ids) = (vec![0], Vec::new());
-    for word in words {
-        ids.extend(arch.input.start());
-        ids.extend_from_slice(word);
-        ids.extend(arch.input.end());
-        offsets.push(ids.len());
-    }
-    let input = Inputs::Tokens(ids);
-    Batch { offsets, input, targets: Targets::None, class_weights: vec![] }
+    Batch::of_words(&arch.input, words.iter().map(|word| word.iter().copied()))
 }

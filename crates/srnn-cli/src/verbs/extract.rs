@@ -10,7 +10,7 @@ use crate::runs::{self, Saved};
 use crate::samples::read_any;
 use clap::{Args, ValueEnum};
 use srnn::engine::cpu::Cpu;
-use srnn::extract::{Config, Question, Words, extract};
+use srnn::extract::{ExtractConfig, ExtractRequest, WordSet, extract};
 use srnn::learn::extraction_for;
 use srnn::model::Temperature;
 use srnn::task::Vocabulary;
@@ -93,14 +93,14 @@ pub fn run(arguments: &Extract, output: &Output) -> Result<Answer, Failure> {
         Failure::new(format!("{}: {error}", saved.folder.display()), "train it with other names")
     })?;
     let data = counted(arguments, &saved, &alphabet)?;
-    let mut config = Config { words: arguments.words, ..extraction_for(alphabet.len()) };
+    let mut config = ExtractConfig { words: arguments.words, ..extraction_for(alphabet.len()) };
     if let Some(tolerance) = arguments.tolerance {
         config.refine.tolerance = tolerance;
         config.refine.coarsest = config.refine.coarsest.max(tolerance);
     }
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let mut engine = Cpu::new(&saved.file.model, threads);
-    let question = Question { alphabet: &alphabet, data: &data.words, truth: None };
+    let question = ExtractRequest { alphabet: &alphabet, data: &data.words, truth: None };
     let found = extract(&mut engine, &question, &config)?;
     let ways = way::ways(&found, arguments.method);
     let out = arguments.out.clone().unwrap_or_else(|| home(&saved).join("automaton"));
@@ -169,7 +169,7 @@ const COUNTED_WORDS: usize = 5_000;
 
 fn counted(arguments: &Extract, saved: &Saved, alphabet: &Alphabet) -> Result<Counted, Failure> {
     let Some(file) = &arguments.data else {
-        let words = Words::at_most(alphabet.len() as u32, COUNTED_WORDS, 64);
+        let words = WordSet::at_most(alphabet.len() as u32, COUNTED_WORDS, 64);
         return Ok(Counted { words: words.iter().collect(), given: false, unreadable: 0 });
     };
     let asked = arguments.reading.options()?;

@@ -92,7 +92,7 @@ impl Network {
     /// Of a model whose layers are all GRUs with centroids.
     ///
     /// # Panics
-    /// If one is not; [`Memoryless`](crate::extract::Memoryless) refuses such a model.
+    /// If one is not; [`TransitionSystem`](crate::extract::TransitionSystem) refuses such a model.
     pub fn new(model: &Model<f64>) -> Network {
         let (arch, layout) = (model.arch.clone(), model.layout());
         let layers: Vec<Layer> =

@@ -4,7 +4,7 @@ use super::arithmetic::Errors;
 use super::close::start;
 use super::network::Network;
 use super::set::{Ball, Set, step};
-use crate::extract::Closed;
+use crate::extract::ClosedCover;
 use srnn_automata::State;
 
 /// Cells before they have radii: where they lie, where they lead, what they decide.
@@ -30,14 +30,14 @@ impl Outline {
 }
 
 /// The cells of a closed cover, each moved to the middle of what leads there.
-pub fn outline(network: &Network, cover: &Closed, errors: Errors) -> Outline {
+pub fn outline(network: &Network, cover: &ClosedCover, errors: Errors) -> Outline {
     let automaton = &cover.extracted.automaton;
     let moore = automaton.to_moore().expect("a closed cover is complete");
     let successors = |state: State| moore.successors(state).iter().map(|s| s.index()).collect();
     let mut outline = Outline {
         centres: cover.cells.iter().map(|cell| cell.centre.concat()).collect(),
         successors: moore.states().map(successors).collect(),
-        decisions: cover.cells.iter().map(|cell| cell.decision).collect(),
+        decisions: cover.cells.iter().map(|cell| cell.class).collect(),
         depths: vec![1; cover.cells.len()],
     };
     for _ in 0..ROUNDS {

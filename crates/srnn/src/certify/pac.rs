@@ -3,7 +3,7 @@
 
 use crate::engine::Real;
 use crate::engine::{Mode, Runner};
-use crate::extract::{Words, agreement, ask};
+use crate::extract::{WordSet, agreement, classify_words};
 use crate::key::Key;
 use srnn_automata::{Partial, Symbol, Word};
 use std::convert::Infallible;
@@ -58,8 +58,8 @@ pub fn pac<F: Real, E: Runner<F, Error = Infallible>>(
     delta: f64,
     key: &Key,
 ) -> Pac {
-    let drawn = Words::List(distribution.draw(words, key));
-    let found = agreement(&ask(engine, drawn, Mode::default()), automaton);
+    let drawn = WordSet::List(distribution.draw(words, key));
+    let found = agreement(&classify_words(engine, drawn, Mode::default()), automaton);
     let differences = words - found.equal;
     let epsilon = upper_bound(words, differences, delta);
     Pac { distribution, words, differences, first: found.difference, epsilon, delta }

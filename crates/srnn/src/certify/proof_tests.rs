@@ -6,7 +6,7 @@ use super::prove::{Proof, Search, prove};
 use super::samples::{KINDS, Sample, sample};
 use super::set::{Set, step};
 use crate::engine::Arithmetic;
-use crate::extract::Memoryless;
+use crate::extract::TransitionSystem;
 use crate::model::Temperature;
 use srnn_automata::Alphabet;
 
@@ -25,7 +25,7 @@ fn calm(kind: usize) -> Sample {
 
 fn proof(sample: &Sample) -> Proof {
     let alphabet = Alphabet::of_chars("01").expect("two symbols");
-    let machine = Memoryless::new(&sample.model, &alphabet).expect("a memory-less network");
+    let machine = TransitionSystem::new(&sample.model, &alphabet).expect("a memory-less network");
     prove(&machine, Arithmetic::F32, &Search::default())
         .unwrap_or_else(|failed| panic!("{}: {failed:?}", sample.name))
 }

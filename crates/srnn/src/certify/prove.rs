@@ -7,7 +7,7 @@ use super::network::Network;
 use super::outline::{Outline, outline};
 use super::set::Ball;
 use crate::engine::Arithmetic;
-use crate::extract::{Closed, Cover, Memoryless, cover};
+use crate::extract::{ClosedCover, Cover, TransitionSystem, cover};
 use crate::model::{Layer, Model, When};
 use srnn_automata::{Moore, State, Word};
 
@@ -123,7 +123,7 @@ pub enum Obstacle {
 
 /// Looks for a proof that the network, computed in `arithmetic`, equals an automaton.
 pub fn prove(
-    machine: &Memoryless,
+    machine: &TransitionSystem,
     arithmetic: Arithmetic,
     search: &Search,
 ) -> Result<Proof, NotProved> {
@@ -198,7 +198,7 @@ const ROUNDS: usize = 20;
 /// One cover, tried with growing m.
 struct Trial<'a> {
     network: &'a Network,
-    closed: &'a Closed,
+    closed: &'a ClosedCover,
     arithmetic: Arithmetic,
     search: &'a Search,
 }

@@ -2,7 +2,7 @@
 
 use super::prove::{NotProved, Proof, Search, prove};
 use crate::engine::Arithmetic;
-use crate::extract::Memoryless;
+use crate::extract::TransitionSystem;
 
 /// What could be proved of a network.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,7 +39,7 @@ impl Verdict {
 }
 
 /// Looks for the strongest proof.
-pub fn certify(machine: &Memoryless, search: &Search) -> Verdict {
+pub fn certify(machine: &TransitionSystem, search: &Search) -> Verdict {
     let program = match prove(machine, Arithmetic::F32, search) {
         Ok(proof) => return Verdict::Program(proof),
         Err(missing) => missing,

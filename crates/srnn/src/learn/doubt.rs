@@ -7,7 +7,10 @@
 //! for the latter.
 
 use super::{Job, LearnCallbacks, Round};
-use crate::noise::{Belief, Candidate, Evidence, Suspect, Work, believe, candidates, suspects};
+use crate::noise::{
+    CandidateAutomaton, MdlSelection, PrefixTree, SearchBudget, SuspectedLabel, candidate_automata,
+    select_by_mdl, suspected_labels,
+};
 use crate::task::{Part, Split};
 use crate::train::{Evaluation, Record, SeedOutcome};
 
@@ -38,7 +41,7 @@ pub enum Unexplained {
     /// No automaton could be had from any network.
     NoAutomaton,
     /// An automaton is right on all of them: it is the networks that fall short.
-    NoneWrong(Box<Belief>),
+    NoneWrong(Box<MdlSelection>),
     /// A network was right on all of them, as far as its evaluations tell, and lost it again.
     RightBefore {
         /// Which.
@@ -47,20 +50,20 @@ pub enum Unexplained {
         update: u64,
     },
     /// The best automaton contradicts more than a few, or has one state.
-    TooMany(Box<Belief>),
+    TooMany(Box<MdlSelection>),
     /// It is hardly shorter than the labels by themselves: chance, or a language that is not regular.
-    Weak(Box<Belief>),
+    Weak(Box<MdlSelection>),
     /// It is right on fewer validation labels than the best network.
-    Worse(Box<Belief>),
+    Worse(Box<MdlSelection>),
 }
 
 /// Labels that were corrected.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Correction {
     /// The automaton that contradicts them.
-    pub belief: Belief,
+    pub belief: MdlSelection,
     /// The labels it contradicts.
-    pub suspects: Vec<Suspect>,
+    pub suspects: Vec<SuspectedLabel>,
     /// The networks of all rounds before the last.
     pub before: Vec<(Round, Vec<SeedOutcome<f32>>)>,
     /// What the last networks were trained on.
@@ -90,21 +93,22 @@ pub(super) fn fits(outcomes: &[SeedOutcome<f32>]) -> bool {
 pub(super) fn doubt<C: LearnCallbacks>(
     job: &Job<'_, '_, C>,
     outcomes: &[SeedOutcome<f32>],
-) -> Result<Belief, Unexplained> {
+) -> Result<MdlSelection, Unexplained> {
     let split = &job.request.data.split;
     let cap = job.request.extraction.refine.cap.min(MOST_STATES);
     let trained = outcomes.iter().filter(|outcome| outcome.run.end.is_some());
-    let found: Vec<(u64, Vec<Candidate>)> = trained
+    let found: Vec<(u64, Vec<CandidateAutomaton>)> = trained
         .map(|outcome| {
             let mut engine = job.request.engine(&outcome.model);
-            (outcome.seed, candidates(&mut engine, &job.alphabet, &job.words, cap))
+            (outcome.seed, candidate_automata(&mut engine, &job.alphabet, &job.words, cap))
         })
         .collect();
     if found.iter().all(|(_, candidates)| candidates.is_empty()) {
         return Err(Unexplained::NoAutomaton);
     }
-    let evidence = Evidence::of(&[&split.train, &split.valid]);
-    let belief = believe(&found, &evidence, Work::default()).expect("there are candidates");
+    let evidence = PrefixTree::of(&[&split.train, &split.valid]);
+    let belief =
+        select_by_mdl(&found, &evidence, SearchBudget::default()).expect("there are candidates");
     judged(belief, split, outcomes)
 }
 
@@ -116,11 +120,11 @@ fn right_before(outcome: &SeedOutcome<f32>) -> Option<(u64, u64)> {
 }
 
 fn judged(
-    belief: Belief,
+    belief: MdlSelection,
     split: &Split,
     outcomes: &[SeedOutcome<f32>],
-) -> Result<Belief, Unexplained> {
-    let (states, wrong) = (belief.shortened.automaton.state_count(), belief.shortened.errors);
+) -> Result<MdlSelection, Unexplained> {
+    let (states, wrong) = (belief.simplified.automaton.state_count(), belief.simplified.errors);
     if wrong == 0 {
         return Err(Unexplained::NoneWrong(Box::new(belief)));
     }
@@ -130,10 +134,10 @@ fn judged(
     if states == 1 || wrong as f64 > A_FEW * belief.labels as f64 {
         return Err(Unexplained::TooMany(Box::new(belief)));
     }
-    if belief.shortened.bits > EXPLAINED * belief.alone {
+    if belief.simplified.bits > EXPLAINED * belief.baseline_bits {
         return Err(Unexplained::Weak(Box::new(belief)));
     }
-    let contradicted = suspects(&belief.shortened.automaton, split);
+    let contradicted = suspected_labels(&belief.simplified.automaton, split);
     let mine = contradicted.iter().filter(|suspect| suspect.part == Part::Valid).count() as f64;
     let errors = |outcome: &SeedOutcome<f32>| {
         let end = outcome.run.end.as_ref()?;

@@ -19,9 +19,11 @@ pub use doubt::{Correction, Labels, Trust, Unexplained};
 use crate::certify::{Search, Verdict, check_proof};
 use crate::engine::cpu::Cpu;
 use crate::engine::{DeviceError, Hardware, Mode, Optimiser, Trainer};
-use crate::extract::{Config, Extraction, Question, Refine, Refusal, extract};
+use crate::extract::{
+    ExtractConfig, ExtractError, ExtractRequest, Extraction, RefineConfig, extract,
+};
 use crate::model::Model;
-use crate::noise::suspects;
+use crate::noise::suspected_labels;
 use crate::task::{Dataset, Split};
 use crate::train::{
     Control, Evaluation, Keeper, Nowhere, Observer, Plan, Reason, Recipe, SeedOutcome, Selection,
@@ -44,7 +46,7 @@ pub struct LearnRequest<'a> {
     /// of the CPU.
     pub hardware: Hardware,
     /// How automata are extracted.
-    pub extraction: Config,
+    pub extraction: ExtractConfig,
     /// Whether labels may be wrong.
     pub trust: Trust,
     /// Limits of the search for a proof.
@@ -139,7 +141,7 @@ pub struct Learned<'a> {
     /// The kept network on the test set, if there is one.
     pub test: Option<Evaluation>,
     /// The automata of the kept network, or why there is none.
-    pub extraction: Result<Extraction, Refusal>,
+    pub extraction: Result<Extraction, ExtractError>,
     /// What was proved; `None` if the network cannot have an automaton.
     pub verdict: Option<Verdict>,
 }
@@ -211,10 +213,10 @@ pub fn learn<'a, C: LearnCallbacks>(
         Ok(belief) => belief,
     };
     job.begin(Stage::Retrain)?;
-    let Retrained { mut rounds, reached } = retrain(&job, &belief.shortened.automaton)?;
+    let Retrained { mut rounds, reached } = retrain(&job, &belief.simplified.automaton)?;
     rounds.insert(0, (Round::Given, outcomes));
     let (round, last) = rounds.pop().expect("networks were trained again");
-    let suspects = suspects(&belief.shortened.automaton, &request.data.split);
+    let suspects = suspected_labels(&belief.simplified.automaton, &request.data.split);
     let correction = Correction { belief, suspects, before: rounds, round, reached };
     job.finish(last, Labels::Corrected(Box::new(correction)))
 }
@@ -287,7 +289,7 @@ impl<'r, 'a, C: LearnCallbacks> Job<'r, 'a, C> {
         let test = data.split.test.as_ref().filter(|test| !test.sequences.is_empty());
         let test = test.map(&mut evaluated);
         let truth = data.truth.as_ref();
-        let question = Question { alphabet: &self.alphabet, data: &self.words, truth };
+        let question = ExtractRequest { alphabet: &self.alphabet, data: &self.words, truth };
         let extraction = extract(&mut engine, &question, extraction);
         self.begin(Stage::Certify)?;
         let verdict = match proofs.remove(&selection.index) {
@@ -304,11 +306,11 @@ impl<'r, 'a, C: LearnCallbacks> Job<'r, 'a, C> {
 
 /// How automata are extracted unless something else is said. With a large alphabet the cap on
 /// states is lower, because every state is followed under every symbol.
-pub fn extraction_for(symbols: usize) -> Config {
+pub fn extraction_for(symbols: usize) -> ExtractConfig {
     const MOST_STEPS: usize = 200_000;
     let cap = (MOST_STEPS / symbols.max(1)).clamp(64, 4096);
-    let usual = Config::default();
-    Config { hard_cap: cap, refine: Refine { cap, ..usual.refine }, ..usual }
+    let usual = ExtractConfig::default();
+    ExtractConfig { hard_cap: cap, refine: RefineConfig { cap, ..usual.refine }, ..usual }
 }
 
 /// How many of the seeds are trained at the same time with so many threads.

@@ -2,7 +2,7 @@
 
 use super::select::trial;
 use super::{Job, LearnCallbacks, LearnError, Round};
-use crate::noise::corrected;
+use crate::noise::correct_labels;
 use crate::task::Split;
 use crate::train::SeedOutcome;
 use srnn_automata::Moore;
@@ -22,7 +22,7 @@ pub(super) fn retrain<C: LearnCallbacks>(
     job: &Job<'_, '_, C>,
     believed: &Moore<u32>,
 ) -> Result<Retrained, LearnError> {
-    let held_out = corrected(believed, &job.request.data.split);
+    let held_out = correct_labels(believed, &job.request.data.split);
     let mut whole = held_out.clone();
     whole.train.sequences.extend(held_out.valid.sequences.iter().cloned());
     let mut rounds = vec![];

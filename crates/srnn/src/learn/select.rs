@@ -4,7 +4,7 @@ use super::{Job, LearnCallbacks};
 use crate::certify::{Search, Verdict, certify};
 use crate::engine::Arithmetic;
 use crate::engine::Mode;
-use crate::extract::{Agreement, Memoryless, Refined, Words, ask, refine};
+use crate::extract::{Agreement, RefinedCover, TransitionSystem, WordSet, classify_words, refine};
 use crate::model::Model;
 use crate::train::{Quality, SeedOutcome};
 use srnn_automata::Alphabet;
@@ -44,7 +44,7 @@ pub(super) fn judge<C: LearnCallbacks>(
 
 /// What can be proved of a network; `None` if it cannot have an automaton.
 pub(super) fn prove(model: &Model<f64>, alphabet: &Alphabet, search: &Search) -> Option<Verdict> {
-    Some(certify(&Memoryless::new(model, alphabet).ok()?, search))
+    Some(certify(&TransitionSystem::new(model, alphabet).ok()?, search))
 }
 
 /// The covers of a network, tested on the data and a few short words; `None` if it cannot have an
@@ -53,19 +53,19 @@ pub(super) fn trial<C: LearnCallbacks>(
     job: &Job<'_, '_, C>,
     model: &Model<f32>,
     double: &Model<f64>,
-) -> Option<Refined> {
-    let machine = Memoryless::new(double, &job.alphabet).ok()?;
+) -> Option<RefinedCover> {
+    let machine = TransitionSystem::new(double, &job.alphabet).ok()?;
     let config = &job.request.extraction;
     let most = config.words.min(TRIAL_WORDS);
-    let short = Words::at_most(job.alphabet.len() as u32, most, config.longest);
+    let short = WordSet::at_most(job.alphabet.len() as u32, most, config.longest);
     let mut engine = job.request.engine(model);
-    let tests = [short, Words::List(job.words.clone())]
-        .map(|words| ask(&mut engine, words, Mode::default()));
+    let tests = [short, WordSet::List(job.words.clone())]
+        .map(|words| classify_words(&mut engine, words, Mode::default()));
     Some(refine(&machine, &tests, &config.refine))
 }
 
 /// How well an automaton can be extracted; a proof is not looked for here.
-fn quality(refined: &Refined) -> Quality {
+fn quality(refined: &RefinedCover) -> Quality {
     let Some(kept) = &refined.kept else {
         return Quality { certified: None, closed: false, agreement: 0.0, states: 0 };
     };

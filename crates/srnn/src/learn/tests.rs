@@ -55,7 +55,7 @@ fn a_few_wrong_labels_are_found_and_the_network_is_trained_again_without_them() 
     let Labels::Corrected(correction) = &learned.labels else {
         panic!("labels not corrected: {:?}", learned.labels)
     };
-    assert_eq!(correction.belief.shortened.automaton, truth);
+    assert_eq!(correction.belief.simplified.automaton, truth);
     assert_eq!(correction.suspects.len(), flipped);
     let (round, before) = &correction.before[0];
     assert_eq!((*round, before.len()), (Round::Given, 2));
@@ -82,7 +82,7 @@ fn a_few_wrong_labels_are_found_and_the_network_is_trained_again_without_them() 
 #[test]
 fn labels_that_a_network_gets_right_are_not_doubted() {
     let (data, truth, _) = noisy_data();
-    let clean = LearnData::new("clean", crate::noise::corrected(&truth, &data.split));
+    let clean = LearnData::new("clean", crate::noise::correct_labels(&truth, &data.split));
     let learned = learn(&request(&clean, ArchName::SrGru, 1_000), &NoCallbacks).unwrap();
     assert_eq!(learned.valid.accuracy, 1.0);
     assert_eq!(learned.labels, Labels::Trusted);
@@ -128,7 +128,7 @@ fn a_result_names_the_proved_automaton_if_the_cover_has_none() {
     let data = LearnData::tomita(Grammar::T1);
     let mut learned = learn(&request(&data, ArchName::SrGru, 800), &NoCallbacks).unwrap();
     let extraction = learned.extraction.as_mut().unwrap();
-    (extraction.cover.kept, extraction.cover_judged) = (None, None);
+    (extraction.cover.kept, extraction.cover_evaluated) = (None, None);
     let (run, requirements) = ("run".into(), Requirements::default());
     let report = LearnReport { learned: &learned, run, requirements, seconds: Default::default() };
     let result = report.to_json();

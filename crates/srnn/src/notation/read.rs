@@ -17,7 +17,7 @@ pub fn read_as(
 ) -> Result<NamedAutomaton, UserError> {
     match notation {
         Notation::Json => {
-            json::from_json(text, &json::Limits::default()).map_err(|e| in_json(name, e))
+            json::from_json(text, &json::JsonLimits::default()).map_err(|e| in_json(name, e))
         }
         Notation::Dot => read_dot(text).map_err(|e| in_text(name, e)),
         Notation::Att => read_att(text).map_err(|e| in_text(name, e)),

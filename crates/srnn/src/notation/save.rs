@@ -2,7 +2,7 @@
 
 use super::{Notation, WriteOptions, write};
 use crate::UserError;
-use crate::extract::Extracted;
+use crate::extract::ExtractedAutomaton;
 use crate::extract::json::NamedAutomaton;
 use crate::files;
 use srnn_automata::Partial;
@@ -19,7 +19,7 @@ pub struct SavedFiles {
 /// Writes what was read off a network, minimal where that can be.
 pub fn save(
     stem: &Path,
-    extracted: &Extracted,
+    extracted: &ExtractedAutomaton,
     classes: &[String],
     title: &str,
 ) -> Result<SavedFiles, UserError> {

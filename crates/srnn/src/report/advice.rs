@@ -1,10 +1,9 @@
 //! What a person should know about a result, beside its numbers.
 
 use super::LearnReport;
-use super::json::rate;
 use super::labels::unexplained;
 use super::methods::{MethodResult, methods};
-use crate::extract::{Extraction, Judged, Standing};
+use crate::extract::{CoverStatus, EvaluatedAutomaton, Extraction};
 use crate::format::{percent, plural};
 use crate::learn::Labels;
 use crate::render::table::visible;
@@ -86,12 +85,12 @@ fn learned_by_heart(kept: &SeedOutcome<f32>, valid: Option<f64>, guess: &Guess) 
 fn standing(extraction: &Extraction) -> Option<String> {
     let kept = extraction.cover.kept.as_ref()?;
     let tolerance = kept.cover.tolerance;
-    match kept.standing {
-        Standing::Confirmed { .. } => None,
-        Standing::Unconfirmed => Some(format!(
+    match kept.status {
+        CoverStatus::Confirmed { .. } => None,
+        CoverStatus::Unconfirmed => Some(format!(
             "the cover is not confirmed: no tolerance finer than {tolerance} gives the same automaton"
         )),
-        Standing::Disagrees => Some(format!(
+        CoverStatus::Disagrees => Some(format!(
             "the cover is not confirmed: at tolerance {tolerance} it disagrees with the network"
         )),
     }
@@ -99,8 +98,10 @@ fn standing(extraction: &Extraction) -> Option<String> {
 
 /// Another automaton that agrees with the network as often and has fewer states.
 fn smaller(extraction: &Extraction) -> Option<String> {
-    let agreement = |judged: &Judged| (rate(&judged.on_words), rate(&judged.on_data));
-    let states = |judged: &Judged| judged.extracted.minimal.as_ref().ok().map(|m| m.state_count());
+    let agreement = |judged: &EvaluatedAutomaton| (judged.on_words.rate(), judged.on_data.rate());
+    let states = |judged: &EvaluatedAutomaton| {
+        judged.extracted.minimal.as_ref().ok().map(|m| m.state_count())
+    };
     let [others @ .., cover] = &methods(extraction);
     let (most, least) =
         (states(cover.found.as_ref().ok()?)?, agreement(cover.found.as_ref().ok()?));

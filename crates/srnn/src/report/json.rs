@@ -5,7 +5,7 @@ use super::advice::advice;
 use super::labels::labels;
 use super::methods::{MethodResult, methods};
 use super::proof;
-use crate::extract::{Agreement, Judged, Words};
+use crate::extract::{Agreement, EvaluatedAutomaton, WordSet};
 use crate::learn::Learned;
 use crate::model::digest;
 use crate::run::CERTIFICATE;
@@ -98,7 +98,7 @@ fn quality(quality: Quality) -> Value {
 /// else the one that is proved.
 fn automaton(report: &LearnReport<'_>) -> Value {
     let Some(automaton) = report.learned.automaton() else { return Value::Null };
-    let cover = report.learned.extraction.as_ref().ok().and_then(|e| e.cover_judged.as_ref());
+    let cover = report.learned.extraction.as_ref().ok().and_then(|e| e.cover_evaluated.as_ref());
     match cover.filter(|cover| cover.extracted.minimal.as_ref() == Ok(automaton)) {
         Some(judged) => one_judged(report, judged),
         None => proved_automaton(report, automaton),
@@ -115,7 +115,7 @@ fn proved_automaton(report: &LearnReport<'_>, automaton: &Moore<u32>) -> Value {
         "complete": true,
         "agreement": { "words": { "rate": 1.0 }, "data": { "rate": 1.0 } },
         "equals_truth": difference.as_ref().map(Option::is_none),
-        "shortest_difference": difference.flatten().map(|word| alphabet.spell(&word)),
+        "shortest_difference": difference.flatten().map(|word| alphabet.format_word(&word)),
     })
 }
 
@@ -132,10 +132,10 @@ fn no_automaton(learned: &Learned<'_>) -> Option<String> {
     }
 }
 
-fn tested_on(words: &Words) -> Value {
+fn tested_on(words: &WordSet) -> Value {
     let longest = match words {
-        Words::UpTo { longest, .. } => Some(*longest),
-        Words::List(_) => None,
+        WordSet::UpTo { longest, .. } => Some(*longest),
+        WordSet::List(_) => None,
     };
     json!({ "words": words.len(), "longest": longest })
 }
@@ -147,15 +147,15 @@ fn one_method(report: &LearnReport<'_>, method: &MethodResult) -> Value {
     }
 }
 
-fn one_judged(report: &LearnReport<'_>, judged: &Judged) -> Value {
+fn one_judged(report: &LearnReport<'_>, judged: &EvaluatedAutomaton) -> Value {
     let alphabet = report.alphabet();
-    let spelled = |word: &Option<Word>| word.as_ref().map(|word| alphabet.spell(word));
+    let spelled = |word: &Option<Word>| word.as_ref().map(|word| alphabet.format_word(word));
     let truth = judged.truth.as_ref();
     json!({
         "states": judged.extracted.minimal.as_ref().ok().map(|minimal| minimal.state_count()),
         "states_before_minimising": judged.extracted.automaton.state_count(),
         "complete": judged.extracted.minimal.is_ok(),
-        "centroids": judged.extracted.used.layers,
+        "centroids": judged.extracted.used_centroids.layers,
         "agreement": {
             "words": agreement(&judged.on_words, &alphabet),
             "data": agreement(&judged.on_data, &alphabet),
@@ -168,17 +168,11 @@ fn one_judged(report: &LearnReport<'_>, judged: &Judged) -> Value {
 fn agreement(agreement: &Agreement, alphabet: &Alphabet) -> Value {
     let Agreement { compared, equal, unknown, unanswered, difference } = agreement;
     json!({
-        "rate": rate(agreement),
+        "rate": agreement.rate(),
         "compared": compared,
         "equal": equal,
         "unknown": unknown,
         "unanswered": unanswered,
-        "first_difference": difference.as_ref().map(|word| alphabet.spell(word)),
+        "first_difference": difference.as_ref().map(|word| alphabet.format_word(word)),
     })
-}
-
-/// The part of all words on which automaton and network say the same.
-pub fn rate(agreement: &Agreement) -> f64 {
-    let asked = agreement.compared + agreement.unknown + agreement.unanswered;
-    agreement.equal as f64 / asked.max(1) as f64
 }

@@ -2,9 +2,10 @@
 
 use super::LearnReport;
 use super::methods::{COUNTED_HARD, COUNTED_SOFT, HARD_TABLE};
+use crate::extract::ExtractionMethod;
 use crate::format::{grouped, percent, plural};
 use crate::learn::{Correction, Labels, LearnData, Round, Unexplained};
-use crate::noise::{Belief, CRITERION, Suspect, Way};
+use crate::noise::{CRITERION, MdlSelection, SuspectedLabel};
 use crate::run::WRONG_LABELS;
 use crate::task::{Dataset, Part};
 use serde_json::{Value, json};
@@ -16,8 +17,8 @@ pub fn wrong_labels(material: &LearnData, correction: &Correction) -> Vec<Value>
     correction.suspects.iter().map(|suspect| wrong_label(material, suspect)).collect()
 }
 
-fn wrong_label(material: &LearnData, suspect: &Suspect) -> Value {
-    let Suspect { part, index, given, believed } = *suspect;
+fn wrong_label(material: &LearnData, suspect: &SuspectedLabel) -> Value {
+    let SuspectedLabel { part, index, given, predicted } = *suspect;
     let (name, set, lines) = match part {
         Part::Train => ("train", &material.split.train, &material.lines.train),
         Part::Valid | Part::Test => ("valid", &material.split.valid, &material.lines.valid),
@@ -28,7 +29,7 @@ fn wrong_label(material: &LearnData, suspect: &Suspect) -> Value {
         "line": lines.get(index),
         "sequence": tokens(set, index),
         "given": set.classes[given as usize],
-        "believed": set.classes[believed as usize],
+        "believed": set.classes[predicted as usize],
     })
 }
 
@@ -40,9 +41,9 @@ fn tokens(set: &Dataset, index: usize) -> Vec<&str> {
 /// files, and the automaton.
 pub fn automaton_of_labels(labels: &Labels) -> Option<(&'static str, &Moore<u32>)> {
     match labels {
-        Labels::Corrected(correction) => Some((BELIEVED, &correction.belief.shortened.automaton)),
+        Labels::Corrected(correction) => Some((BELIEVED, &correction.belief.simplified.automaton)),
         Labels::Unexplained(Unexplained::NoneWrong(belief)) => {
-            Some((ALL_RIGHT, &belief.shortened.automaton))
+            Some((ALL_RIGHT, &belief.simplified.automaton))
         }
         Labels::Unexplained(_) | Labels::Trusted => None,
     }
@@ -57,12 +58,19 @@ pub fn labels(report: &LearnReport<'_>) -> Value {
         Labels::Trusted => json!({ "verdict": "trusted" }),
         Labels::Unexplained(why) => json!({ "verdict": "unexplained", "why": unexplained(why) }),
         Labels::Corrected(correction) => {
-            let Belief { shortened, seed, way, tried, labels, alone } = &correction.belief;
+            let MdlSelection {
+                simplified,
+                seed,
+                method: way,
+                candidates: tried,
+                labels,
+                baseline_bits: alone,
+            } = &correction.belief;
             json!({
                 "verdict": "corrected",
                 "criterion": CRITERION,
-                "states": shortened.automaton.state_count(),
-                "bits": shortened.bits,
+                "states": simplified.automaton.state_count(),
+                "bits": simplified.bits,
                 "bits_without_automaton": alone,
                 "from": { "seed": seed, "way": described(way), "tried": tried },
                 "labels": labels,
@@ -79,8 +87,15 @@ pub fn labels(report: &LearnReport<'_>) -> Value {
 /// What was made of labels that were doubted, and by which criterion; nothing where they were not.
 pub fn doubted(report: &LearnReport<'_>) -> Option<String> {
     let Labels::Corrected(correction) = &report.learned.labels else { return None };
-    let Belief { shortened, seed, way, tried, labels, alone } = &correction.belief;
-    let (wrong, states) = (correction.suspects.len(), shortened.automaton.state_count());
+    let MdlSelection {
+        simplified,
+        seed,
+        method: way,
+        candidates: tried,
+        labels,
+        baseline_bits: alone,
+    } = &correction.belief;
+    let (wrong, states) = (correction.suspects.len(), simplified.automaton.state_count());
     let part = percent(wrong as f64 / *labels as f64);
     let reached = match correction.reached {
         true => "the automaton of the network below is the same",
@@ -98,7 +113,7 @@ pub fn doubted(report: &LearnReport<'_>) -> Option<String> {
          wrong labels: --trust-labels takes all labels as they are.\n",
         plural(*tried, "automaton").replace("automatons", "automata"),
         plural(states, "state"),
-        shortened.bits,
+        simplified.bits,
         alone,
         described(way),
         grouped(wrong as u64),
@@ -115,7 +130,7 @@ pub fn by_labels_believed(report: &LearnReport<'_>) -> String {
 
 /// Why labels were left as they are although no network is right on all of them.
 pub fn unexplained(why: &Unexplained) -> Option<String> {
-    let states = |belief: &Belief| plural(belief.shortened.automaton.state_count(), "state");
+    let states = |belief: &MdlSelection| plural(belief.simplified.automaton.state_count(), "state");
     match why {
         Unexplained::NoAutomaton => None,
         Unexplained::NoneWrong(belief) => Some(format!(
@@ -153,26 +168,35 @@ fn as_believed(report: &LearnReport<'_>) -> Option<f64> {
     }
 }
 
-fn described(way: &Way) -> String {
+fn described(way: &ExtractionMethod) -> String {
     match way {
-        Way::Cover { tolerance } => format!("cover of soft states, tolerance {tolerance}"),
-        Way::HardTable => HARD_TABLE.into(),
-        Way::CountedSoft => COUNTED_SOFT.into(),
-        Way::CountedHard => COUNTED_HARD.into(),
+        ExtractionMethod::Cover { tolerance } => {
+            format!("cover of soft states, tolerance {tolerance}")
+        }
+        ExtractionMethod::HardTable => HARD_TABLE.into(),
+        ExtractionMethod::CountedSoft => COUNTED_SOFT.into(),
+        ExtractionMethod::CountedHard => COUNTED_HARD.into(),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::noise::Shortened;
+    use crate::noise::SimplifiedAutomaton;
     use crate::task::tomita::{Grammar, truth};
 
-    fn belief() -> Box<Belief> {
+    fn belief() -> Box<MdlSelection> {
         let automaton = Moore::from(&truth(Grammar::T3));
-        let shortened = Shortened { automaton, errors: 0, bits: 100.0 };
-        let (way, alone) = (Way::HardTable, 900.0);
-        Box::new(Belief { shortened, seed: 1, way, tried: 1, labels: 10, alone })
+        let simplified = SimplifiedAutomaton { automaton, errors: 0, bits: 100.0 };
+        let (way, alone) = (ExtractionMethod::HardTable, 900.0);
+        Box::new(MdlSelection {
+            simplified,
+            seed: 1,
+            method: way,
+            candidates: 1,
+            labels: 10,
+            baseline_bits: alone,
+        })
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The four methods of extraction by name, and their automata as files.
 
 use crate::UserError;
-use crate::extract::{Extraction, Judged, JudgedCounts, Refusal};
+use crate::extract::{EvaluatedAutomaton, EvaluatedCounts, ExtractError, Extraction};
 use crate::notation::save;
 use std::path::Path;
 
@@ -19,13 +19,15 @@ pub struct MethodResult<'a> {
     /// For people.
     pub name: &'static str,
     /// What came of it, or why nothing did.
-    pub found: Result<&'a Judged, String>,
+    pub found: Result<&'a EvaluatedAutomaton, String>,
 }
 
 /// The four methods; the one that is kept comes last.
 pub fn methods(extraction: &Extraction) -> [MethodResult<'_>; 4] {
-    fn counted(found: &Result<JudgedCounts, Refusal>) -> Result<&Judged, String> {
-        found.as_ref().map(|counts| &counts.judged).map_err(ToString::to_string)
+    fn counted(
+        found: &Result<EvaluatedCounts, ExtractError>,
+    ) -> Result<&EvaluatedAutomaton, String> {
+        found.as_ref().map(|counts| &counts.evaluated).map_err(ToString::to_string)
     }
     let open = "its soft states do not close: train for longer, or with other --seeds";
     [
@@ -47,7 +49,7 @@ pub fn methods(extraction: &Extraction) -> [MethodResult<'_>; 4] {
         MethodResult {
             key: "cover",
             name: "cover of soft states",
-            found: extraction.cover_judged.as_ref().ok_or_else(|| open.to_string()),
+            found: extraction.cover_evaluated.as_ref().ok_or_else(|| open.to_string()),
         },
     ]
 }

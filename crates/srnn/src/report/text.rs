@@ -2,12 +2,11 @@
 
 use super::LearnReport;
 use super::advice::advice;
-use super::json::rate;
 use super::labels::{by_labels_believed, doubted};
 use super::methods::{MethodResult, methods};
 use super::proof;
 use crate::extract::json::NamedAutomaton;
-use crate::extract::{Agreement, Extraction, Judged, Words};
+use crate::extract::{Agreement, EvaluatedAutomaton, Extraction, WordSet};
 use crate::format::{aligned, grouped, percent, plural, quoted};
 use crate::learn::Labels;
 use crate::notation::table;
@@ -150,7 +149,8 @@ fn row(method: &MethodResult, alphabet: &Alphabet, truth: bool) -> Vec<String> {
         Ok(minimal) => minimal.state_count().to_string(),
         Err(_) => format!("{}, incomplete", judged.extracted.automaton.state_count()),
     };
-    let used: Vec<String> = judged.extracted.used.layers.iter().map(usize::to_string).collect();
+    let used: Vec<String> =
+        judged.extracted.used_centroids.layers.iter().map(usize::to_string).collect();
     let mut cells = vec![
         method.name.into(),
         states,
@@ -163,14 +163,14 @@ fn row(method: &MethodResult, alphabet: &Alphabet, truth: bool) -> Vec<String> {
 }
 
 fn agrees(agreement: &Agreement, alphabet: &Alphabet) -> String {
-    let part = percent(rate(agreement));
+    let part = percent(agreement.rate());
     match &agreement.difference {
         Some(word) => format!("{part} (not {})", spelled(alphabet, word)),
         None => part,
     }
 }
 
-fn verdict(judged: &Judged, alphabet: &Alphabet) -> String {
+fn verdict(judged: &EvaluatedAutomaton, alphabet: &Alphabet) -> String {
     match &judged.truth {
         None => "–".into(),
         Some(verdict) => match &verdict.shortest_difference {
@@ -190,13 +190,13 @@ fn spelled(alphabet: &Alphabet, word: &Word) -> String {
     }
 }
 
-fn described(words: &Words) -> String {
+fn described(words: &WordSet) -> String {
     let count = grouped(words.len() as u64);
     match words {
-        Words::UpTo { longest, .. } => {
+        WordSet::UpTo { longest, .. } => {
             format!("all {count} of at most {}", plural(*longest, "symbol"))
         }
-        Words::List(_) => count,
+        WordSet::List(_) => count,
     }
 }
 

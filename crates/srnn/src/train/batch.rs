@@ -3,7 +3,7 @@
 use super::config::{Sampling, TrainConfig};
 use super::examples::Examples;
 use super::schedule::Schedule;
-use crate::engine::{Batch, Inputs, Targets};
+use crate::engine::{Batch, Targets};
 use crate::key::Key;
 use crate::model::Arch;
 use crate::task::Dataset;
@@ -13,22 +13,10 @@ use crate::task::Dataset;
 /// # Panics
 /// If an index is out of range.
 pub fn batch(dataset: &Dataset, indices: &[usize], arch: &Arch) -> Batch {
-    let (start, end) = (arch.input.start(), arch.input.end());
-    let mut offsets = vec![0];
-    let mut tokens = Vec::new();
-    for &index in indices {
-        tokens.extend(start);
-        tokens.extend(&dataset.sequences[index].tokens);
-        tokens.extend(end);
-        offsets.push(tokens.len());
-    }
-    let labels = indices.iter().map(|&index| dataset.sequences[index].label).collect();
-    Batch {
-        offsets,
-        input: Inputs::Tokens(tokens),
-        targets: Targets::Rows(labels),
-        class_weights: vec![],
-    }
+    let rows = indices.iter().map(|&index| &dataset.sequences[index]);
+    let words = rows.clone().map(|sequence| sequence.tokens.iter().copied());
+    let labels = rows.map(|sequence| sequence.label).collect();
+    Batch { targets: Targets::Rows(labels), ..Batch::of_words(&arch.input, words) }
 }
 
 /// The sequences of each update: a pure function of the key and the update, so that a resumed
@@ -149,6 +137,7 @@ impl Curriculum {
 mod tests {
     use super::super::testing::{arch, words};
     use super::*;
+    use crate::engine::Inputs;
 
     fn config(sampling: Sampling, batch_size: usize, curriculum: u64) -> TrainConfig {
         let schedule = Schedule { curriculum, ..Schedule::plain(1_000) };

@@ -43,7 +43,7 @@ impl Work for Certified {
             serde_json::from_str(&text.expect("a certificate")).expect("a certificate");
         let automaton = automaton(&file.alphabet, &certificate.automaton);
         let outcome = examine(&file, &automaton, &FULL, &Key::new(1));
-        let spell = |word: &Word| automaton.alphabet().spell(word);
+        let spell = |word: &Word| automaton.alphabet().format_word(word);
         let Outcome { cpu, reference } = &outcome;
         let example = cpu.example.as_ref().or(reference.example.as_ref()).map(spell);
         let (symbols, states) = (automaton.alphabet().len(), automaton.state_count());

@@ -9,7 +9,9 @@ use crate::network::{Trained, VERDICT, equality, trained, verdict};
 use crate::table::{Work, fill};
 use srnn::engine::Mode;
 use srnn::engine::cpu::Cpu;
-use srnn::extract::{Judged, Question, Words, agreement, ask, extract};
+use srnn::extract::{
+    EvaluatedAutomaton, ExtractRequest, WordSet, agreement, classify_words, extract,
+};
 use srnn::key::Key;
 use srnn::learn::extraction_for;
 use srnn::task::tomita::{Grammar, sets, truth};
@@ -76,8 +78,8 @@ impl Work for Plain<'_> {
 
 /// How many short words the network gets wrong.
 fn wrong_words(trained: &Trained, truth: &Moore<u32>) -> usize {
-    let words = Words::UpTo { symbols: 2, longest: LONGEST };
-    let answers = ask(&mut engine(trained), words, Mode::default());
+    let words = WordSet::UpTo { symbols: 2, longest: LONGEST };
+    let answers = classify_words(&mut engine(trained), words, Mode::default());
     answers.classes.len() - agreement(&answers, &Partial::from(truth)).equal
 }
 
@@ -86,12 +88,12 @@ fn engine(trained: &Trained) -> Cpu {
 }
 
 /// The paper's automaton: most frequent transitions of the soft runs over all short words.
-fn counted(trained: &Trained, truth: &Moore<u32>) -> Judged {
+fn counted(trained: &Trained, truth: &Moore<u32>) -> EvaluatedAutomaton {
     let alphabet = Alphabet::of_chars("01").expect("two symbols");
     let data: Vec<Word> = shortlex(2, LONGEST).collect();
-    let question = Question { alphabet: &alphabet, data: &data, truth: Some(truth) };
+    let question = ExtractRequest { alphabet: &alphabet, data: &data, truth: Some(truth) };
     let found = extract(&mut engine(trained), &question, &extraction_for(2));
-    found.expect("an SR-GRU").counted_soft.expect("a read-out of h").judged
+    found.expect("an SR-GRU").counted_soft.expect("a read-out of h").evaluated
 }
 
 /// Whether the counted automaton is the truth, and, where it is not, what network and counted
@@ -101,8 +103,8 @@ fn replay(trained: &Trained, counted: &Moore<u32>, truth: &Moore<u32>) -> String
     let Ok(Some(word)) = srnn_automata::distinguish(counted, truth) else {
         return format!("{equal},,");
     };
-    let words = Words::List(vec![word.clone()]);
-    let answer = ask(&mut engine(trained), words, Mode::default()).classes[0];
+    let words = WordSet::List(vec![word.clone()]);
+    let answer = classify_words(&mut engine(trained), words, Mode::default()).classes[0];
     let network = answer.map_or("none".into(), |class| class.to_string());
     format!("{equal},{network},{}", counted.output_of(&word))
 }

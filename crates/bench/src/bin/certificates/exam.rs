@@ -3,7 +3,9 @@
 use srnn::engine::Mode;
 use srnn::engine::cpu::Cpu;
 use srnn::engine::reference::Reference;
-use srnn::extract::{Answers, Memoryless, Words, agreement, ask, walk};
+use srnn::extract::{
+    ClassifiedWords, TransitionSystem, WordSet, agreement, classify_short_words, classify_words,
+};
 use srnn::key::{Key, Stream};
 use srnn::model::ModelFile;
 use srnn_automata::{Moore, Partial, State, Symbol, Word};
@@ -45,19 +47,25 @@ pub fn examine(file: &ModelFile, automaton: &Moore<u32>, exam: &Exam, key: &Key)
     let mut cpu = Cpu::new(&file.model, 1);
     let model = file.model.to_f64();
     let mut reference = Reference::new(&model);
-    let machine = Memoryless::new(&model, alphabet).expect("a certified network is memory-less");
-    let short = Words::at_most(alphabet.len() as u32, exam.short, 14);
-    let Words::UpTo { longest, .. } = short else { unreachable!("all words up to a length") };
-    let first = Words::List(random[..exam.reference].to_vec());
+    let machine =
+        TransitionSystem::new(&model, alphabet).expect("a certified network is memory-less");
+    let short = WordSet::at_most(alphabet.len() as u32, exam.short, 14);
+    let WordSet::UpTo { longest, .. } = short else { unreachable!("all words up to a length") };
+    let first = WordSet::List(random[..exam.reference].to_vec());
     let mode = Mode::default();
-    let by_cpu = [ask(&mut cpu, Words::List(random), mode), ask(&mut cpu, short, mode)];
-    let by_reference =
-        [ask(&mut reference, first, mode), walk(&machine, longest.min(exam.shortest))];
-    let judge = |answers: [Answers; 2]| answered(&answers, automaton);
+    let by_cpu = [
+        classify_words(&mut cpu, WordSet::List(random), mode),
+        classify_words(&mut cpu, short, mode),
+    ];
+    let by_reference = [
+        classify_words(&mut reference, first, mode),
+        classify_short_words(&machine, longest.min(exam.shortest)),
+    ];
+    let judge = |answers: [ClassifiedWords; 2]| answered(&answers, automaton);
     Outcome { cpu: judge(by_cpu), reference: judge(by_reference) }
 }
 
-fn answered(answers: &[Answers; 2], automaton: &Moore<u32>) -> Answered {
+fn answered(answers: &[ClassifiedWords; 2], automaton: &Moore<u32>) -> Answered {
     let automaton = Partial::from(automaton);
     let [random, short] = answers.each_ref().map(|answers| agreement(answers, &automaton));
     let (words, both) = (answers.iter().map(|a| a.classes.len()).sum(), random.and(&short));

@@ -61,7 +61,7 @@ fn minimal(symbols: usize, states: usize, index: u64) -> Dfa {
     let key = Key::new(0).child("random automaton", (symbols * 100 + states) as u64);
     let mut stream = key.child("index", index).stream();
     loop {
-        let dfa = srnn_automata::random(states as u32, &alphabet, 0.5, &mut || stream.bits());
+        let dfa = srnn_automata::random_dfa(states as u32, &alphabet, 0.5, &mut || stream.bits());
         let dfa = dfa.minimize();
         if dfa.state_count() == states {
             return dfa;

@@ -3,7 +3,7 @@
 use srnn::certify::{Certificate, NotProved, Obstacle, Proof, Search, prove};
 use srnn::engine::cpu::CpuTrainer;
 use srnn::engine::{Arithmetic, Runner as _};
-use srnn::extract::Memoryless;
+use srnn::extract::TransitionSystem;
 use srnn::key::Key;
 use srnn::model::{Model, ModelFile};
 use srnn::task::Split;
@@ -76,7 +76,7 @@ pub const VERDICT: &str =
 pub fn verdict(file: &ModelFile) -> Verdict {
     let alphabet = Alphabet::new(file.alphabet.clone()).expect("names of symbols");
     let model = file.model.to_f64();
-    let machine = Memoryless::new(&model, &alphabet).expect("an SR-GRU");
+    let machine = TransitionSystem::new(&model, &alphabet).expect("an SR-GRU");
     let timed = |arithmetic| {
         let begin = Instant::now();
         let proof = prove(&machine, arithmetic, &Search::default());
@@ -139,6 +139,6 @@ fn obstacle(obstacle: &Obstacle) -> String {
 pub fn equality(found: &Moore<u32>, truth: &Moore<u32>) -> String {
     match distinguish(found, truth).expect("the same symbols") {
         None => "yes".into(),
-        Some(word) => format!("no: {}", truth.alphabet().spell(&word)),
+        Some(word) => format!("no: {}", truth.alphabet().format_word(&word)),
     }
 }

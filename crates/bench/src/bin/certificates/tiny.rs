@@ -3,7 +3,7 @@
 use crate::language::Sample;
 use srnn::key::Key;
 use srnn::train::{LearningRate, Recipe, Sizes, recipe_default};
-use srnn_automata::{Alphabet, Moore, random};
+use srnn_automata::{Alphabet, Moore, random_dfa};
 
 /// 16 units, 8 centroids, 1,200 updates.
 pub fn recipe() -> Recipe {
@@ -19,7 +19,7 @@ pub fn target(index: u64) -> Moore<u32> {
     let states = 2 + index as usize % 3;
     let mut stream = Key::new(0).child("small automaton", index).stream();
     loop {
-        let dfa = random(states as u32, &alphabet, 0.5, &mut || stream.bits()).minimize();
+        let dfa = random_dfa(states as u32, &alphabet, 0.5, &mut || stream.bits()).minimize();
         if dfa.state_count() == states {
             return dfa.map_outputs(|&accepts| u32::from(accepts));
         }

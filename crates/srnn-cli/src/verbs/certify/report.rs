@@ -157,7 +157,7 @@ fn pac(fallback: &Fallback, alphabet: &Alphabet) -> Value {
         },
         "words": words,
         "differences": differences,
-        "first_difference": first.as_ref().map(|word| alphabet.spell(word)),
+        "first_difference": first.as_ref().map(|word| alphabet.format_word(word)),
         "epsilon": epsilon,
         "delta": delta,
     })
@@ -169,7 +169,7 @@ fn compared(spec: &Compared, engines: &Value, alphabet: &Alphabet) -> Value {
         "equal": spec.word.is_none(),
         "proved": engines.as_array().is_some_and(|engines| !engines.is_empty()),
         "engines": engines,
-        "word": spec.word.as_ref().map(|word| alphabet.spell(word)),
+        "word": spec.word.as_ref().map(|word| alphabet.format_word(word)),
         "spec_says": spec.spec_says,
         "network_says": spec.network_says.as_ref().map(|says| &says[0]),
         "replayed": spec.word.is_some().then(|| spec.is_replayed()),

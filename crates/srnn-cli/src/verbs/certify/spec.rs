@@ -9,7 +9,7 @@ use crate::runs::Saved;
 use srnn::engine::Mode;
 use srnn::engine::cpu::Cpu;
 use srnn::extract::json::NamedAutomaton;
-use srnn::extract::{Words, ask};
+use srnn::extract::{WordSet, classify_words};
 use srnn_automata::{Alphabet, Moore, Partial, Word};
 use std::path::Path;
 
@@ -99,6 +99,6 @@ fn is_like_a_file(text: &str) -> bool {
 /// What the deployed network says of a word.
 fn replay(saved: &Saved, word: &Word) -> Option<u32> {
     let mut engine = Cpu::new(&saved.file.model, 1);
-    let answers = ask(&mut engine, Words::List(vec![word.clone()]), Mode::default());
+    let answers = classify_words(&mut engine, WordSet::List(vec![word.clone()]), Mode::default());
     answers.classes[0]
 }

@@ -20,7 +20,7 @@ impl Exam {
     }
 
     fn spelled(&self, word: &[Symbol]) -> String {
-        self.specification.minimal.automaton().alphabet().spell(word)
+        self.specification.minimal.automaton().alphabet().format_word(word)
     }
 
     /// A word within a sentence.

@@ -1,16 +1,16 @@
 //! What is shown of an extraction.
 
 use super::Counted;
-use super::way::{Way, share};
+use super::way::Way;
 use crate::automaton::table;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::runs::Saved;
 use serde_json::{Value, json};
 use srnn::extract::json::NamedAutomaton;
-use srnn::extract::{Agreement, Extraction, Judged, Kept, Standing, Words};
+use srnn::extract::{Agreement, CoverStatus, EvaluatedAutomaton, Extraction, KeptCover, WordSet};
 use srnn::format::{grouped, percent, plural, quoted};
-use srnn_automata::{Alphabet, Partial, Unknown};
+use srnn_automata::{Alphabet, Partial, UnknownTransition};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
@@ -46,8 +46,8 @@ pub fn report(study: &Study<'_>, output: &Output) -> Result<(), Failure> {
 
 fn summary(study: &Study<'_>, ways: Vec<Value>) -> Value {
     let longest = match study.found.words {
-        Words::UpTo { longest, .. } => Some(longest),
-        Words::List(_) => None,
+        WordSet::UpTo { longest, .. } => Some(longest),
+        WordSet::List(_) => None,
     };
     json!({
         "model": study.saved.folder.display().to_string(),
@@ -74,7 +74,7 @@ fn lines(way: &Way<'_>, files: &[PathBuf], on_data: bool) -> String {
         text,
         " ({} before minimising, {} of centroids used){}",
         extracted.automaton.state_count(),
-        plural(extracted.used.tuples, "tuple"),
+        plural(extracted.used_centroids.tuples, "tuple"),
         way.kept.map_or(String::new(), |kept| format!(", {}", standing(kept)))
     );
     let alphabet = extracted.automaton.alphabet();
@@ -93,9 +93,9 @@ fn lines(way: &Way<'_>, files: &[PathBuf], on_data: bool) -> String {
 }
 
 fn agreement(agreement: &Agreement, alphabet: &Alphabet) -> String {
-    let all = agreement.compared + agreement.unknown + agreement.unanswered;
+    let all = agreement.words();
     let (equal, all) = (grouped(agreement.equal as u64), grouped(all as u64));
-    let part = percent(share(agreement));
+    let part = percent(agreement.rate());
     let mut text = format!("agrees with the network on {equal} of {all} ({part})");
     if agreement.unknown > 0 {
         let _ = write!(text, ", unknown transitions on {}", grouped(agreement.unknown as u64));
@@ -106,18 +106,20 @@ fn agreement(agreement: &Agreement, alphabet: &Alphabet) -> String {
     text
 }
 
-fn standing(kept: &Kept) -> String {
+fn standing(kept: &KeptCover) -> String {
     let tolerance = kept.cover.tolerance;
-    match kept.standing {
-        Standing::Confirmed { finer } => {
+    match kept.status {
+        CoverStatus::Confirmed { finer } => {
             format!("tolerance {tolerance}, confirmed by tolerance {finer}")
         }
-        Standing::Unconfirmed => format!("tolerance {tolerance}, confirmed by no finer one"),
-        Standing::Disagrees => format!("tolerance {tolerance}, and it disagrees with the network"),
+        CoverStatus::Unconfirmed => format!("tolerance {tolerance}, confirmed by no finer one"),
+        CoverStatus::Disagrees => {
+            format!("tolerance {tolerance}, and it disagrees with the network")
+        }
     }
 }
 
-fn small_table(saved: &Saved, judged: &Judged) -> Option<String> {
+fn small_table(saved: &Saved, judged: &EvaluatedAutomaton) -> Option<String> {
     let minimal = judged.extracted.minimal.as_ref().ok()?;
     let named = NamedAutomaton::new(saved.file.classes.clone(), Partial::from(minimal)).ok()?;
     (minimal.state_count() <= MOST_STATES).then(|| table(&named))
@@ -131,14 +133,14 @@ fn value(way: &Way<'_>, files: &[PathBuf], on_data: bool) -> Value {
         "refused": way.judged.as_ref().err(),
         "states": judged.map(|j| j.extracted.automaton.state_count()),
         "minimal_states": judged.and_then(|j| j.extracted.minimal.as_ref().ok()).map(|m| m.state_count()),
-        "used_centroids": judged.map(|j| &j.extracted.used.layers),
+        "used_centroids": judged.map(|j| &j.extracted.used_centroids.layers),
         "unknown_pairs": judged.map(|j| unknown(&j.extracted.automaton)),
         "ties": way.ties.len(),
         "tolerance": way.kept.map(|kept| kept.cover.tolerance),
-        "standing": way.kept.map(|kept| match kept.standing {
-            Standing::Confirmed { .. } => "confirmed",
-            Standing::Unconfirmed => "unconfirmed",
-            Standing::Disagrees => "disagrees",
+        "standing": way.kept.map(|kept| match kept.status {
+            CoverStatus::Confirmed { .. } => "confirmed",
+            CoverStatus::Unconfirmed => "unconfirmed",
+            CoverStatus::Disagrees => "disagrees",
         }),
         "agreement": judged.map(|j| counts(&j.on_words, &j.extracted.automaton)),
         "agreement_on_data": judged.filter(|_| on_data).map(|j| counts(&j.on_data, &j.extracted.automaton)),
@@ -147,7 +149,7 @@ fn value(way: &Way<'_>, files: &[PathBuf], on_data: bool) -> Value {
 }
 
 fn unknown(automaton: &Partial<u32>) -> Vec<Value> {
-    let pair = |Unknown { state, symbol }: Unknown| json!({ "state": state.0, "symbol": automaton.alphabet().name(symbol) });
+    let pair = |UnknownTransition { state, symbol }: UnknownTransition| json!({ "state": state.0, "symbol": automaton.alphabet().name(symbol) });
     automaton.unknown().into_iter().map(pair).collect()
 }
 
@@ -160,7 +162,7 @@ fn counts(agreement: &Agreement, automaton: &Partial<u32>) -> Value {
         "equal": agreement.equal,
         "unknown": agreement.unknown,
         "unanswered": agreement.unanswered,
-        "part": share(agreement),
+        "part": agreement.rate(),
         "difference": agreement.difference.as_ref().map(names),
     })
 }

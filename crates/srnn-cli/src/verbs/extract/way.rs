@@ -4,7 +4,7 @@ use super::Method;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::runs::Saved;
-use srnn::extract::{Agreement, Extraction, Judged, Kept, Tie};
+use srnn::extract::{EvaluatedAutomaton, Extraction, KeptCover, Tie};
 use srnn::notation::{SavedFiles, save};
 use srnn::report::{COUNTED_HARD, COUNTED_SOFT, HARD_TABLE};
 use std::path::{Path, PathBuf};
@@ -14,18 +14,18 @@ pub struct Way<'a> {
     /// The way.
     pub method: Method,
     /// The automaton, or why there is none.
-    pub judged: Result<&'a Judged, String>,
+    pub judged: Result<&'a EvaluatedAutomaton, String>,
     /// Where counting had to choose.
     pub ties: &'a [Tie],
     /// The cover that was kept.
-    pub kept: Option<&'a Kept>,
+    pub kept: Option<&'a KeptCover>,
 }
 
 impl Way<'_> {
     /// Whether there is an automaton, and one that agrees often enough.
     pub fn is_good(&self, least: Option<f64>) -> bool {
         match &self.judged {
-            Ok(judged) => least.is_none_or(|least| share(&judged.on_words) >= least),
+            Ok(judged) => least.is_none_or(|least| judged.on_words.rate() >= least),
             Err(_) => false,
         }
     }
@@ -51,12 +51,6 @@ impl Way<'_> {
     }
 }
 
-/// The part of the words on which both give the same answer; an unknown transition gives none.
-pub fn share(agreement: &Agreement) -> f64 {
-    let all = agreement.compared + agreement.unknown + agreement.unanswered;
-    agreement.equal as f64 / all.max(1) as f64
-}
-
 /// The ways that a method stands for.
 pub fn ways(found: &Extraction, method: Method) -> Vec<Way<'_>> {
     let all = [Method::Cover, Method::Soft, Method::Hard, Method::Table];
@@ -71,12 +65,12 @@ fn way(found: &Extraction, method: Method) -> Way<'_> {
         _ => None,
     };
     let (judged, ties) = match counted {
-        Some(Ok(counts)) => (Ok(&counts.judged), counts.ties.as_slice()),
+        Some(Ok(counts)) => (Ok(&counts.evaluated), counts.ties.as_slice()),
         Some(Err(refusal)) => (Err(refusal.to_string()), [].as_slice()),
         None if method == Method::Table => {
             (found.hard_table.as_ref().map_err(ToString::to_string), [].as_slice())
         }
-        None => (found.cover_judged.as_ref().ok_or_else(|| not_closed(found)), [].as_slice()),
+        None => (found.cover_evaluated.as_ref().ok_or_else(|| not_closed(found)), [].as_slice()),
     };
     let kept = found.cover.kept.as_ref().filter(|_| method == Method::Cover);
     Way { method, judged, ties, kept }

@@ -16,7 +16,7 @@ use crate::output::Output;
 use answers::{Answers, Stop};
 use machine::Machine;
 use report::{One, Summary, report};
-use srnn::stream::Reading;
+use srnn::stream::StreamProgress;
 use srnn_automata::State;
 use std::path::Path;
 use std::time::Instant;
@@ -56,7 +56,7 @@ fn listed(arguments: &Predict, machine: &Machine, output: &Output) -> Result<Ans
     }
     let summary = Summary {
         machine,
-        reading: Reading { words: asked.len() as u64, bytes: 0 },
+        reading: StreamProgress { words: asked.len() as u64, bytes: 0 },
         seconds: begin.elapsed().as_secs_f64(),
         kernel: None,
         counts: answers.close()?,

@@ -11,7 +11,7 @@ use srnn::engine::cpu::Cpu;
 use srnn::engine::reference::{Reference, argmax, log_softmax};
 use srnn::engine::{Mode, Runner};
 use srnn::extract::json::NamedAutomaton;
-use srnn::extract::{Words, read_out};
+use srnn::extract::{WordSet, word_logits};
 use srnn::model::Model;
 use srnn::task::{UnseenToken, Vocabulary};
 use srnn_automata::Symbol;
@@ -66,7 +66,7 @@ pub fn answer(
     let words: Vec<Result<Vec<u32>, UnseenToken>> =
         asked.iter().map(|asked| vocabulary.encode(&asked.tokens)).collect();
     let word = |ids: &Vec<u32>| ids.iter().map(|&id| Symbol(id)).collect();
-    let readable = Words::List(words.iter().flatten().map(word).collect());
+    let readable = WordSet::List(words.iter().flatten().map(word).collect());
     let mut answers = answers(&saved.file.model, readable, engine).into_iter();
     let said = asked.iter().zip(&words).map(|(asked, word)| Said {
         network: match word {
@@ -116,7 +116,7 @@ fn track(automaton: &NamedAutomaton, vocabulary: &Vocabulary, word: &[u32]) -> O
     Some(Track { states, label })
 }
 
-fn answers(model: &Model<f32>, words: Words, engine: EngineName) -> Vec<Result<Spoken, String>> {
+fn answers(model: &Model<f32>, words: WordSet, engine: EngineName) -> Vec<Result<Spoken, String>> {
     match engine {
         EngineName::Cpu => {
             let threads = std::thread::available_parallelism().map_or(1, usize::from);
@@ -128,10 +128,10 @@ fn answers(model: &Model<f32>, words: Words, engine: EngineName) -> Vec<Result<S
 
 fn ask<F: Real>(
     engine: &mut impl Runner<F, Error = Infallible>,
-    words: &Words,
+    words: &WordSet,
 ) -> Vec<Result<Spoken, String>> {
     let mut answers = Vec::with_capacity(words.len());
-    read_out(engine, words, Mode::default(), |logits| answers.push(spoken(logits)));
+    word_logits(engine, words, Mode::default(), |logits| answers.push(spoken(logits)));
     answers
 }
 

@@ -30,7 +30,7 @@ fn the_same_automaton_gives_the_same_picture_however_many_were_drawn_before() {
         bits
     };
     let alphabet = Alphabet::of_chars("abc").unwrap();
-    let picture = DfaPicture::from(&srnn_automata::random(20, &alphabet, 0.3, &mut next));
+    let picture = DfaPicture::from(&srnn_automata::random_dfa(20, &alphabet, 0.3, &mut next));
     let first = svg(&picture).unwrap();
     assert!((0..20).all(|_| svg(&picture).unwrap() == first));
 }

@@ -6,7 +6,7 @@ use crate::automaton::{Operand, listed, symbols_of_expression};
 use crate::failure::Failure;
 use crate::reading::token_rule;
 use crate::runs;
-use srnn::stream::{Bytes, Program};
+use srnn::stream::{ByteClasses, CompiledAutomaton};
 use srnn::task::files::Tokens;
 use srnn::task::{UNKNOWN, Vocabulary};
 use srnn_automata::{Alphabet, Moore, State, Symbol};
@@ -77,11 +77,11 @@ impl Machine {
     }
 
     /// The program for its bytes, where bytes are all there is to know.
-    pub fn program(&self) -> Option<Program> {
+    pub fn program(&self) -> Option<CompiledAutomaton> {
         let plain = self.rule == Tokens::Characters && self.vocabulary.unknown().is_none();
         let alphabet: &Alphabet = self.automaton.alphabet();
-        let bytes = plain.then(|| Bytes::of_characters(alphabet))??;
-        Some(Program::new(&self.automaton, &bytes))
+        let bytes = plain.then(|| ByteClasses::of_characters(alphabet))??;
+        Some(CompiledAutomaton::new(&self.automaton, &bytes))
     }
 
     /// Where a sequence ends.

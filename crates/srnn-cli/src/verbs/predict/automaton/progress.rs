@@ -3,7 +3,7 @@
 use crate::output::Output;
 use indicatif::{ProgressBar, ProgressStyle};
 use srnn::format::grouped;
-use srnn::stream::Reading;
+use srnn::stream::StreamProgress;
 use std::time::{Duration, Instant};
 
 /// How often to say how far it is where no bar is drawn.
@@ -41,12 +41,12 @@ impl Progress {
     }
 
     /// It is here.
-    pub fn show(&mut self, reading: Reading) {
+    pub fn show(&mut self, reading: StreamProgress) {
         match self {
             Progress::Silent => {}
             Progress::Bar(bar) => bar.set_position(reading.bytes),
             Progress::Lines { output, said } if said.elapsed() >= BETWEEN_LINES => {
-                let Reading { words, bytes } = reading;
+                let StreamProgress { words, bytes } = reading;
                 output.note(format!("{} words, {} bytes", grouped(words), grouped(bytes)));
                 *said = Instant::now();
             }

@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::output::Output;
 use serde_json::{Map, Value, json};
 use srnn::format::{grouped, plural};
-use srnn::stream::{Kernel, Reading};
+use srnn::stream::{Kernel, StreamProgress};
 use srnn::task::Confusion;
 
 /// All that is known then.
@@ -17,7 +17,7 @@ pub struct Summary<'a> {
     /// Who answered.
     pub machine: &'a Machine,
     /// What was read; bytes only where it was a stream.
-    pub reading: Reading,
+    pub reading: StreamProgress,
     /// How often each class was the answer.
     pub counts: Counts,
     /// How long it took, reading and writing included.
@@ -56,7 +56,7 @@ pub fn report(summary: &Summary, arguments: &Predict, output: &Output) -> Result
         "states": machine.automaton.state_count(),
         "kernel": summary.kernel.map(|kernel| match kernel {
             Kernel::Shuffle => "shuffle",
-            Kernel::Walk => "walk",
+            Kernel::Table => "walk",
         }),
         "words": reading.words,
         "bytes": Some(reading.bytes).filter(|&bytes| bytes > 0),

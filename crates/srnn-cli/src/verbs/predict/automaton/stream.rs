@@ -9,7 +9,7 @@ use super::{interrupt, tokens};
 use crate::failure::{Answer, Failure};
 use crate::files;
 use crate::output::Output;
-use srnn::stream::{Broken, Program, Reading, words};
+use srnn::stream::{CompiledAutomaton, StreamError, StreamProgress, run_lines};
 use srnn::task::files::{Unpacked, unpack};
 use srnn_automata::State;
 use std::fs;
@@ -31,20 +31,20 @@ pub fn lines(
     let pressed = interrupt::watch(answers.beside(), output)?;
     let bytes = length(path).filter(|_| !compressed);
     let mut progress = progress_of(bytes, &answers, output);
-    let tell = |ends: &[State], reading: Reading| {
+    let tell = |ends: &[State], reading: StreamProgress| {
         progress.show(reading);
         answers.tell(ends)?;
         pressed.check()
     };
     let program = machine.program();
     let read = match &program {
-        Some(program) => words(program, text, tell),
+        Some(program) => run_lines(program, text, tell),
         None => tokens::words(machine, text, &name, &limits, tell),
     };
     progress.end();
     let reading = match read {
         // Whoever closed the pipe has read enough.
-        Err(Broken::Stopped(Stop::Gone)) => return Ok(Answer::Yes),
+        Err(StreamError::Stopped(Stop::Gone)) => return Ok(Answer::Yes),
         Err(broken) => return Err(failure(broken, machine, path, answers.words())),
         Ok(reading) if reading.words == 0 => return Err(inputs::nothing()),
         Ok(reading) => reading,
@@ -54,7 +54,7 @@ pub fn lines(
         reading,
         counts: answers.close()?,
         seconds: begin.elapsed().as_secs_f64(),
-        kernel: program.as_ref().map(Program::kernel),
+        kernel: program.as_ref().map(CompiledAutomaton::kernel),
         one_by_one: vec![],
         confusion: None,
     };
@@ -84,15 +84,15 @@ fn length(path: &Path) -> Option<u64> {
     Some(about.len())
 }
 
-fn failure(broken: Broken<Stop>, machine: &Machine, path: &Path, words: u64) -> Failure {
+fn failure(broken: StreamError<Stop>, machine: &Machine, path: &Path, words: u64) -> Failure {
     let name = files::shown(path);
     match broken {
-        Broken::Foreign { line, column, what } => {
+        StreamError::InvalidSymbol { line, column, what } => {
             machine.no_symbol(&format!("{name}:{line}:{column}"), &what)
         }
-        Broken::Input(error) => unreadable(path, &error),
-        Broken::Stopped(Stop::Failed(failure)) => failure,
-        Broken::Stopped(Stop::Interrupted | Stop::Gone) => interrupt::after(words),
+        StreamError::Read(error) => unreadable(path, &error),
+        StreamError::Stopped(Stop::Failed(failure)) => failure,
+        StreamError::Stopped(Stop::Interrupted | Stop::Gone) => interrupt::after(words),
     }
 }
 

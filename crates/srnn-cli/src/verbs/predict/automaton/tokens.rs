@@ -3,7 +3,7 @@
 use super::answers::Stop;
 use super::machine::{Machine, NoSymbol};
 use crate::failure::Failure;
-use srnn::stream::{Broken, Reading};
+use srnn::stream::{StreamError, StreamProgress};
 use srnn::task::files::Limits;
 use srnn_automata::State;
 use std::io::{BufRead, BufReader, Read};
@@ -13,24 +13,24 @@ const CHUNK: usize = 256 << 10;
 /// Most answers that are kept waiting.
 const BATCH: usize = 4096;
 
-/// What [`srnn::stream::words`] does, for any rule that divides a line into symbols; `name` is the
+/// What [`srnn::stream::run_lines`] does, for any rule that divides a line into symbols; `name` is the
 /// text's, for messages.
 pub fn words(
     machine: &Machine,
     text: impl Read,
     name: &str,
     limits: &Limits,
-    mut tell: impl FnMut(&[State], Reading) -> Result<(), Stop>,
-) -> Result<Reading, Broken<Stop>> {
+    mut tell: impl FnMut(&[State], StreamProgress) -> Result<(), Stop>,
+) -> Result<StreamProgress, StreamError<Stop>> {
     let mut input = BufReader::with_capacity(CHUNK, text);
-    let (mut line, mut ends, mut reading) = (Vec::new(), Vec::new(), Reading::default());
+    let (mut line, mut ends, mut reading) = (Vec::new(), Vec::new(), StreamProgress::default());
     loop {
         line.clear();
         let room = limits.max_line as u64 + 1;
         let read = input.by_ref().take(room).read_until(b'\n', &mut line);
-        let read = read.map_err(Broken::Input)?;
+        let read = read.map_err(StreamError::Read)?;
         if read == 0 {
-            tell(&ends, reading).map_err(Broken::Stopped)?;
+            tell(&ends, reading).map_err(StreamError::Stopped)?;
             return Ok(reading);
         }
         let number = reading.words + 1;
@@ -41,24 +41,24 @@ pub fn words(
         ends.extend(end.as_ref().ok());
         // A line is answered at once where no other is there to be read.
         if end.is_err() || ends.len() == BATCH || input.buffer().is_empty() {
-            tell(&ends, reading).map_err(Broken::Stopped)?;
+            tell(&ends, reading).map_err(StreamError::Stopped)?;
             ends.clear();
         }
         end?;
     }
 }
 
-fn run(machine: &Machine, line: &str, number: u64) -> Result<State, Broken<Stop>> {
-    machine.run_line(line).map_err(|NoSymbol { column, token }| Broken::Foreign {
+fn run(machine: &Machine, line: &str, number: u64) -> Result<State, StreamError<Stop>> {
+    machine.run_line(line).map_err(|NoSymbol { column, token }| StreamError::InvalidSymbol {
         line: number,
         column,
         what: format!("{token:?}"),
     })
 }
 
-fn in_file(name: &str, failure: Failure) -> Broken<Stop> {
+fn in_file(name: &str, failure: Failure) -> StreamError<Stop> {
     let message = format!("{name}:{}", failure.message);
-    Broken::Stopped(Stop::Failed(Failure { message, ..failure }))
+    StreamError::Stopped(Stop::Failed(Failure { message, ..failure }))
 }
 
 /// The text of a line, without its end and without the mark that may begin a text.
