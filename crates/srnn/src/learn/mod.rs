@@ -5,12 +5,11 @@
 //! are trained again with the labels of that automaton: see [`Labels`].
 //!
 //! Nothing here prints or reads a clock. [`LearnCallbacks`] provide checkpoints, progress and the
-//! time of each stage; [`Learned::save`] writes a run folder.
+//! time of each stage. `Learned::save` is in [`report`](crate::report).
 
 mod data;
 mod doubt;
 mod retrain;
-mod save;
 mod select;
 
 pub use data::LearnData;
@@ -22,7 +21,7 @@ use crate::engine::{DeviceError, Hardware, Mode, Optimiser, Trainer};
 use crate::extract::{
     ExtractConfig, ExtractError, ExtractRequest, Extraction, RefineConfig, extract,
 };
-use crate::model::Model;
+use crate::model::{Model, ModelFile};
 use crate::noise::suspected_labels;
 use crate::task::{Dataset, Split};
 use crate::train::{
@@ -159,6 +158,11 @@ impl Learned<'_> {
             return Some(&proof.automaton);
         }
         self.extraction.as_ref().ok()?.cover.kept.as_ref().map(|kept| &kept.minimal)
+    }
+
+    /// The kept network with its vocabulary.
+    pub fn model_file(&self) -> ModelFile {
+        self.data.model_file(self.kept().model.clone())
     }
 
     /// Whether the network is proved equal to its automaton on every word.

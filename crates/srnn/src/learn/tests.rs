@@ -1,7 +1,6 @@
 use super::*;
 use crate::engine::Arithmetic;
 use crate::key::Key;
-use crate::report::{LearnReport, Requirements};
 use crate::task::tomita::{self, Grammar};
 use crate::task::{Rate, label_noise, split};
 use crate::train::ArchName;
@@ -65,11 +64,6 @@ fn a_few_wrong_labels_are_found_and_the_network_is_trained_again_without_them() 
     assert!(learned.verdict.as_ref().unwrap().holds(Arithmetic::F32), "and that is proved");
     assert!(learned.valid.accuracy < 1.0, "by the labels given");
     assert_eq!(learned.kept().run.end.as_ref().unwrap().valid.accuracy, 1.0);
-    let folder = tempfile::tempdir().unwrap();
-    learned.save(folder.path()).unwrap();
-    let wrong = std::fs::read_to_string(folder.path().join("wrong_labels.jsonl")).unwrap();
-    assert_eq!(wrong.lines().count(), flipped);
-    assert!(folder.path().join("automaton/believed.json").is_file());
     let trusting = LearnRequest { trust: Trust::Always, ..request };
     let learned = learn(&trusting, &NoCallbacks).unwrap();
     assert_eq!(learned.labels, Labels::Trusted);
@@ -102,38 +96,4 @@ fn callbacks_can_stop_before_every_stage() {
         let result = learn(&request(&data, ArchName::SrGru, 2), &StopBefore(stage));
         assert!(matches!(result, Err(LearnError::Interrupted)));
     }
-}
-
-#[test]
-fn a_saved_result_has_a_proof_that_the_checker_accepts() {
-    let data = LearnData::tomita(Grammar::T1);
-    let learned = learn(&request(&data, ArchName::SrGru, 800), &NoCallbacks).unwrap();
-    assert!(learned.is_proved());
-    let folder = tempfile::tempdir().unwrap();
-    let path = |name: &str| folder.path().join(name);
-    learned.save(folder.path()).unwrap();
-    let checked = srnn_check::check_files(&path("model"), &path("certificate.json")).unwrap();
-    assert_eq!(checked.states, 2);
-    for file in ["automaton/automaton.svg", "automaton/automaton.json", "metrics.jsonl"] {
-        assert!(path(file).is_file(), "{file}");
-    }
-    let result = std::fs::read_to_string(path("result.json")).unwrap();
-    let result: serde_json::Value = serde_json::from_str(&result).unwrap();
-    assert_eq!(result["automaton"]["states"], 2);
-    assert_eq!(result["certificate"]["certified"], true);
-}
-
-#[test]
-fn a_result_names_the_proved_automaton_if_the_cover_has_none() {
-    let data = LearnData::tomita(Grammar::T1);
-    let mut learned = learn(&request(&data, ArchName::SrGru, 800), &NoCallbacks).unwrap();
-    let extraction = learned.extraction.as_mut().unwrap();
-    (extraction.cover.kept, extraction.cover_evaluated) = (None, None);
-    let (run, requirements) = ("run".into(), Requirements::default());
-    let report = LearnReport { learned: &learned, run, requirements, seconds: Default::default() };
-    let result = report.to_json();
-    assert_eq!(result["automaton"]["states"], 2, "{result:#}");
-    assert_eq!(result["automaton"]["equals_truth"], true);
-    assert_eq!(result["no_automaton"], serde_json::Value::Null);
-    assert!(report.to_text().contains("The automaton of the network, 2 states"));
 }

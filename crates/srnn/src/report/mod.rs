@@ -5,10 +5,10 @@ mod json;
 mod labels;
 mod methods;
 pub mod proof;
+mod save;
 mod text;
 
-pub use labels::{automaton_of_labels, wrong_labels};
-pub use methods::{COUNTED_HARD, COUNTED_SOFT, HARD_TABLE, MethodResult, methods, write_automata};
+pub use methods::{COUNTED_HARD, COUNTED_SOFT, HARD_TABLE, MethodResult, methods};
 
 use crate::engine::Mode;
 use crate::engine::cpu::Cpu;
@@ -16,6 +16,8 @@ use crate::learn::{Labels, Learned};
 use crate::task::Confusion;
 use crate::task::files::Aside;
 use crate::train::{Evaluation, SeedOutcome, evaluate};
+use labels::{automaton_of_labels, wrong_labels};
+use methods::write_automata;
 use serde_json::{Map, Value};
 use srnn_automata::Alphabet;
 use std::path::PathBuf;
@@ -106,3 +108,6 @@ impl LearnReport<'_> {
         confusion
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,12 +1,11 @@
 //! The files of a result.
 
-use super::{Labels, Learned};
+use super::{LearnReport, Requirements, automaton_of_labels, write_automata, wrong_labels};
 use crate::UserError;
 use crate::certify::{Certificate, Verdict};
 use crate::files;
-use crate::model::ModelFile;
+use crate::learn::{Labels, Learned};
 use crate::notation::save_automaton;
-use crate::report::{LearnReport, Requirements, automaton_of_labels, write_automata, wrong_labels};
 use crate::run::{CERTIFICATE, RESULT, WRONG_LABELS, metrics_of};
 use srnn_automata::Partial;
 use std::path::Path;
@@ -45,11 +44,6 @@ impl Learned<'_> {
         }
         self.save_labels(folder)?;
         files::write(&folder.join("metrics.jsonl"), &metrics_of(self))
-    }
-
-    /// The kept network with its vocabulary.
-    pub fn model_file(&self) -> ModelFile {
-        self.data.model_file(self.kept().model.clone())
     }
 
     /// The labels believed wrong, and the automaton that the labels speak for.

@@ -1,0 +1,191 @@
+//! Which crate and which module may use which: the tables of ARCHITECTURE.md.
+
+use super::source::SourceFile;
+use super::{check, planted};
+
+/// A crate's folder, and the crates of the workspace it may depend on.
+const CRATES: [(&str, &[&str]); 6] = [
+    ("automata", &[]),
+    ("engine", &[]),
+    ("srnn-check", &[]),
+    ("srnn", &["srnn-automata", "srnn-engine", "srnn-check"]),
+    ("srnn-cli", &["srnn", "srnn-automata", "srnn-check"]),
+    ("bench", &["srnn", "srnn-automata", "srnn-check", "srnn-engine"]),
+];
+
+/// A module of a crate, and the modules of the crate it may use.
+type Modules = &'static [(&'static str, &'static [&'static str])];
+
+/// Modules of `srnn`: each uses only what stands above it. Every module may use the engine.
+const SRNN: Modules = &[
+    ("user_error", &[]),
+    ("format", &[]),
+    ("files", &["user_error"]),
+    ("task", &[]),
+    ("train", &["task"]),
+    ("extract", &[]),
+    ("noise", &["task", "extract"]),
+    ("stream", &[]),
+    ("certify", &["extract"]),
+    ("explain", &[]),
+    ("render", &["explain"]),
+    ("notation", &["user_error", "files", "extract", "render"]),
+    ("experiment", &["task", "train", "explain"]),
+    ("learn", &["task", "train", "extract", "noise", "certify"]),
+    ("run", &["user_error", "files", "train", "learn"]),
+    (
+        "report",
+        &[
+            "user_error",
+            "format",
+            "files",
+            "task",
+            "train",
+            "extract",
+            "noise",
+            "certify",
+            "render",
+            "notation",
+            "learn",
+            "run",
+        ],
+    ),
+];
+
+/// Modules of `srnn-engine`: `model` knows no engine, and engines do not know each other.
+/// `hardware` is the one place that makes an engine by its name.
+const ENGINE: Modules = &[
+    ("key", &[]),
+    ("hex", &[]),
+    ("atomic", &[]),
+    ("arithmetic", &[]),
+    ("model", &["key", "hex", "atomic"]),
+    ("trace", &["key"]),
+    ("batch", &["model"]),
+    ("objective", &[]),
+    ("traits", &["model", "hardware"]),
+    ("optimiser", &[]),
+    ("form", &["model"]),
+    ("share", &["model"]),
+    ("tokens", &[]),
+    ("weights", &["model", "optimiser"]),
+    ("reference", &["model", "key", "optimiser", "weights", "share"]),
+    ("cpu", &["model", "key", "optimiser", "weights", "share", "tokens", "form"]),
+    ("cuda", &["model", "key", "optimiser", "share", "tokens", "form", "hex", "atomic"]),
+    ("hardware", &["model", "optimiser", "cpu", "cuda"]),
+];
+
+#[test]
+fn crates_depend_on_what_the_table_allows() {
+    check(crate_dependencies);
+}
+
+#[test]
+fn a_planted_dependency_is_found() {
+    let manifest = "[dependencies]\nsrnn-engine = { path = \"../engine\" }\n";
+    planted(crate_dependencies, &[("crates/automata/Cargo.toml", manifest)], "srnn-engine");
+}
+
+#[test]
+fn modules_use_what_the_table_allows() {
+    check(module_uses);
+}
+
+#[test]
+fn planted_uses_are_found() {
+    let upward = "use crate::learn::Learned;\n";
+    planted(module_uses, &[("crates/srnn/src/extract/mod.rs", upward)], "extract uses learn");
+    let relative = "use super::super::report::LearnReport;\n";
+    planted(module_uses, &[("crates/srnn/src/task/files.rs", relative)], "task uses report");
+    let engine = "fn f() { crate::cpu::Cpu::new() }\n";
+    planted(module_uses, &[("crates/engine/src/model/mod.rs", engine)], "model uses cpu");
+    planted(module_uses, &[("crates/srnn/src/new.rs", "")], "not in the table");
+}
+
+fn crate_dependencies(files: &[SourceFile]) -> Vec<String> {
+    let mut problems = vec![];
+    for file in files {
+        let Some(folder) = crate_of_manifest(&file.path) else { continue };
+        let Some((_, allowed)) = CRATES.iter().find(|(name, _)| *name == folder) else {
+            problems.push(format!("{}: this crate is not in the table", file.path));
+            continue;
+        };
+        for dependency in dependencies(&file.text) {
+            if dependency.starts_with("srnn") && !allowed.contains(&dependency.as_str()) {
+                problems.push(format!("{}: may not depend on {dependency}", file.path));
+            }
+        }
+    }
+    problems
+}
+
+fn crate_of_manifest(path: &str) -> Option<&str> {
+    path.strip_prefix("crates/")?.strip_suffix("/Cargo.toml")
+}
+
+/// Names of the section `[dependencies]`.
+fn dependencies(manifest: &str) -> Vec<String> {
+    let lines = manifest.lines().skip_while(|line| line.trim() != "[dependencies]").skip(1);
+    let section = lines.take_while(|line| !line.starts_with('['));
+    section
+        .filter(|line| !line.trim_start().starts_with('#'))
+        .filter_map(|line| line.split_once('=').map(|(name, _)| name.trim().to_string()))
+        .collect()
+}
+
+fn module_uses(files: &[SourceFile]) -> Vec<String> {
+    let mut problems = vec![];
+    for (prefix, table) in [("crates/srnn/src/", SRNN), ("crates/engine/src/", ENGINE)] {
+        for file in files.iter().filter(|file| file.is_rust() && !file.is_test()) {
+            let Some(inside) = file.path.strip_prefix(prefix) else { continue };
+            if inside != "lib.rs" {
+                problems.extend(uses_of_file(file, inside, table));
+            }
+        }
+    }
+    problems
+}
+
+fn uses_of_file(file: &SourceFile, inside: &str, table: Modules) -> Vec<String> {
+    let parts: Vec<&str> = inside.trim_end_matches(".rs").split('/').collect();
+    let own = parts[0];
+    let Some((_, allowed)) = table.iter().find(|(name, _)| *name == own) else {
+        return vec![format!("{}: the module {own} is not in the table", file.path)];
+    };
+    // `mod.rs` is the module of its folder.
+    let depth = parts.len() - usize::from(parts.last() == Some(&"mod"));
+    let code = file.code();
+    let mut used: Vec<&str> = names_after(&code, "crate::");
+    used.extend(names_after(&code, &"super::".repeat(depth)));
+    used.sort_unstable();
+    used.dedup();
+    let known = |name: &&str| table.iter().any(|(module, _)| module == name);
+    let forbidden = used.into_iter().filter(known).filter(|name| *name != own);
+    let forbidden = forbidden.filter(|name| !allowed.contains(name));
+    forbidden.map(|name| format!("{}: {own} uses {name}", file.path)).collect()
+}
+
+/// The first names of the paths that begin with `prefix`, groups in braces included.
+fn names_after<'a>(code: &'a str, prefix: &str) -> Vec<&'a str> {
+    let mut names = vec![];
+    for (at, _) in code.match_indices(prefix) {
+        let before = code[..at].chars().next_back();
+        if before.is_some_and(|c| c.is_alphanumeric() || c == '_' || c == ':') {
+            continue;
+        }
+        let rest = &code[at + prefix.len()..];
+        match rest.strip_prefix('{') {
+            None => names.push(first_name(rest)),
+            Some(group) => {
+                let group = group.split('}').next().unwrap_or_default();
+                names.extend(group.split(',').map(|path| first_name(path.trim())));
+            }
+        }
+    }
+    names
+}
+
+fn first_name(path: &str) -> &str {
+    let end = path.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(path.len());
+    &path[..end]
+}
