@@ -1,9 +1,9 @@
-//! Kinds of arithmetic that a program computes with.
+//! The floating-point arithmetic that a certificate covers.
 
 use serde::{Deserialize, Serialize};
 
-/// What a certificate holds for: the network in real arithmetic, and every program that computes
-/// it within the error model of this kind (`certify::Errors` of the crate `srnn`).
+/// What a certificate covers: the network in real arithmetic, and every program that computes it
+/// within the error model of this arithmetic (`certify::Errors` of the crate `srnn`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Arithmetic {
@@ -14,7 +14,7 @@ pub enum Arithmetic {
 }
 
 impl Arithmetic {
-    /// Its name.
+    /// `f64` or `f32`.
     pub fn name(self) -> &'static str {
         match self {
             Arithmetic::F64 => "f64",
@@ -22,7 +22,7 @@ impl Arithmetic {
         }
     }
 
-    /// The engines whose programs it covers.
+    /// The engines that it covers.
     pub fn engines(self) -> &'static [&'static str] {
         match self {
             Arithmetic::F64 => &["reference"],

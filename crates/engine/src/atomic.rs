@@ -1,47 +1,48 @@
-//! Files that are either the old one or the new one, whenever the machine stops.
+//! Atomic file replacement: after a crash the file has either its old or its new content.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A file that is not at its place until it is whole. Dropped before, it leaves nothing.
+/// A file that is written under a temporary name. [`commit`](PendingFile::commit) moves it to its
+/// path; dropped before, it is removed.
 #[derive(Debug)]
-pub struct Pending {
+pub struct PendingFile {
     file: File,
-    beside: PathBuf,
+    temp_path: PathBuf,
     path: PathBuf,
 }
 
-/// Replaces the file at `path` by `bytes`: written beside it, brought to the disk, then renamed.
+/// Replaces the file at `path` by `bytes`: writes a temporary file, syncs it to disk, renames it.
 pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut pending = Pending::create(path)?;
+    let mut pending = PendingFile::create(path)?;
     pending.write_all(bytes)?;
     pending.commit()
 }
 
-impl Pending {
-    /// A file beside `path`, to be written to.
-    pub fn create(path: &Path) -> io::Result<Pending> {
-        let beside = temporary(path);
-        let file = File::create_new(&beside)?;
-        Ok(Pending { file, beside, path: path.to_path_buf() })
+impl PendingFile {
+    /// Creates a temporary file in the folder of `path`.
+    pub fn create(path: &Path) -> io::Result<PendingFile> {
+        let temp_path = temporary(path);
+        let file = File::create_new(&temp_path)?;
+        Ok(PendingFile { file, temp_path, path: path.to_path_buf() })
     }
 
-    /// Where it is until then.
-    pub fn beside(&self) -> &Path {
-        &self.beside
+    /// The path of the temporary file.
+    pub fn temp_path(&self) -> &Path {
+        &self.temp_path
     }
 
-    /// Brings it to the disk, then to its place, where it replaces what is there.
+    /// Syncs the file to disk and renames it to its path, replacing any file there.
     pub fn commit(self) -> io::Result<()> {
         self.file.sync_all()?;
-        fs::rename(&self.beside, &self.path)?;
+        fs::rename(&self.temp_path, &self.path)?;
         sync_folder(&self.path)
     }
 }
 
-impl io::Write for Pending {
+impl io::Write for PendingFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.file.write(bytes)
     }
@@ -51,15 +52,15 @@ impl io::Write for Pending {
     }
 }
 
-impl Drop for Pending {
+impl Drop for PendingFile {
     fn drop(&mut self) {
-        // At its place it is beside it no more. The first error is the one to report, whether or
-        // not this works.
-        let _ = fs::remove_file(&self.beside);
+        // After a commit there is nothing to remove. An error here is ignored: an earlier error is
+        // the one to report.
+        let _ = fs::remove_file(&self.temp_path);
     }
 }
 
-/// A name of this process alone, and of this call alone.
+/// A path that is unique to this process and call.
 fn temporary(path: &Path) -> PathBuf {
     static CALLS: AtomicU64 = AtomicU64::new(0);
     let call = CALLS.fetch_add(1, Ordering::Relaxed);
@@ -67,7 +68,7 @@ fn temporary(path: &Path) -> PathBuf {
     path.with_file_name(format!(".{name}.{}.{call}.tmp", std::process::id()))
 }
 
-/// The rename itself is only safe once the folder is on the disk.
+/// Syncs the folder: the rename is durable only after that.
 #[cfg(unix)]
 fn sync_folder(path: &Path) -> io::Result<()> {
     match path.parent() {
@@ -76,7 +77,7 @@ fn sync_folder(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Elsewhere a folder cannot be opened as a file.
+/// Does nothing: elsewhere a folder cannot be opened as a file.
 #[cfg(not(unix))]
 fn sync_folder(_: &Path) -> io::Result<()> {
     Ok(())
@@ -87,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_replaced_whole_and_nothing_stays_beside_it() {
+    fn a_file_is_replaced_whole_and_no_temporary_file_remains() {
         let folder = std::env::temp_dir().join(format!("srnn-atomic-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         let path = folder.join("file");
@@ -96,8 +97,8 @@ mod tests {
         assert_eq!(fs::read(&path).unwrap(), b"second");
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
         assert!(write(&folder.join("missing").join("file"), b"").is_err());
-        let mut pending = Pending::create(&path).unwrap();
-        pending.write_all(b"never whole").unwrap();
+        let mut pending = PendingFile::create(&path).unwrap();
+        pending.write_all(b"not committed").unwrap();
         drop(pending);
         assert_eq!(fs::read(&path).unwrap(), b"second");
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);

@@ -10,7 +10,7 @@ pub struct Batch {
     pub offsets: Vec<usize>,
     /// What the steps read.
     pub input: Inputs,
-    /// What the network should say.
+    /// The expected classes.
     pub targets: Targets,
     /// Weight of each class in the loss `[C]`; empty is all ones.
     pub class_weights: Vec<f32>,
@@ -25,10 +25,10 @@ pub enum Inputs {
     Real(Vec<f32>),
 }
 
-/// What the network should say; must fit the architecture's read-out.
+/// The expected classes; must fit the architecture's read-out.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Targets {
-    /// Unknown: such a batch can be traced but not learned from.
+    /// None: such a batch can be traced, and its loss is 0.
     None,
     /// A class per row `[B]`.
     Rows(Vec<u32>),
@@ -72,7 +72,7 @@ impl Batch {
         self.offsets[b]..self.offsets[b + 1]
     }
 
-    /// The targets, one per read-out; empty where they are unknown.
+    /// The targets, one per read-out; empty without targets.
     pub fn target_ids(&self) -> &[u32] {
         match &self.targets {
             Targets::None => &[],
@@ -85,15 +85,15 @@ impl Batch {
         self.class_weights.get(c as usize).map_or(1.0, |&w| w as f64)
     }
 
-    /// The sum of the class weights over all targets: what the loss is divided by. A batch in
-    /// which nothing weighs anything has loss 0, so it is divided by 1.
+    /// The sum of the class weights over all targets, by which the loss is divided; 1 where that sum
+    /// is 0.
     pub fn total_weight(&self) -> f64 {
         let targets = self.target_ids().iter().filter(|&&y| y != IGNORE);
         let total: f64 = targets.map(|&y| self.class_weight(y)).sum();
         if total > 0.0 { total } else { 1.0 }
     }
 
-    /// The steps that take the stochastic step: all but a closing end token per row.
+    /// The number of steps that take the stochastic step: all but the end token of each row.
     pub fn stochastic_steps(&self, end_token: bool) -> usize {
         let nonempty = (0..self.rows()).filter(|&b| !self.row(b).is_empty()).count();
         self.steps() - if end_token { nonempty } else { 0 }

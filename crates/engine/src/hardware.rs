@@ -1,9 +1,9 @@
-//! What networks are trained on, chosen when the program runs.
+//! The device that trains, chosen at run time.
 //!
-//! Only training asks for it: automata are read, and proofs hold, for the engine `cpu`.
+//! Only training uses it. Automata are extracted from, and proofs hold for, the engine `cpu`.
 
 use super::Trainer;
-use super::cpu::{CpuTrainer, Level};
+use super::cpu::{CpuTrainer, SimdLevel};
 #[cfg(feature = "cuda")]
 use super::cuda::{CudaError, CudaTrainer, Gpu};
 use crate::model::Model;
@@ -14,21 +14,21 @@ use std::str::FromStr;
 #[cfg(feature = "cuda")]
 use std::sync::Arc;
 
-/// What networks are trained on.
+/// A device with its number of threads.
 #[derive(Clone, Debug)]
 pub struct Hardware {
-    /// What computes updates.
+    /// The device that computes updates.
     pub device: Device,
-    /// Threads of the processor in all. They change how long it takes and nothing else.
+    /// Number of CPU threads. It changes the speed and no result.
     pub threads: usize,
 }
 
-/// What computes updates.
+/// A device that computes updates.
 #[derive(Clone)]
 pub enum Device {
-    /// The processor.
+    /// The CPU.
     Cpu,
-    /// An NVIDIA GPU, which engines share.
+    /// An NVIDIA GPU, shared by all engines that use it.
     #[cfg(feature = "cuda")]
     Cuda(Arc<Gpu>),
 }
@@ -37,36 +37,36 @@ pub enum Device {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DeviceName {
-    /// The processor: the same bits on every machine with the same vectors.
+    /// The CPU: the same bits on every machine with the same instruction set.
     #[default]
     Cpu,
     /// An NVIDIA GPU.
     Cuda,
-    /// The GPU where there is one, else the processor.
+    /// A GPU if there is one, else the CPU.
     Auto,
 }
 
-/// No such device, or one that failed.
+/// A device is missing or has failed.
 #[derive(Debug, thiserror::Error)]
 pub enum DeviceError {
-    /// A program without the engine.
+    /// The program was built without the CUDA engine.
     #[error(
         "this program was built without CUDA: build it with `--features cuda`, or use --device cpu"
     )]
     NotBuilt,
-    /// No GPU, or one that failed.
+    /// There is no usable GPU, or it failed.
     #[cfg(feature = "cuda")]
     #[error(transparent)]
     Cuda(#[from] CudaError),
 }
 
-/// The name of no device.
+/// A name that is none of the devices.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown device {0:?}: cpu, cuda or auto")]
 pub struct UnknownDevice(pub String);
 
 impl Hardware {
-    /// The processor, with so many threads.
+    /// The CPU with `threads` threads.
     pub const fn cpu(threads: usize) -> Hardware {
         Hardware { device: Device::Cpu, threads }
     }
@@ -84,14 +84,14 @@ impl Hardware {
         }
     }
 
-    /// Each one's part where several work at the same time.
+    /// The same device with the threads divided among `workers` concurrent trainings.
     pub fn shared_by(&self, workers: usize) -> Hardware {
         Hardware { device: self.device.clone(), threads: (self.threads / workers).max(1) }
     }
 }
 
 impl Device {
-    /// The name that opens this one again.
+    /// The name that opens this device.
     pub fn name(&self) -> DeviceName {
         match self {
             Device::Cpu => DeviceName::Cpu,
@@ -102,13 +102,13 @@ impl Device {
 }
 
 impl DeviceName {
-    /// The device.
+    /// Opens the device.
     pub fn open(self) -> Result<Device, DeviceError> {
         match self {
             DeviceName::Cpu => Ok(Device::Cpu),
             DeviceName::Cuda => gpu(),
             DeviceName::Auto => match gpu() {
-                Err(error) if error.says_there_is_none() => Ok(Device::Cpu),
+                Err(error) if error.means_no_device() => Ok(Device::Cpu),
                 found => found,
             },
         }
@@ -126,8 +126,8 @@ fn gpu() -> Result<Device, DeviceError> {
 }
 
 impl DeviceError {
-    /// Whether there is nothing to compute with, rather than something that failed.
-    fn says_there_is_none(&self) -> bool {
+    /// Whether there is no device, rather than one that failed.
+    fn means_no_device(&self) -> bool {
         match self {
             DeviceError::NotBuilt => true,
             #[cfg(feature = "cuda")]
@@ -146,7 +146,7 @@ impl DeviceError {
 impl fmt::Display for Device {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Device::Cpu => write!(f, "cpu, {}", Level::best()),
+            Device::Cpu => write!(f, "cpu, {}", SimdLevel::best()),
             #[cfg(feature = "cuda")]
             Device::Cuda(gpu) => write!(f, "cuda, {}", gpu.name()),
         }
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn auto_is_what_cuda_gives_or_else_the_processor() {
+    fn auto_opens_the_gpu_or_else_the_cpu() {
         let auto = DeviceName::Auto.open().unwrap();
         match DeviceName::Cuda.open() {
             Ok(device) => assert_eq!(auto.to_string(), device.to_string()),
@@ -224,8 +224,8 @@ mod tests {
     }
 
     #[test]
-    fn hardware_is_told_in_a_line_and_shared_by_threads() {
-        let level = Level::best();
+    fn hardware_is_displayed_with_its_share_of_the_threads() {
+        let level = SimdLevel::best();
         let hardware = Hardware::cpu(5);
         assert_eq!(hardware.to_string(), format!("cpu, {level}, 5 threads"));
         assert_eq!(hardware.shared_by(2).to_string(), format!("cpu, {level}, 2 threads"));

@@ -1,6 +1,6 @@
-//! Digests as text.
+//! Hexadecimal text of digests.
 
-/// Two digits a byte.
+/// The bytes in hexadecimal, two digits each.
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,19 +1,19 @@
 //! Keyed randomness: every draw is a function of a seed and of what it is drawn for.
 //!
-//! A [`Key`] is a value. `key.child("batch", 17)` is always the same stream, whatever was
-//! drawn before it, by whichever thread: a resumed run needs no replay, and results do not
-//! depend on the order of work.
+//! A [`Key`] is a value. `key.child("batch", 17)` always gives the same draws, whatever was drawn
+//! before and by whichever thread. So a resumed run needs no replay, and results do not depend on the
+//! order of work.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng as _, SeedableRng as _};
 use sha2::{Digest as _, Sha256};
 
-/// The name of one random stream.
+/// The seed of one random number generator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Key([u8; 32]);
 
 impl Key {
-    /// The root of all randomness of one run.
+    /// The key from which all others of a run are derived.
     pub fn new(seed: u64) -> Self {
         Key([0; 32]).child("srnn", seed)
     }
@@ -27,17 +27,17 @@ impl Key {
         Key(hash.finalize().into())
     }
 
-    /// The stream this key names, from its beginning.
-    pub fn stream(&self) -> Stream {
-        Stream(ChaCha8Rng::from_seed(self.0))
+    /// The generator of this key, before its first draw.
+    pub fn rng(&self) -> Rng {
+        Rng(ChaCha8Rng::from_seed(self.0))
     }
 }
 
-/// A random stream. The draws are written out here, so that a new version of a library cannot
-/// change what a seed means.
-pub struct Stream(ChaCha8Rng);
+/// A random number generator. The distributions are implemented here, so that a new version of a
+/// library cannot change what a seed gives.
+pub struct Rng(ChaCha8Rng);
 
-impl Stream {
+impl Rng {
     /// 64 random bits.
     pub fn bits(&mut self) -> u64 {
         self.0.next_u64()
@@ -48,9 +48,9 @@ impl Stream {
     /// # Panics
     /// If `n` is zero.
     pub fn below(&mut self, n: usize) -> usize {
-        assert!(n > 0, "a draw from an empty range");
+        assert!(n > 0, "a draw from the empty range 0..0");
         let n = n as u64;
-        // Rejects the short last stretch, so that every value is equally likely.
+        // Rejects the incomplete last interval, so that every value is equally likely.
         let limit = u64::MAX - u64::MAX % n;
         loop {
             let bits = self.bits();
@@ -76,7 +76,7 @@ impl Stream {
         radius * (std::f64::consts::TAU * self.unit()).cos()
     }
 
-    /// A random order of `items`, in place (Fisher–Yates).
+    /// Shuffles `items` in place (Fisher–Yates).
     pub fn shuffle<A>(&mut self, items: &mut [A]) {
         for i in (1..items.len()).rev() {
             items.swap(i, self.below(i + 1));
@@ -89,11 +89,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stream_depends_on_its_name_alone() {
+    fn draws_depend_on_the_key_alone() {
         let key = Key::new(7);
-        let first: Vec<u64> = (0..4).map(|i| key.child("batch", i).stream().bits()).collect();
+        let first: Vec<u64> = (0..4).map(|i| key.child("batch", i).rng().bits()).collect();
         let mut again: Vec<u64> =
-            (0..4).rev().map(|i| key.child("batch", i).stream().bits()).collect();
+            (0..4).rev().map(|i| key.child("batch", i).rng().bits()).collect();
         again.reverse();
         assert_eq!(first, again);
         assert_ne!(key.child("batch", 0), key.child("init", 0));
@@ -102,11 +102,11 @@ mod tests {
 
     #[test]
     fn draws_stay_in_range_and_look_uniform() {
-        let mut stream = Key::new(1).stream();
+        let mut rng = Key::new(1).rng();
         let mut counts = [0usize; 7];
         for _ in 0..7_000 {
-            counts[stream.below(7)] += 1;
-            let x = stream.uniform(-0.5, 0.5);
+            counts[rng.below(7)] += 1;
+            let x = rng.uniform(-0.5, 0.5);
             assert!((-0.5..0.5).contains(&x));
         }
         assert!(counts.iter().all(|&c| (850..1150).contains(&c)), "{counts:?}");

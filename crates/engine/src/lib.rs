@@ -1,7 +1,7 @@
-//! State-regularized recurrent networks: what is learned, and the engines that compute it.
+//! State-regularized recurrent networks: models, and the engines that run and train them.
 //!
-//! [`model`] holds architectures, parameters and model files; [`Batch`] what an engine reads;
-//! [`Runner`] and [`Trainer`] what it does. Three engines implement them: [`mod@reference`] (f64),
+//! [`model`] holds architectures, parameters and model files. [`Batch`] is the input of an engine;
+//! [`Runner`] and [`Trainer`] are its operations. Three engines implement them: [`mod@reference`] (f64),
 //! [`cpu`] (f32 on vectors and threads) and `cuda` (f32 on an NVIDIA GPU; feature `cuda`).
 //! [`mod@reference`] is the specification: an engine that disagrees with it beyond the tolerance
 //! stated in `tests/engines` is wrong.
@@ -22,7 +22,6 @@ pub mod model;
 mod objective;
 mod optimiser;
 pub mod reference;
-mod share;
 mod tokens;
 mod trace;
 mod traits;

@@ -1,7 +1,10 @@
 //! The loss: its terms, their weights, its gradient.
 
-/// What may change with every update: the place in the homotopy from the vanilla network (λ = 0)
-/// to the paper's (λ = 1), and the weights of the terms that harden it.
+use crate::Batch;
+use crate::model::Arch;
+
+/// What may change with every update: λ, which leads from the vanilla network (λ = 0) to the
+/// paper's (λ = 1), the weights of the regularisation terms, and the step size.
 ///
 /// With N all steps and `N'` those that take the stochastic step, the loss is
 ///
@@ -11,8 +14,8 @@
 ///     + saturation·mean_{N,D} (Σ_gates y(1 − y) + (1 − g²)/4) + writing·mean_{N,D} w
 /// ```
 ///
-/// where g is the cell's candidate and w the gate that lets it in: i of an LSTM, 1 − z of a GRU.
-/// Gates are drawn to 0 and 1, candidates to ±1, and what need not be written is not.
+/// where g is the cell's candidate and w the gate that scales it: i of an LSTM, 1 − z of a GRU.
+/// The last two terms drive gates to 0 and 1, candidates to ±1, and w to 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Regime {
     /// λ: 1 is exactly the paper's network.
@@ -21,20 +24,36 @@ pub struct Regime {
     pub commitment: f64,
     /// Weight of the entropy of α.
     pub entropy: f64,
-    /// Weight of how far gates are from saturation.
+    /// Weight of the gates' distance from saturation.
     pub saturation: f64,
-    /// Weight of how much is written.
+    /// Weight of the write gate w.
     pub writing: f64,
     /// Multiplies every layer's temperature.
     pub tau: f64,
-    /// Taken off the target's logit before the cross-entropy: a decision must lead by so much
-    /// before the loss calls it right. 0 is the plain cross-entropy.
+    /// Subtracted from the target's logit before the cross-entropy. 0 is the ordinary
+    /// cross-entropy.
     pub margin: f64,
-    /// The step size; replaces the optimiser's own.
+    /// The step size of the update.
     pub learning_rate: f64,
 }
 
-/// The regularised loss of a batch and its parts.
+impl Regime {
+    /// The paper's network (λ = 1, its own temperatures) without regularisation terms.
+    pub const fn plain(learning_rate: f64) -> Regime {
+        Regime {
+            lambda: 1.0,
+            commitment: 0.0,
+            entropy: 0.0,
+            saturation: 0.0,
+            writing: 0.0,
+            tau: 1.0,
+            margin: 0.0,
+            learning_rate,
+        }
+    }
+}
+
+/// The regularised loss of a batch and its terms.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Loss {
     /// What is minimised.
@@ -45,11 +64,11 @@ pub struct Loss {
     pub commitment: f64,
     /// Mean H(α) in nats, unweighted, summed over the layers; 0 where its weight is 0.
     pub entropy: f64,
-    /// How far gates are from saturation: the mean of the regime, unweighted, summed over the
+    /// Mean distance of the gates from saturation ([`Regime`]), unweighted, summed over the
     /// layers; 0 where its weight is 0.
     pub saturation: f64,
-    /// How much is written: the mean of the regime, unweighted, summed over the layers; 0 where
-    /// its weight is 0.
+    /// Mean of the write gate ([`Regime`]), unweighted, summed over the layers; 0 where its weight
+    /// is 0.
     pub writing: f64,
     /// Read-outs whose largest logit is the target's.
     pub correct: usize,
@@ -58,8 +77,8 @@ pub struct Loss {
 }
 
 impl Loss {
-    /// With the total that a regime makes of the parts.
-    pub(crate) fn weighed(self, regime: &Regime) -> Loss {
+    /// The same terms with the total under the weights of `regime`.
+    pub(crate) fn with_total(self, regime: &Regime) -> Loss {
         let total = self.task
             + regime.commitment * self.commitment
             + regime.entropy * self.entropy
@@ -68,11 +87,11 @@ impl Loss {
         Loss { total, ..self }
     }
 
-    /// Whether every part is a number.
+    /// Whether every term is finite.
     pub fn is_finite(&self) -> bool {
         let Loss { total, task, commitment, entropy, saturation, writing, .. } = *self;
-        let parts = [total, task, commitment, entropy, saturation, writing];
-        parts.iter().all(|part| part.is_finite())
+        let terms = [total, task, commitment, entropy, saturation, writing];
+        terms.iter().all(|term| term.is_finite())
     }
 }
 
@@ -83,4 +102,69 @@ pub struct Gradients<F> {
     pub loss: Loss,
     /// `∂ total / ∂ parameters`.
     pub values: Vec<F>,
+}
+
+/// The weight of one step in a mean over the steps of a batch.
+#[derive(Clone, Copy)]
+pub(crate) struct StepShare {
+    /// In a mean over all steps.
+    pub all: f64,
+    /// In a mean over the steps that take the stochastic step.
+    pub stochastic: f64,
+}
+
+impl StepShare {
+    pub fn of(batch: &Batch, arch: &Arch) -> StepShare {
+        let stochastic = batch.stochastic_steps(arch.input.end().is_some());
+        let of = |steps: usize| 1.0 / steps.max(1) as f64;
+        StepShare { all: of(batch.steps()), stochastic: of(stochastic) }
+    }
+
+    /// The weight of one step's regularisation terms in the loss.
+    pub fn weights(self, regime: &Regime) -> RegularisationWeights<f64> {
+        RegularisationWeights {
+            commitment: self.stochastic * regime.commitment,
+            entropy: self.stochastic * regime.entropy,
+            saturation: self.all * regime.saturation,
+            writing: self.all * regime.writing,
+        }
+    }
+}
+
+/// The weights of the regularisation terms of one step.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct RegularisationWeights<F> {
+    /// Of the commitment loss: of its mean over the units, or where stated of each (u − αS)².
+    pub commitment: F,
+    /// Of H(α).
+    pub entropy: F,
+    /// Of the mean over the units of the gates' distance from saturation.
+    pub saturation: F,
+    /// Of the mean over the units of the write gate.
+    pub writing: F,
+}
+
+impl RegularisationWeights<f64> {
+    /// The weights rounded to single precision.
+    pub fn to_f32(self) -> RegularisationWeights<f32> {
+        RegularisationWeights {
+            commitment: self.commitment as f32,
+            entropy: self.entropy as f32,
+            saturation: self.saturation as f32,
+            writing: self.writing as f32,
+        }
+    }
+
+    /// The weights of one unit's gate terms in a layer of `units` units.
+    pub fn of_gates(&self, units: usize) -> GatePenalty<f64> {
+        let d = units as f64;
+        GatePenalty { saturation: self.saturation / d, writing: self.writing / d }
+    }
+}
+
+/// The weights of the regularisation terms of one unit's gates.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct GatePenalty<F> {
+    pub saturation: F,
+    pub writing: F,
 }

@@ -1,4 +1,4 @@
-//! Update rules, written once for every precision.
+//! Update rules, for both precisions.
 
 use crate::Snapshot;
 use serde::{Deserialize, Serialize};
@@ -9,8 +9,7 @@ use std::ops::{Add, Div, Mul, Sub};
 pub struct Optimiser {
     /// The rule.
     pub rule: Rule,
-    /// The gradient is scaled down to this norm where it is longer; infinity never clips.
-    /// Default 1.
+    /// A gradient with a larger norm is scaled down to this one; infinity never clips. Default 1.
     pub clip: f64,
     /// L2: `l2 · parameter` is added to the gradient. Default 0.
     pub l2: f64,
@@ -23,27 +22,27 @@ pub enum Rule {
     /// `v = decay·v + (1 − decay)·g²` (centred: minus the squared mean of g),
     /// `m = momentum·m + g/√(v + epsilon)`, `p −= rate·m`.
     RmsProp {
-        /// Memory of the squares.
+        /// Decay of the mean of squares.
         decay: f64,
         /// Momentum of the scaled gradient.
         momentum: f64,
         /// Added under the root.
         epsilon: f64,
-        /// Whether the mean gradient's square is taken off.
+        /// Whether the squared mean gradient is subtracted.
         centred: bool,
     },
     /// Adam with bias correction.
     Adam {
-        /// Memory of the gradient.
+        /// Decay of the mean gradient.
         beta1: f64,
-        /// Memory of the squares.
+        /// Decay of the mean of squares.
         beta2: f64,
         /// Added to the root.
         epsilon: f64,
     },
     /// AdaDelta: steps scaled by the root of the mean squared past steps.
     AdaDelta {
-        /// Memory of both averages.
+        /// Decay of both means.
         decay: f64,
         /// Added under both roots.
         epsilon: f64,
@@ -51,10 +50,10 @@ pub enum Rule {
 }
 
 impl Rule {
-    /// Adam as usual.
+    /// Adam with its usual constants.
     pub const ADAM: Rule = Rule::Adam { beta1: 0.9, beta2: 0.999, epsilon: 1e-8 };
 
-    /// How many vectors, as long as the parameters, the rule remembers.
+    /// The number of moments: vectors as long as the parameters.
     pub fn moments(&self) -> usize {
         match self {
             Rule::RmsProp { centred: true, .. } => 3,
@@ -103,9 +102,9 @@ macro_rules! real {
 real!(f32 f64);
 
 impl Optimiser {
-    /// Zero moments for `params`.
+    /// A snapshot of `params` with zero moments.
     pub fn begin<F: Real>(&self, params: Vec<F>) -> Snapshot<F> {
-        // PERF: each asked for by itself, as zeros that take no memory before they are written to.
+        // PERF: each allocated as zeros, which take no memory before they are written.
         let zeros = |_| vec![F::default(); params.len()];
         let moments = (0..self.rule.moments()).map(zeros).collect();
         Snapshot { params, moments, updates: 0 }
@@ -114,14 +113,13 @@ impl Optimiser {
     /// Applies one update in place and returns the gradient's norm before clipping. A gradient
     /// with a NaN or an infinity changes nothing.
     pub fn update<F: Real>(&self, state: &mut Snapshot<F>, gradient: &[F], rate: f64) -> f64 {
-        self.update_by(state, norm(gradient), rate, |update, state| {
+        self.update_with(state, norm(gradient), rate, |update, state| {
             update.apply(&mut state.params, moments_mut(&mut state.moments), gradient);
         })
     }
 
-    /// The same, of a gradient that has this [`norm`], where `apply` applies it to all parameters,
-    /// in pieces of its own.
-    pub fn update_by<F: Real>(
+    /// The same, for a gradient of this [`norm`]. `apply` applies the update to all parameters.
+    pub fn update_with<F: Real>(
         &self,
         state: &mut Snapshot<F>,
         norm: f64,
@@ -132,65 +130,65 @@ impl Optimiser {
             state.updates += 1;
             let scale = if norm > self.clip { self.clip / norm } else { 1.0 };
             let (scale, l2) = (F::of(scale), F::of(self.l2));
-            let pace = Pace::new(self.rule, rate, state.updates);
-            apply(Update { rule: self.rule, scale, l2, pace }, state);
+            let step_size = StepSize::new(self.rule, rate, state.updates);
+            apply(Update { rule: self.rule, scale, l2, step_size }, state);
         }
         norm
     }
 }
 
-/// The moments of some parameters, in the order of the rule; those it does not have are empty.
-pub type Moments<'a, F> = [&'a mut [F]; MOST_MOMENTS];
+/// The moments of some parameters, in the order of the rule; unused ones are empty.
+pub type Moments<'a, F> = [&'a mut [F]; MAX_MOMENTS];
 
-/// No rule remembers more.
-pub const MOST_MOMENTS: usize = 3;
+/// No rule has more moments.
+pub const MAX_MOMENTS: usize = 3;
 
-/// All of a snapshot's moments.
+/// The moments of a whole snapshot.
 pub fn moments_mut<F>(moments: &mut [Vec<F>]) -> Moments<'_, F> {
     let mut all = moments.iter_mut();
     std::array::from_fn(|_| all.next().map_or(&mut [][..], |moment| moment.as_mut_slice()))
 }
 
-/// An update that is the same for every parameter: it may be applied piece by piece.
+/// An update, the same for every parameter: it may be applied piece by piece.
 #[derive(Clone, Copy, Debug)]
 pub struct Update<F> {
     pub(crate) rule: Rule,
     pub(crate) scale: F,
     pub(crate) l2: F,
-    pub(crate) pace: Pace<F>,
+    pub(crate) step_size: StepSize<F>,
 }
 
-/// How far an update goes: all that one has of its own where gradients are zero.
+/// The step size of an update: all that it depends on where gradients are zero.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Pace<F> {
+pub(crate) struct StepSize<F> {
     pub rate: F,
-    /// Adam's corrections of the gradient's and the squares' mean.
-    pub fixes: [F; 2],
+    /// Adam's bias corrections of the mean gradient and of the mean of squares.
+    pub bias_corrections: [F; 2],
 }
 
-impl<F: Real> Pace<F> {
+impl<F: Real> StepSize<F> {
     pub fn new(rule: Rule, rate: f64, number: u64) -> Self {
-        let fix = |beta: f64| F::of(1.0 / (1.0 - beta.powf(number as f64)));
-        let fixes = match rule {
-            Rule::Adam { beta1, beta2, .. } => [fix(beta1), fix(beta2)],
+        let correction = |beta: f64| F::of(1.0 / (1.0 - beta.powf(number as f64)));
+        let bias_corrections = match rule {
+            Rule::Adam { beta1, beta2, .. } => [correction(beta1), correction(beta2)],
             Rule::RmsProp { .. } | Rule::AdaDelta { .. } => [F::of(1.0); 2],
         };
-        Pace { rate: F::of(rate), fixes }
+        StepSize { rate: F::of(rate), bias_corrections }
     }
 }
 
 impl<F: Real> Update<F> {
     /// Applies it to some parameters with their moments and gradient.
-    // PERF: inlined, so that it is compiled for the vectors of whoever calls it.
+    // PERF: inlined, so that it is compiled for the vectors of its caller.
     #[inline(always)]
     pub fn apply(&self, params: &mut [F], moments: Moments<'_, F>, gradient: &[F]) {
-        let Update { rule, scale, l2, pace: Pace { rate, fixes } } = *self;
+        let Update { rule, scale, l2, step_size: StepSize { rate, bias_corrections } } = *self;
         let params = params.iter_mut().zip(gradient);
         match rule {
             Rule::RmsProp { decay, momentum, epsilon, centred } => {
                 let (keep, momentum, epsilon) = (F::of(decay), F::of(momentum), F::of(epsilon));
                 let take = F::of(1.0 - decay);
-                let [squares, speeds, means] = moments;
+                let [squares, velocities, means] = moments;
                 for (j, (p, &g)) in params.enumerate() {
                     let g = g * scale + l2 * *p;
                     squares[j] = keep * squares[j] + take * g * g;
@@ -200,18 +198,18 @@ impl<F: Real> Update<F> {
                         *mean = keep * *mean + take * g;
                         variance = at_least_zero(variance - *mean * *mean);
                     }
-                    speeds[j] = momentum * speeds[j] + g / (variance + epsilon).sqrt();
-                    *p = *p - rate * speeds[j];
+                    velocities[j] = momentum * velocities[j] + g / (variance + epsilon).sqrt();
+                    *p = *p - rate * velocities[j];
                 }
             }
             Rule::Adam { beta1, beta2, epsilon } => {
                 let (keep1, take1) = (F::of(beta1), F::of(1.0 - beta1));
                 let (keep2, take2, epsilon) = (F::of(beta2), F::of(1.0 - beta2), F::of(epsilon));
-                let ([means, squares, _], [fix1, fix2]) = (moments, fixes);
+                let ([means, squares, _], [fix1, fix2]) = (moments, bias_corrections);
                 for (((p, &g), m), v) in params.zip(means.iter_mut()).zip(squares.iter_mut()) {
                     let g = g * scale + l2 * *p;
-                    // PERF: all is read before anything is written: vectors at the same place of
-                    // their pages would wait for one another.
+                    // PERF: all loads before any store: where the vectors have the same page offset, a
+                    // load would wait for an earlier store.
                     let (mean, square) = (keep1 * *m + take1 * g, keep2 * *v + take2 * g * g);
                     *p = *p - rate * (mean * fix1) / ((square * fix2).sqrt() + epsilon);
                     (*m, *v) = (mean, square);
@@ -240,20 +238,20 @@ fn at_least_zero<F: Real>(x: F) -> F {
 // PERF: inlined, as [`Update::apply`].
 #[inline(always)]
 pub fn norm<F: Real>(values: &[F]) -> f64 {
-    let mut squares = Squares::default();
+    let mut squares = SquareSum::default();
     squares.add(0, values);
     squares.norm()
 }
 
-/// The squares of a vector's numbers, added in double precision; sixteen sums so that it
-/// vectorises. Zeros may be left out: they change no bit.
+/// The sum of the squares of a vector, in double precision; in sixteen sums so that it vectorises.
+/// Zeros may be left out: they change no bit.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Squares([f64; LANES]);
+pub struct SquareSum([f64; LANES]);
 
 const LANES: usize = 16;
 
-impl Squares {
-    /// Adds those of the numbers from place `first` of the vector on.
+impl SquareSum {
+    /// Adds the squares of the numbers from index `first` of the vector on.
     #[inline(always)]
     pub fn add<F: Real>(&mut self, first: usize, values: &[F]) {
         let mut sums = self.0;
@@ -274,8 +272,8 @@ impl Squares {
         self.0 = sums;
     }
 
-    /// Adds those of other places of the same vector.
-    pub fn join(&mut self, other: &Squares) {
+    /// Adds the sum over other numbers of the same vector.
+    pub fn merge(&mut self, other: &SquareSum) {
         self.0.iter_mut().zip(other.0).for_each(|(sum, other)| *sum += other);
     }
 
@@ -294,19 +292,19 @@ mod tests {
     const CENTRED: Rule = Rule::RmsProp { decay: 0.9, momentum: 0.0, epsilon: 1e-6, centred: true };
     const ADADELTA: Rule = Rule::AdaDelta { decay: 0.9, epsilon: 1e-6 };
 
-    fn plain(rule: Rule) -> Optimiser {
+    fn unclipped(rule: Rule) -> Optimiser {
         Optimiser { rule, clip: f64::INFINITY, l2: 0.0 }
     }
 
     #[test]
     fn the_first_updates_have_the_values_of_their_formulas() {
         let first = |rule: Rule| {
-            let mut state = plain(rule).begin(vec![1.0f64]);
-            plain(rule).update(&mut state, &[0.5], 0.01);
+            let mut state = unclipped(rule).begin(vec![1.0f64]);
+            unclipped(rule).update(&mut state, &[0.5], 0.01);
             1.0 - state.params[0]
         };
         let close = |a: f64, b: f64| (a - b).abs() < 1e-12;
-        // Bias correction makes Adam's first step the whole rate.
+        // Bias correction makes the size of Adam's first step the rate.
         assert!(close(first(Rule::ADAM), 0.01 * 0.5 / (0.5 + 1e-8)));
         assert!(close(first(RMSPROP), 0.01 * 0.5 / (0.025f64 + 1e-6).sqrt()));
         assert!(close(first(CENTRED), 0.01 * 0.5 / (0.025f64 - 0.0025 + 1e-6).sqrt()));
@@ -314,14 +312,14 @@ mod tests {
     }
 
     #[test]
-    fn every_rule_goes_down_a_bowl() {
+    fn every_rule_minimises_a_quadratic() {
         for (rule, rate) in
             [(Rule::ADAM, 0.01), (RMSPROP, 0.001), (CENTRED, 0.001), (ADADELTA, 1.0)]
         {
-            let mut state = plain(rule).begin(vec![1.0f64, -2.0]);
+            let mut state = unclipped(rule).begin(vec![1.0f64, -2.0]);
             for _ in 0..2_000 {
                 let gradient = state.params.clone();
-                plain(rule).update(&mut state, &gradient, rate);
+                unclipped(rule).update(&mut state, &gradient, rate);
             }
             assert!(norm(&state.params) < 0.1, "{rule:?}: {:?}", state.params);
             assert_eq!(state.updates, 2_000);
@@ -329,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_gradient_is_clipped_and_a_broken_one_changes_nothing() {
+    fn a_long_gradient_is_clipped_and_a_nan_or_infinity_changes_nothing() {
         let clipped = Optimiser { rule: RMSPROP, clip: 1.0, l2: 0.0 };
         let (mut a, mut b) = (clipped.begin(vec![0.0f64; 2]), clipped.begin(vec![0.0f64; 2]));
         assert_eq!(clipped.update(&mut a, &[300.0, 400.0], 0.1), 500.0);

@@ -1,21 +1,21 @@
-//! The distinct tokens of a batch: a fast engine reads one row of `E·Wᵀ + b` for each.
+//! The distinct tokens of a batch: a fast engine computes one row of `E·Wᵀ + b` for each.
 
 use super::{Batch, Inputs};
 
-/// The distinct tokens of a batch, and each step's place among them.
+/// The distinct tokens of a batch, and the index of each step's token among them.
 #[derive(Default)]
-pub struct Tokens {
-    /// Ids, each once.
+pub struct BatchTokens {
+    /// Token ids, each once.
     pub distinct: Vec<u32>,
-    /// `[N]`: the place of each step's token in `distinct`.
+    /// `[N]`: the index of each step's token in `distinct`.
     pub places: Vec<u32>,
 }
 
-impl Tokens {
-    /// Of a batch over a vocabulary of `size`, ascending; nothing for real inputs.
-    pub fn of(batch: &Batch, size: usize) -> Tokens {
+impl BatchTokens {
+    /// The tokens of a batch over a vocabulary of `size`, ids ascending; empty for real inputs.
+    pub fn of(batch: &Batch, size: usize) -> BatchTokens {
         let Inputs::Tokens(ids) = &batch.input else {
-            return Tokens::default();
+            return BatchTokens::default();
         };
         let mut place = vec![u32::MAX; size];
         ids.iter().for_each(|&id| place[id as usize] = 0);
@@ -25,6 +25,6 @@ impl Tokens {
             distinct.push(id as u32);
         }
         let places = ids.iter().map(|&id| place[id as usize]).collect();
-        Tokens { distinct, places }
+        BatchTokens { distinct, places }
     }
 }

@@ -1,35 +1,36 @@
-//! Ways to run a model, and what it did.
+//! How a model is run, and what it computed.
 
-use crate::key::{Key, Stream};
+use crate::key::{Key, Rng};
 
 /// The map h from probabilities to the next hidden state.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Transition {
     /// `h = Σ α_i s_i` (Eq. 6): what is trained and deployed.
     Mixture,
-    /// `h = s_j`, j drawn from α (Eq. 5); the draws are named by the key.
+    /// `h = s_j`, j drawn from α (Eq. 5) with the generators of this key.
     Sample(Key),
     /// `h = s_j`, j the most probable: the limit τ → 0.
     Argmax,
 }
 
 impl Transition {
-    /// The draws of layer `l` for row `b`; a stream nobody reads where nothing is sampled.
-    pub(crate) fn draws(self, b: usize, l: usize) -> Stream {
+    /// The generator of layer `l` for row `b`. It is not used where nothing is sampled.
+    pub(crate) fn row_rng(self, b: usize, l: usize) -> Rng {
         let key = match self {
             Transition::Sample(key) => key,
             Transition::Mixture | Transition::Argmax => Key::new(0),
         };
-        key.child("row", b as u64).child("layer", l as u64).stream()
+        key.child("row", b as u64).child("layer", l as u64).rng()
     }
 }
 
-/// A way to run a model.
+/// How a model is run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mode {
     /// The map h.
     pub transition: Transition,
-    /// λ, as in [`Regime`]; only the mixture knows values below 1.
+    /// λ, as in [`Regime`](crate::Regime). Only the mixture supports values below 1; other
+    /// transitions use 1.
     pub lambda: f64,
     /// Multiplies every layer's temperature.
     pub tau: f64,
@@ -42,7 +43,7 @@ impl Default for Mode {
     }
 }
 
-/// Which parts of a trace are wanted: a full trace of a large set does not fit in memory.
+/// Which parts of a trace are recorded. A full trace of a large set does not fit in memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fields {
     /// α of every step.
@@ -55,8 +56,7 @@ pub struct Fields {
     pub c: bool,
 }
 
-/// What a network did on a batch: the waist between engines, which write it, and extraction and
-/// explanation, which read it.
+/// What a network computed on a batch. Engines write it; extraction and explanation read it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trace<F> {
     /// One per layer.
@@ -65,8 +65,8 @@ pub struct Trace<F> {
     pub logits: Vec<F>,
 }
 
-/// One layer's part of a trace; fields not asked for (or not there) are empty. A step without
-/// the stochastic step has α = 0.
+/// One layer's part of a trace. Fields that were not requested, or that the layer does not have, are
+/// empty. A step that skips the stochastic step has α = 0.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LayerTrace<F> {
     /// `[N,K]`.

@@ -1,27 +1,27 @@
-//! The two traits of every engine: one runs a model, one trains it.
+//! The traits of engines: [`Runner`] runs a model, [`Trainer`] trains it.
 
 use crate::hardware::DeviceError;
 use crate::model::{Arch, Model};
 use crate::{Batch, Fields, Gradients, Loss, Mode, Optimiser, Regime, Trace};
 use std::sync::Arc;
 
-/// Runs a model. What predicts, extracts or explains needs no more than this.
+/// Runs a model. Prediction, extraction and explanation need only this.
 pub trait Runner<F> {
-    /// How the device can fail: [`Infallible`](std::convert::Infallible) on a CPU.
+    /// A failure of the device; [`Infallible`](std::convert::Infallible) on a CPU.
     type Error: std::error::Error;
     /// The model's architecture.
     fn arch(&self) -> &Arch;
     /// The model with its current parameters.
     fn model(&self) -> Result<Model<F>, Self::Error>;
-    /// Runs the model on a batch. `fields` selects what is kept of every step.
+    /// Runs the model on a batch. `fields` selects what is recorded of every step.
     fn trace(&mut self, batch: &Batch, mode: Mode, fields: Fields)
     -> Result<Trace<F>, Self::Error>;
 }
 
 /// Trains a model: owns its parameters and the optimiser's state. One instance per seed.
 ///
-/// Every method fails only if the device does. After a failure the trainer must not be used again;
-/// a new one can be made from the last snapshot.
+/// Methods fail only if the device does. After a failure the trainer must not be used again; a new
+/// one can continue from the last snapshot.
 pub trait Trainer<F>: Runner<F, Error = DeviceError> {
     /// Parameters and optimiser state.
     fn snapshot(&self) -> Result<Snapshot<F>, DeviceError>;
@@ -30,13 +30,13 @@ pub trait Trainer<F>: Runner<F, Error = DeviceError> {
     /// # Panics
     /// If the snapshot is of another architecture or optimiser.
     fn restore(&mut self, snapshot: &Snapshot<F>) -> Result<(), DeviceError>;
-    /// Loss and gradient; parameters stay as they are.
+    /// Loss and gradient, without an update.
     fn gradients(&mut self, batch: &Batch, regime: &Regime) -> Result<Gradients<F>, DeviceError>;
     /// One update.
     fn step(&mut self, batch: &Batch, regime: &Regime) -> Result<Step, DeviceError>;
-    /// One update. Calls `next` once, which returns what the following update will need: during
-    /// the update where a GPU computes, after it on a CPU. An engine may start on that batch
-    /// early. If the following update asks for something else, the early work is discarded.
+    /// One update. Calls `next` once, during the update on a GPU and after it on a CPU. `next` returns
+    /// what the following update will need; an engine may start on that batch early. If the following
+    /// update is another one, the early work is discarded.
     fn step_and_prefetch(
         &mut self,
         batch: &Batch,
@@ -51,7 +51,7 @@ pub trait Trainer<F>: Runner<F, Error = DeviceError> {
     fn optimiser(&self) -> &Optimiser;
 }
 
-/// What an update did.
+/// The result of an update.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
     /// The loss before the update.
@@ -61,7 +61,7 @@ pub struct Step {
 }
 
 impl Step {
-    /// Whether loss and gradient are numbers. If not, the update was not applied.
+    /// Whether loss and gradient are finite. If not, the update was not applied.
     pub fn is_finite(&self) -> bool {
         self.loss.total.is_finite() && self.gradient_norm.is_finite()
     }
@@ -70,18 +70,19 @@ impl Step {
 /// What the following update will need.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NextBatch {
-    /// Its batch.
+    /// The batch.
     pub batch: Arc<Batch>,
-    /// Its regime.
+    /// The regime.
     pub regime: Regime,
 }
 
-/// Everything a run needs to go on: parameters and the optimiser's memory.
+/// The state of a training run: parameters and the optimiser's state.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Snapshot<F> {
     /// The parameters.
     pub params: Vec<F>,
-    /// The optimiser's moments, each as long as the parameters; how many, the optimiser knows.
+    /// The optimiser's moments ([`Rule::moments`](crate::Rule::moments)), each as long as the
+    /// parameters.
     pub moments: Vec<Vec<F>>,
     /// Updates made so far.
     pub updates: u64,

@@ -1,27 +1,27 @@
-//! The parameters of an engine on the host.
+//! The parameters of an engine in host memory.
 
 use super::{Gradients, Snapshot, Step};
 use crate::model::{Arch, Layout, Model};
 use crate::optimiser::{Optimiser, Real};
 
-/// Parameters with their layout. `state` has moments only where they are trained.
-pub struct Weights<F> {
+/// Parameters with their layout. `state` has moments only where the parameters are trained.
+pub struct EngineWeights<F> {
     pub arch: Arch,
     pub layout: Layout,
     pub state: Snapshot<F>,
 }
 
-impl<F: Real> Weights<F> {
-    /// A model's parameters, to be run only.
+impl<F: Real> EngineWeights<F> {
+    /// A model's parameters for inference, without moments.
     pub fn new(model: &Model<F>) -> Self {
         let state = Snapshot { params: model.params.clone(), moments: vec![], updates: 0 };
-        Weights { arch: model.arch.clone(), layout: model.layout(), state }
+        EngineWeights { arch: model.arch.clone(), layout: model.layout(), state }
     }
 
-    /// A model's parameters, to be trained; no updates made yet.
-    pub fn trained_by(optimiser: &Optimiser, model: &Model<F>) -> Self {
+    /// A model's parameters with zero moments.
+    pub fn for_training(optimiser: &Optimiser, model: &Model<F>) -> Self {
         let state = optimiser.begin(model.params.clone());
-        Weights { arch: model.arch.clone(), layout: model.layout(), state }
+        EngineWeights { arch: model.arch.clone(), layout: model.layout(), state }
     }
 
     /// The model with its current parameters.
@@ -32,17 +32,19 @@ impl<F: Real> Weights<F> {
     /// Continues from a snapshot.
     ///
     /// # Panics
-    /// If it is of another architecture or optimiser.
+    /// If the snapshot is of another architecture or optimiser.
     pub fn restore(&mut self, snapshot: &Snapshot<F>) {
-        assert_eq!(snapshot.params.len(), self.layout.len, "a snapshot of another architecture");
-        assert_eq!(snapshot.moments.len(), self.state.moments.len(), "of another optimiser");
+        let (found, expected) = (snapshot.params.len(), self.layout.len);
+        assert_eq!(found, expected, "the snapshot has another number of parameters");
+        let (found, expected) = (snapshot.moments.len(), self.state.moments.len());
+        assert_eq!(found, expected, "the snapshot has another number of moments");
         self.state = snapshot.clone();
     }
 }
 
-/// Applies one update, unless the loss is not finite. `apply` updates the state and returns the
-/// gradient's norm.
-pub fn descend<F>(
+/// Applies one update if the loss is finite. `apply` updates the state and returns the norm of the
+/// gradient; without an update the norm is NaN.
+pub fn update_if_finite<F>(
     state: &mut Snapshot<F>,
     gradients: &Gradients<F>,
     apply: impl FnOnce(&mut Snapshot<F>) -> f64,

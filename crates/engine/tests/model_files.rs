@@ -5,8 +5,8 @@ use safetensors::{Dtype, SafeTensors};
 use serde_json::{Value, json};
 use srnn_engine::key::Key;
 use srnn_engine::model::{
-    Arch, Cell, Centroids, Gate, Init, Input, Layer, Limits, Model, ModelFile, Problem, ReadFrom,
-    Readout, Reset, Score, Temperature, When, digest,
+    Arch, Cell, Centroids, Gate, Init, Input, Layer, Model, ModelFile, ModelLimits, Problem,
+    ReadFrom, Readout, Reset, Score, Temperature, When, digest,
 };
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -324,14 +324,14 @@ fn links_are_followed_to_files_and_refused_to_anything_else() {
 #[test]
 fn limits_are_the_callers_to_lower() {
     let folder = Folder::with_model("limits");
-    let whole = Limits::default();
+    let whole = ModelLimits::default();
     for limits in [
-        Limits { config_bytes: 100, ..whole },
-        Limits { header_bytes: 100, ..whole },
-        Limits { layers: 1, ..whole },
-        Limits { size: 4, ..whole },
-        Limits { name_bytes: 1, ..whole },
-        Limits { parameters: 100, ..whole },
+        ModelLimits { config_bytes: 100, ..whole },
+        ModelLimits { header_bytes: 100, ..whole },
+        ModelLimits { layers: 1, ..whole },
+        ModelLimits { size: 4, ..whole },
+        ModelLimits { name_bytes: 1, ..whole },
+        ModelLimits { parameters: 100, ..whole },
     ] {
         let error = ModelFile::load_within(&folder.0, &limits).unwrap_err();
         assert!(matches!(error.problem, Problem::TooLarge { .. }), "{limits:?}: {error}");
@@ -346,7 +346,7 @@ fn random_damage_never_panics_and_never_changes_the_weights() {
     let whole = [config(&folder.0), weights(&folder.0)].map(|path| fs::read(path).unwrap());
     let mut loaded = 0;
     for round in 0..1_000 {
-        let mut draw = Key::new(1).child("damage", round).stream();
+        let mut draw = Key::new(1).child("damage", round).rng();
         let mut files = whole.clone();
         let bytes = &mut files[draw.below(2)];
         match draw.below(4) {

@@ -1,16 +1,16 @@
-//! The stochastic component on vectors, for four rows; the mathematics is
+//! The stochastic component on vectors, for four rows. The equations are in
 //! `reference/centroids.rs`.
 
 use super::functions::exp;
-use super::kernels::{Dots, ROWS, Rows, accumulate, rows};
-use super::prepare::Prepared;
+use super::kernels::{Dots, PerRow, ROWS, accumulate, rows};
+use super::prepare::PreparedLayer;
 use super::simd::{vectors, vectors_mut};
 use crate::model::Score;
 use pulp::Simd;
 
 /// Scores of u against all centroids `[ROWS, kp]`; returns 1/τ.
 #[inline(always)]
-pub fn scores<S: Simd>(simd: S, p: &Prepared, u: &[f32], out: &mut [f32]) -> f32 {
+pub fn scores<S: Simd>(simd: S, p: &PreparedLayer, u: &[f32], out: &mut [f32]) -> f32 {
     let (score, inv_tau) = p.stochastic.expect("a layer with centroids");
     match score {
         Score::Dot => {
@@ -24,9 +24,10 @@ pub fn scores<S: Simd>(simd: S, p: &Prepared, u: &[f32], out: &mut [f32]) -> f32
     inv_tau
 }
 
-/// `‖u − s‖`, from the differences: the expanded square cancels where training drives u.
+/// `‖u − s‖` from the differences: the expanded square cancels near centroids, where training drives
+/// u.
 #[inline(always)]
-pub fn distances<S: Simd>(simd: S, p: &Prepared, u: &[f32], out: &mut [f32]) {
+pub fn distances<S: Simd>(simd: S, p: &PreparedLayer, u: &[f32], out: &mut [f32]) {
     let (q_count, s, u) = (p.dp / S::F32_LANES, vectors::<S>(&p.panels.s), vectors::<S>(u));
     for r in 0..ROWS {
         for j in 0..p.k {
@@ -40,18 +41,18 @@ pub fn distances<S: Simd>(simd: S, p: &Prepared, u: &[f32], out: &mut [f32]) {
     }
 }
 
-/// `α = softmax(scores/τ)` of four rows `[ROWS, kp]`; returns the largest score/τ of each, and the
-/// sum of the exponentials of the distances from it.
-// PERF: one stage of all rows, then the next, so that they overlap; and α stays in vectors, for
-// numbers that are written one by one and read as a vector keep a processor waiting.
+/// `α = softmax(scores/τ)` of four rows `[ROWS, kp]`. Returns for each row the largest score/τ and the
+/// sum of the exponentials relative to it.
+// PERF: one stage of all rows, then the next, so that the rows overlap. α stays in vectors: a vector
+// load stalls on numbers that were just stored one by one.
 #[inline(always)]
 pub fn softmax<S: Simd>(
     simd: S,
-    p: &Prepared,
+    p: &PreparedLayer,
     scores: &[f32],
     inv_tau: f32,
     alpha: &mut [f32],
-) -> Rows<(f32, f32)> {
+) -> PerRow<(f32, f32)> {
     let (zero, least) = (simd.splat_f32s(0.0), simd.splat_f32s(f32::NEG_INFINITY));
     let (ones, inv) = (vectors::<S>(&p.is_one), simd.splat_f32s(inv_tau));
     let (mut largest, mut sums, mut found) = ([0.0; ROWS], [zero; ROWS], [(0.0, 0.0); ROWS]);
@@ -79,7 +80,7 @@ pub fn softmax<S: Simd>(
     found
 }
 
-/// `ln softmax(scores/τ)` of one row, from what [`softmax`] found.
+/// `ln softmax(scores/τ)` of one row, from what [`softmax`] returned for it.
 pub fn log_softmax(scores: &[f32], inv_tau: f32, k: usize, found: (f32, f32), out: &mut [f32]) {
     let (largest, log_sum) = (found.0, found.1.ln());
     for (l, s) in out[..k].iter_mut().zip(scores) {
@@ -90,18 +91,18 @@ pub fn log_softmax(scores: &[f32], inv_tau: f32, k: usize, found: (f32, f32), ou
 
 /// `out = αS` for four rows `[ROWS, dp]`.
 #[inline(always)]
-pub fn mix<S: Simd>(simd: S, p: &Prepared, alpha: &[f32], out: &mut [f32]) {
+pub fn mix<S: Simd>(simd: S, p: &PreparedLayer, alpha: &[f32], out: &mut [f32]) {
     mixture::<S, false>(simd, p, alpha, out);
 }
 
 /// `out += αS` for four rows `[ROWS, dp]`.
 #[inline(always)]
-pub fn add_mixture<S: Simd>(simd: S, p: &Prepared, alpha: &[f32], out: &mut [f32]) {
+pub fn add_mixture<S: Simd>(simd: S, p: &PreparedLayer, alpha: &[f32], out: &mut [f32]) {
     mixture::<S, true>(simd, p, alpha, out);
 }
 
 #[inline(always)]
-fn mixture<S: Simd, const ADDED: bool>(simd: S, p: &Prepared, alpha: &[f32], out: &mut [f32]) {
+fn mixture<S: Simd, const ADDED: bool>(simd: S, p: &PreparedLayer, alpha: &[f32], out: &mut [f32]) {
     let (q_count, zero) = (p.dp / S::F32_LANES, simd.splat_f32s(0.0));
     let (s, out, alpha) = (vectors::<S>(&p.panels.s), vectors_mut::<S>(out), rows(alpha, p.kp));
     for q in 0..q_count {
@@ -114,16 +115,22 @@ fn mixture<S: Simd, const ADDED: bool>(simd: S, p: &Prepared, alpha: &[f32], out
     }
 }
 
-/// Replaces ∂/∂score by the slope along `u − s`; 0 at the kink.
+/// Replaces ∂/∂score by its slope along `u − s`; 0 at the kink.
 pub fn slopes(d_scores: &mut [f32], distances: &[f32]) {
     for (d, &length) in d_scores.iter_mut().zip(distances) {
         *d = if length > 0.0 { *d / length } else { 0.0 };
     }
 }
 
-/// The Euclidean score's push on u: `du −= Σ_j slope_j·(u − s_j)` for four rows.
+/// The Euclidean score's gradient of u: `du −= Σ_j slope_j·(u − s_j)` for four rows.
 #[inline(always)]
-pub fn push_states<S: Simd>(simd: S, p: &Prepared, slopes: &[f32], u: &[f32], du: &mut [f32]) {
+pub fn euclidean_state_gradient<S: Simd>(
+    simd: S,
+    p: &PreparedLayer,
+    slopes: &[f32],
+    u: &[f32],
+    du: &mut [f32],
+) {
     let (q_count, s) = (p.dp / S::F32_LANES, vectors::<S>(&p.panels.s));
     let (u, du) = (vectors::<S>(u), vectors_mut::<S>(du));
     for at in 0..ROWS * q_count {
@@ -136,9 +143,15 @@ pub fn push_states<S: Simd>(simd: S, p: &Prepared, slopes: &[f32], u: &[f32], du
     }
 }
 
-/// The Euclidean score's pull on the centroids: `ds_j += slope_j·(u − s_j)`.
+/// The Euclidean score's gradient of the centroids: `ds_j += slope_j·(u − s_j)`.
 #[inline(always)]
-pub fn pull_centroids<S: Simd>(simd: S, p: &Prepared, slopes: &[f32], u: &[f32], ds: &mut [f32]) {
+pub fn euclidean_centroid_gradient<S: Simd>(
+    simd: S,
+    p: &PreparedLayer,
+    slopes: &[f32],
+    u: &[f32],
+    ds: &mut [f32],
+) {
     let q_count = p.dp / S::F32_LANES;
     let (s, ds) = (vectors::<S>(&p.panels.s), vectors_mut::<S>(ds));
     for (slopes, u) in slopes.chunks_exact(p.kp).zip(u.chunks_exact(p.dp)) {

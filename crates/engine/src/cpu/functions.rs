@@ -39,11 +39,11 @@ fn times_power<S: Simd>(simd: S, y: S::f32s, shifted: S::f32s) -> S::f32s {
     simd.transmute_f32s_u32s(simd.add_u32s(simd.transmute_u32s_f32s(y), scale))
 }
 
-/// What the argument of a σ is multiplied with first: `σ(x) = 1 / (1 + 2^(SIGMOID·x))`.
-// A relative error of 2⁻²⁴ in the exponent is one of less than 3e-8 in σ and tanh, for where |x|
-// is large they are flat; so it is not reduced in two parts, as exp does.
+/// The factor of the argument of σ: `σ(x) = 1 / (1 + 2^(SIGMOID·x))`.
+// A relative error of 2⁻²⁴ in the exponent changes σ and tanh by less than 3e-8, because they are flat
+// where |x| is large. So the reduction is not split in two parts, as in exp.
 pub const SIGMOID: f32 = -std::f32::consts::LOG2_E;
-/// What the argument of a tanh is multiplied with first: `tanh x = 1 − 2 / (1 + 2^(TANH·x))`.
+/// The factor of the argument of tanh: `tanh x = 1 − 2 / (1 + 2^(TANH·x))`.
 pub const TANH: f32 = 2.0 * std::f32::consts::LOG2_E;
 
 /// 2ʳ on |r| ≤ ½, exact at 0: minimax, relative error 1.1e-7; the highest power first.
@@ -52,12 +52,12 @@ const TWO_TO_THE: [f32; 6] =
     [0.001_326_472_7, 0.009_671_513, 0.055_507_336, 0.240_222_42, 0.693_147, 1.0];
 
 /// `1 + 2ˣ` of several x.
-// PERF: one operation of all, then the next: each depends on the one before it, and a processor
-// looks ahead too little to find the next exponential by itself.
+// PERF: one operation of all x, then the next. Each depends on the one before it, and the
+// out-of-order window of a processor is too short to reach the next exponential.
 #[inline(always)]
 fn one_plus_powers<S: Simd, const N: usize>(simd: S, mut x: [S::f32s; N]) -> [S::f32s; N] {
     let one = simd.splat_f32s(1.0);
-    // Whatever x is: scaling anything, even what is not a number, by 2^∞ gives ∞, and by 2^−∞ zero.
+    // No clamp is needed: `scalef` by 2^∞ gives ∞ and by 2^−∞ zero, even of a NaN.
     // PERF: four instructions less, to the same bits (of exponents within ±126).
     #[cfg(target_arch = "x86_64")]
     if let Some(avx512) = avx512(simd) {
@@ -73,8 +73,8 @@ fn one_plus_powers<S: Simd, const N: usize>(simd: S, mut x: [S::f32s; N]) -> [S:
         }
         return y;
     }
-    // Beyond the exponents of single precision σ and tanh are 0 and ±1; only adding to exponents,
-    // as here, has to be kept from going there.
+    // Adding to the exponent bits must not leave the exponents of single precision, so x is clamped.
+    // Beyond these, σ and tanh are 0 and ±1.
     let (magic, limit) = (simd.splat_f32s(MAGIC), simd.splat_f32s(126.0));
     for x in &mut x {
         *x = between(simd, simd.neg_f32s(limit), *x, limit);
@@ -106,7 +106,7 @@ fn two_to_the<S: Simd, const N: usize>(simd: S, x: [S::f32s; N]) -> [S::f32s; N]
     y
 }
 
-/// x, or the nearer of two bounds; NaN stays NaN.
+/// x clamped to two bounds; NaN stays NaN.
 #[inline(always)]
 pub fn between<S: Simd>(simd: S, low: S::f32s, x: S::f32s, high: S::f32s) -> S::f32s {
     if S::F32_LANES > 1 {
@@ -117,9 +117,9 @@ pub fn between<S: Simd>(simd: S, low: S::f32s, x: S::f32s, high: S::f32s) -> S::
     simd.select_f32s(simd.less_than_f32s(x, low), low, x)
 }
 
-// PERF: a division each. One for all, of their product, saves no time on a Zen 4, and the arguments
-// have to be clamped so that the product does not overflow (T=100, d=100, k=5, one thread: 2.75 ms a
-// step, 2.95 with one for all).
+// PERF: one division each. A single division, of their product, saves no time on a Zen 4, and the
+// arguments must be clamped so that the product does not overflow (T=100, d=100, k=5, one thread:
+// 2.75 ms a step, 2.95 with one for all).
 
 /// `1 / (1 + e⁻ˣ)` of several numbers, absolute errors below 2e-7, from `SIGMOID·x`.
 #[inline(always)]
@@ -152,7 +152,7 @@ pub fn tanh<S: Simd>(simd: S, power: S::f32s) -> S::f32s {
 
 #[cfg(test)]
 mod tests {
-    use super::super::simd::{Level, PAD, vectors_mut};
+    use super::super::simd::{PAD, SimdLevel, vectors_mut};
     use super::*;
     use pulp::WithSimd;
 
@@ -163,8 +163,8 @@ mod tests {
         #[inline(always)]
         fn with_simd<S: Simd>(self, simd: S) {
             for x in vectors_mut::<S>(self.0) {
-                let (gate, line) = (simd.splat_f32s(SIGMOID), simd.splat_f32s(TANH));
-                let (s, t) = (simd.mul_f32s(*x, gate), simd.mul_f32s(*x, line));
+                let (gate, tanh_scale) = (simd.splat_f32s(SIGMOID), simd.splat_f32s(TANH));
+                let (s, t) = (simd.mul_f32s(*x, gate), simd.mul_f32s(*x, tanh_scale));
                 *x = match self.1 {
                     0 => exp(simd, *x),
                     1 => sigmoids(simd, [s])[0],
@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn transcendental_functions_keep_their_stated_errors() {
-        for level in Level::available() {
+        for level in SimdLevel::available() {
             let xs: Vec<f32> = (0..200_000).map(|i| (i as f32 - 1e5) * 8e-4).collect();
             for which in 0..6 {
                 let mut ys = xs.clone();
@@ -198,8 +198,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_number_stays_so() {
-        for level in Level::available() {
+    fn nan_stays_nan() {
+        for level in SimdLevel::available() {
             for which in 0..6 {
                 let mut values = [f32::NAN; PAD];
                 level.run(Apply(&mut values, which));

@@ -1,9 +1,9 @@
-//! The transcendental functions on every float there is, against doubles: the errors that
-//! `docs/certificate.md` charges.
+//! The transcendental functions on every float against double precision: the error bounds that
+//! `docs/certificate.md` uses.
 //!
 //! A test run takes one float in [`STRIDE`]; all of them with `SRNN_EVERY_FLOAT=1`.
 
-use super::super::simd::{Level, PAD, vectors, vectors_mut, without_denormals};
+use super::super::simd::{PAD, SimdLevel, vectors, vectors_mut, without_denormals};
 use super::*;
 use pulp::WithSimd;
 use rayon::prelude::*;
@@ -13,12 +13,12 @@ const STRIDE: u32 = 499;
 const BLOCK: usize = 4096;
 const LARGEST: f32 = f32::INFINITY;
 
-/// Outputs: exp, σ, tanh; a σ and the tanh of three at a time.
+/// The outputs: exp, σ, tanh, and a σ and the tanh of `sigmoids_tanh` of three.
 const NAMES: [&str; COUNT] = ["exp", "sigmoid", "tanh", "sigmoids_tanh.0", "sigmoids_tanh.2"];
 const COUNT: usize = 5;
-/// As charged: relative for exp, absolute for the others.
-const CHARGED: [f64; COUNT] = [4e-7, 6e-7, 6e-7, 6e-7, 6e-7];
-/// Where exp is clamped its value is lost, and ω is charged.
+/// The bounds: relative for exp, absolute for the others.
+const BOUNDS: [f64; COUNT] = [4e-7, 6e-7, 6e-7, 6e-7, 6e-7];
+/// Beyond this exp is clamped, and the bound of an underflow, ω, applies instead.
 const CLAMP: f32 = 86.0;
 
 /// `y_i` of `NAMES[i]` at x.
@@ -45,7 +45,7 @@ impl WithSimd for Outputs<'_> {
 }
 
 /// The largest errors on the floats whose bits are `bits` and their negatives.
-fn worst(level: Level, bits: std::ops::Range<u32>, stride: u32) -> [f64; COUNT] {
+fn worst(level: SimdLevel, bits: std::ops::Range<u32>, stride: u32) -> [f64; COUNT] {
     let mut worst = [0f64; COUNT];
     let mut y: [Vec<f32>; COUNT] = std::array::from_fn(|_| vec![0.0; 2 * BLOCK]);
     let floats: Vec<f32> = bits.step_by(stride as usize).map(f32::from_bits).collect();
@@ -62,7 +62,7 @@ fn worst(level: Level, bits: std::ops::Range<u32>, stride: u32) -> [f64; COUNT] 
     worst
 }
 
-/// The errors of the outputs at x; what is no number is infinitely wrong.
+/// The errors of the outputs at x; a NaN has an infinite error.
 fn errors(x: f32, y: [f64; COUNT]) -> [f64; COUNT] {
     let large = x.abs() as f64;
     let e = (-large).exp(); // of −|x|: nothing cancels or overflows
@@ -81,26 +81,26 @@ fn errors(x: f32, y: [f64; COUNT]) -> [f64; COUNT] {
 }
 
 #[test]
-fn the_functions_keep_the_errors_that_certificates_charge() {
+fn the_functions_keep_the_error_bounds_of_certificates() {
     let stride = if std::env::var_os("SRNN_EVERY_FLOAT").is_some() { 1 } else { STRIDE };
     let end = LARGEST.to_bits() + 1;
     let parts: Vec<u32> = (0..end).step_by(1 << 20).collect();
-    for level in Level::available() {
+    for level in SimdLevel::available() {
         let found = parts
             .par_iter()
             .map(|&first| worst(level, first..(first + (1 << 20)).min(end), stride));
         let max = |a: [f64; COUNT], b: [f64; COUNT]| std::array::from_fn(|f| a[f].max(b[f]));
         let found = found.reduce(|| [0.0; COUNT], max);
         for (f, name) in NAMES.iter().enumerate() {
-            println!("{level:?} {name:15} {:.3e} of {:.0e}", found[f], CHARGED[f]);
-            assert!(found[f] <= CHARGED[f], "{level:?} {name}: {:e}", found[f]);
+            println!("{level:?} {name:15} {:.3e} of {:.0e}", found[f], BOUNDS[f]);
+            assert!(found[f] <= BOUNDS[f], "{level:?} {name}: {:e}", found[f]);
         }
     }
 }
 
 #[test]
-fn below_its_clamp_exp_loses_less_than_what_is_charged_for_underflow() {
-    for level in Level::available() {
+fn below_its_clamp_exp_is_within_the_bound_for_underflow() {
+    for level in SimdLevel::available() {
         let x: Vec<f32> = (0..PAD * 64).map(|i| -86.0 - i as f32 * 0.5).collect();
         let mut y: [Vec<f32>; COUNT] = std::array::from_fn(|_| vec![0.0; x.len()]);
         level.run(Outputs { x: &x, y: &mut y });

@@ -1,39 +1,41 @@
-//! Four rows through the whole network: all layers up, the classifier, all layers down.
+//! Four rows through the whole network: all layers forward, the classifier, all layers backward.
 
 use super::cells::{Gru, GruResetBefore, Lstm};
-use super::head::{self, Head, HeadSpace};
+use super::head::{HeadBuffers, HeadLogits, HeadLoss, PaddedHead};
 use super::kernels::ROWS;
-use super::prepare::{Prepared, Source};
-use super::scan::{self, Cut, FromHead, Left, Lengths, Pressure, Scan, Space};
-use super::sums::Sums;
-use crate::form::Form;
-use crate::key::Stream;
+use super::prepare::{InputSource, PreparedLayer};
+use super::scan::{self, HeadGradients, LayerScan, RowLengths, StepOutput};
+use super::scan_buffers::{RecomputePolicy, ScanBuffers};
+use super::sums::ChunkSums;
+use crate::form::Recurrence;
+use crate::key::Rng;
 use crate::model::{Arch, Cell, Reset, When};
-use crate::tokens::Tokens;
+use crate::objective::RegularisationWeights;
+use crate::tokens::BatchTokens;
 use crate::{Batch, Fields, IGNORE, Inputs, LayerTrace, Mode, Transition};
 use pulp::{Simd, WithSimd};
 
 /// What all groups of a batch share.
 #[derive(Clone, Copy)]
-pub struct Shared<'a> {
+pub struct BatchContext<'a> {
     pub arch: &'a Arch,
     pub batch: &'a Batch,
-    pub tokens: &'a Tokens,
-    pub layers: &'a [Prepared],
+    pub tokens: &'a BatchTokens,
+    pub layers: &'a [PreparedLayer],
     pub table: &'a [f32],
-    pub head: &'a Head,
+    pub head: &'a PaddedHead,
     pub mode: Mode,
-    pub pressure: Pressure,
+    pub weights: RegularisationWeights<f32>,
     pub margin: f32,
     pub total_weight: f64,
-    pub cut: Cut,
+    pub recompute: RecomputePolicy,
 }
 
 /// Up to four rows of a batch, the longest first.
 #[derive(Clone, Copy, Debug)]
 pub struct Group {
     pub rows: [Option<usize>; ROWS],
-    pub lengths: Lengths,
+    pub lengths: RowLengths,
 }
 
 /// All rows of a batch in groups of similar length: a group takes as long as its longest row.
@@ -44,16 +46,16 @@ pub fn groups(arch: &Arch, batch: &Batch) -> Vec<Group> {
         let rows: [Option<usize>; ROWS] = std::array::from_fn(|r| rows.get(r).copied());
         let lengths = rows.map(|row| row.map_or(0, |b| batch.row(b).len()));
         let end_token = arch.input.end().is_some();
-        Group { rows, lengths: Lengths { rows: lengths, end_token } }
+        Group { rows, lengths: RowLengths { rows: lengths, end_token } }
     };
     order.chunks(ROWS).map(group).collect()
 }
 
 /// The memory of one worker.
 #[derive(Default)]
-pub struct GroupSpace {
-    layers: Vec<Space>,
-    head: HeadSpace,
+pub struct GroupBuffers {
+    layers: Vec<ScanBuffers>,
+    head: HeadBuffers,
 }
 
 /// One row's part of a trace.
@@ -64,72 +66,70 @@ pub struct RowTrace {
 }
 
 /// Loss and gradients of one group, added to `sums`.
-pub struct Learn<'a> {
-    pub shared: Shared<'a>,
+pub struct TrainGroup<'a> {
+    pub context: BatchContext<'a>,
     pub group: Group,
-    pub space: &'a mut GroupSpace,
-    pub sums: &'a mut Sums,
+    pub buffers: &'a mut GroupBuffers,
+    pub sums: &'a mut ChunkSums,
 }
 
-impl WithSimd for Learn<'_> {
+impl WithSimd for TrainGroup<'_> {
     type Output = ();
 
     fn with_simd<S: Simd>(self, simd: S) {
-        let Learn { shared, group, space, sums } = self;
-        up(simd, shared, &group, space, None);
-        let when = shared.arch.readout.when;
-        let ids = shared.batch.target_ids();
+        let TrainGroup { context, group, buffers, sums } = self;
+        forward_all(simd, context, &group, buffers, None);
+        let when = context.arch.readout.when;
+        let ids = context.batch.target_ids();
         let target = |readout: usize, r: usize| match group.rows[r] {
             Some(b) if when == When::Last => ids.get(b).copied().unwrap_or(IGNORE),
             Some(b) if group.lengths.has(r, readout) => {
-                ids.get(shared.batch.row(b).start + readout).copied().unwrap_or(IGNORE)
+                ids.get(context.batch.row(b).start + readout).copied().unwrap_or(IGNORE)
             }
             _ => IGNORE,
         };
         let readouts = if when == When::Last { 1 } else { group.lengths.longest() };
         let targets: Vec<(u32, f64)> = (0..readouts * ROWS)
             .map(|i| target(i / ROWS, i % ROWS))
-            .map(|y| (y, shared.batch.class_weight(y) / shared.total_weight))
+            .map(|y| (y, context.batch.class_weight(y) / context.total_weight))
             .collect();
-        let said = simd.vectorize(head::Learn {
-            space: &mut space.head,
-            head: shared.head,
+        let readouts = simd.vectorize(HeadLoss {
+            buffers: &mut buffers.head,
+            head: context.head,
             targets: &targets,
-            margin: shared.margin,
+            margin: context.margin,
             d_head: &mut sums.head,
         });
-        sums.said.loss += said.loss;
-        sums.said.correct += said.correct;
-        sums.said.counted += said.counted;
-        down(simd, shared, &group, space, sums);
+        sums.readouts.add(readouts);
+        backward_all(simd, context, &group, buffers, sums);
     }
 }
 
-/// What one group did.
-pub struct Observe<'a> {
-    pub shared: Shared<'a>,
+/// The traces of one group.
+pub struct TraceGroup<'a> {
+    pub context: BatchContext<'a>,
     pub group: Group,
-    pub space: &'a mut GroupSpace,
+    pub buffers: &'a mut GroupBuffers,
     pub fields: Fields,
 }
 
-impl WithSimd for Observe<'_> {
+impl WithSimd for TraceGroup<'_> {
     type Output = Vec<RowTrace>;
 
     fn with_simd<S: Simd>(self, simd: S) -> Vec<RowTrace> {
-        let Observe { shared, group, space, fields } = self;
-        let empty = || vec![LayerTrace::default(); shared.layers.len()];
+        let TraceGroup { context, group, buffers, fields } = self;
+        let empty = || vec![LayerTrace::default(); context.layers.len()];
         let mut traces: [Vec<LayerTrace<f32>>; ROWS] = std::array::from_fn(|_| empty());
         let observes = fields != Fields::default();
-        let mut record = |l: usize, t: usize, left: &Left<'_>| {
-            let p = &shared.layers[l];
+        let mut record = |l: usize, t: usize, output: &StepOutput<'_>| {
+            let p = &context.layers[l];
             for r in (0..ROWS).filter(|&r| group.lengths.has(r, t)) {
                 let out = &mut traces[r][l];
                 for (wanted, into, from, width, padded) in [
-                    (fields.alpha, &mut out.alpha, left.alpha, p.k, p.kp),
-                    (fields.u, &mut out.u, left.u, p.d, p.dp),
-                    (fields.h, &mut out.h, left.h, p.d, p.dp),
-                    (fields.c, &mut out.c, left.c, p.d, p.dp),
+                    (fields.alpha, &mut out.alpha, output.alpha, p.k, p.kp),
+                    (fields.u, &mut out.u, output.u, p.d, p.dp),
+                    (fields.h, &mut out.h, output.h, p.d, p.dp),
+                    (fields.c, &mut out.c, output.c, p.d, p.dp),
                 ] {
                     if wanted && !from.is_empty() {
                         into.extend_from_slice(&from[r * padded..][..width]);
@@ -137,14 +137,14 @@ impl WithSimd for Observe<'_> {
                 }
             }
         };
-        up(simd, shared, &group, space, observes.then_some(&mut record));
-        let classes = shared.arch.classes;
+        forward_all(simd, context, &group, buffers, observes.then_some(&mut record));
+        let classes = context.arch.classes;
         let logits = |r: usize| -> Vec<f32> {
-            let readouts = match shared.arch.readout.when {
+            let readouts = match context.arch.readout.when {
                 When::Last => 1,
                 When::EveryStep => group.lengths.rows[r],
             };
-            let at = |i: usize| &space.head.logits[(i * ROWS + r) * classes..][..classes];
+            let at = |i: usize| &buffers.head.logits[(i * ROWS + r) * classes..][..classes];
             (0..readouts).flat_map(at).copied().collect()
         };
         let rows = group.rows.into_iter().zip(traces).enumerate();
@@ -155,26 +155,27 @@ impl WithSimd for Observe<'_> {
     }
 }
 
-/// The four rows' inputs, where the bottom layer reads them.
-fn read_inputs(shared: &Shared<'_>, group: &Group, space: &mut Space) {
-    let p = &shared.layers[0];
+/// Writes the four rows' inputs to the buffers that the bottom layer reads.
+fn read_inputs(context: &BatchContext<'_>, group: &Group, buffers: &mut ScanBuffers) {
+    let p = &context.layers[0];
     let steps = group.lengths.longest();
     let at = |t: usize, r: usize| {
         let row = group.rows[r].filter(|_| group.lengths.has(r, t));
-        row.map(|b| shared.batch.row(b).start + t)
+        row.map(|b| context.batch.row(b).start + t)
     };
-    match &shared.batch.input {
+    match &context.batch.input {
         Inputs::Tokens(_) => {
-            space.ids.clear();
-            space.ids.resize(steps, [0; ROWS]);
+            buffers.table_rows.clear();
+            buffers.table_rows.resize(steps, [0; ROWS]);
             for (r, b) in group.rows.iter().enumerate().filter_map(|(r, row)| Some((r, (*row)?))) {
-                let places = &shared.tokens.places[shared.batch.row(b)];
-                space.ids.iter_mut().zip(places).for_each(|(ids, &place)| ids[r] = place);
+                let places = &context.tokens.places[context.batch.row(b)];
+                let table_rows = buffers.table_rows.iter_mut().zip(places);
+                table_rows.for_each(|(rows, &place)| rows[r] = place);
             }
         }
         Inputs::Real(x) => {
-            space.read.resize(steps * ROWS * p.n_in_p);
-            for (i, into) in space.read.chunks_exact_mut(p.n_in_p).enumerate() {
+            buffers.read.resize(steps * ROWS * p.n_in_p);
+            for (i, into) in buffers.read.chunks_exact_mut(p.n_in_p).enumerate() {
                 into.fill(0.0);
                 if let Some(n) = at(i / ROWS, i % ROWS) {
                     into[..p.n_in].copy_from_slice(&x[n * p.n_in..][..p.n_in]);
@@ -184,137 +185,139 @@ fn read_inputs(shared: &Shared<'_>, group: &Group, space: &mut Space) {
     }
 }
 
-/// Who watches: told the layer, the step and what it left behind.
-type Watch<'a> = &'a mut dyn FnMut(usize, usize, &Left<'_>);
+/// Called with the layer, the step and what the step computed.
+type StepObserver<'a> = &'a mut dyn FnMut(usize, usize, &StepOutput<'_>);
 
 /// All layers forward, and the classifier.
-fn up<S: Simd>(
+fn forward_all<S: Simd>(
     simd: S,
-    shared: Shared<'_>,
+    context: BatchContext<'_>,
     group: &Group,
-    space: &mut GroupSpace,
-    mut watch: Option<Watch<'_>>,
+    buffers: &mut GroupBuffers,
+    mut observer: Option<StepObserver<'_>>,
 ) {
-    let (count, lengths) = (shared.layers.len(), group.lengths);
-    space.layers.resize_with(count, Space::default);
-    read_inputs(&shared, group, &mut space.layers[0]);
-    space.head.fit(shared.arch, lengths.longest());
-    let every_step = shared.arch.readout.when == When::EveryStep;
+    let (count, lengths) = (context.layers.len(), group.lengths);
+    buffers.layers.resize_with(count, ScanBuffers::default);
+    read_inputs(&context, group, &mut buffers.layers[0]);
+    buffers.head.resize(context.arch, lengths.longest());
+    let every_step = context.arch.readout.when == When::EveryStep;
     let is_read = |t: usize| every_step || (0..ROWS).any(|r| lengths.is_last(r, t));
     for l in 0..count {
-        let (below, own) = space.layers.split_at_mut(l);
-        let below = below.last().map(|space| (&shared.layers[l - 1], space));
-        let mut draws = draws(&shared, group, l);
+        let (below, own) = buffers.layers.split_at_mut(l);
+        let below = below.last().map(|buffers| (&context.layers[l - 1], buffers));
+        let mut rngs = rngs(&context, group, l);
         let top = l + 1 == count;
-        let head = &mut space.head;
-        let observes = watch.is_some();
-        let seen = &mut |t: usize, left: Left<'_>| {
+        let head = &mut buffers.head;
+        let observes = observer.is_some();
+        let on_step = &mut |t: usize, output: StepOutput<'_>| {
             if top && is_read(t) {
-                head.keep(shared.arch, &lengths, t, &left);
+                head.store(context.arch, &lengths, t, &output);
             }
-            if let Some(watch) = &mut watch {
-                watch(l, t, &left);
+            if let Some(observer) = &mut observer {
+                observer(l, t, &output);
             }
         };
         let observed = &|t: usize| observes || (top && is_read(t));
-        let scan = scan_of(&shared, group, l);
+        let scan = layer_scan(&context, group, l);
         let own = &mut own[0];
-        match kind(scan.p) {
-            KindOf::Lstm => {
-                scan::forward::<S, Lstm>(simd, scan, own, below, &mut draws, seen, observed)
+        match variant(scan.p) {
+            CellVariant::Lstm => {
+                scan::forward::<S, Lstm>(simd, scan, own, below, &mut rngs, on_step, observed)
             }
-            KindOf::GruLowRank => {
-                scan::forward::<S, Gru<4>>(simd, scan, own, below, &mut draws, seen, observed)
+            CellVariant::GruLowRank => {
+                scan::forward::<S, Gru<4>>(simd, scan, own, below, &mut rngs, on_step, observed)
             }
-            KindOf::GruDirect => {
-                scan::forward::<S, Gru<3>>(simd, scan, own, below, &mut draws, seen, observed)
+            CellVariant::GruDirect => {
+                scan::forward::<S, Gru<3>>(simd, scan, own, below, &mut rngs, on_step, observed)
             }
-            KindOf::GruResetBefore => scan::forward::<S, GruResetBefore>(
-                simd, scan, own, below, &mut draws, seen, observed,
+            CellVariant::GruResetBefore => scan::forward::<S, GruResetBefore>(
+                simd, scan, own, below, &mut rngs, on_step, observed,
             ),
         }
     }
-    simd.vectorize(head::Say { space: &mut space.head, head: shared.head });
+    simd.vectorize(HeadLogits { buffers: &mut buffers.head, head: context.head });
 }
 
 /// All layers backward.
-fn down<S: Simd>(
+fn backward_all<S: Simd>(
     simd: S,
-    shared: Shared<'_>,
+    context: BatchContext<'_>,
     group: &Group,
-    space: &mut GroupSpace,
-    sums: &mut Sums,
+    buffers: &mut GroupBuffers,
+    sums: &mut ChunkSums,
 ) {
-    let count = shared.layers.len();
-    let Space { ids, d_ids, .. } = &mut space.layers[0];
-    // Where a row has ended nothing is added: to any place.
-    d_ids.clear();
-    d_ids.resize(ids.len(), [0; ROWS]);
+    let count = context.layers.len();
+    let ScanBuffers { table_rows, d_table_rows, .. } = &mut buffers.layers[0];
+    // Where a row has ended its gradient is zero: it may be added to any row.
+    d_table_rows.clear();
+    d_table_rows.resize(table_rows.len(), [0; ROWS]);
     for (r, &length) in group.lengths.rows.iter().enumerate() {
-        for (into, ids) in d_ids.iter_mut().zip(ids.iter()).take(length) {
-            into[r] = sums.places[ids[r] as usize];
+        for (into, rows) in d_table_rows.iter_mut().zip(table_rows.iter()).take(length) {
+            into[r] = sums.table_rows[rows[r] as usize];
         }
     }
     for l in (0..count).rev() {
-        let (below, rest) = space.layers.split_at_mut(l);
-        let below = below.last().map(|space| (&shared.layers[l - 1], space));
+        let (below, rest) = buffers.layers.split_at_mut(l);
+        let below = below.last().map(|buffers| (&context.layers[l - 1], buffers));
         let (own, above) = rest.split_first_mut().expect("this layer");
-        let above = above.first().map(|space| (&shared.layers[l + 1], space));
+        let above = above.first().map(|buffers| (&context.layers[l + 1], buffers));
         let head = match above {
-            None => space.head.gradients(shared.arch),
-            Some(_) => FromHead::default(),
+            None => buffers.head.gradients(context.arch),
+            Some(_) => HeadGradients::default(),
         };
-        let scan = scan_of(&shared, group, l);
-        let (d, m) = (&mut sums.panels[l], &mut sums.measured[l]);
-        match kind(scan.p) {
-            KindOf::Lstm => scan::backward::<S, Lstm>(simd, scan, own, below, above, head, d, m),
-            KindOf::GruLowRank => {
-                scan::backward::<S, Gru<4>>(simd, scan, own, below, above, head, d, m)
+        let scan = layer_scan(&context, group, l);
+        let (d, terms) = (&mut sums.panels[l], &mut sums.regularisation[l]);
+        match variant(scan.p) {
+            CellVariant::Lstm => {
+                scan::backward::<S, Lstm>(simd, scan, own, below, above, head, d, terms)
             }
-            KindOf::GruDirect => {
-                scan::backward::<S, Gru<3>>(simd, scan, own, below, above, head, d, m)
+            CellVariant::GruLowRank => {
+                scan::backward::<S, Gru<4>>(simd, scan, own, below, above, head, d, terms)
             }
-            KindOf::GruResetBefore => {
-                scan::backward::<S, GruResetBefore>(simd, scan, own, below, above, head, d, m)
+            CellVariant::GruDirect => {
+                scan::backward::<S, Gru<3>>(simd, scan, own, below, above, head, d, terms)
+            }
+            CellVariant::GruResetBefore => {
+                scan::backward::<S, GruResetBefore>(simd, scan, own, below, above, head, d, terms)
             }
         }
     }
 }
 
-fn scan_of<'a>(shared: &Shared<'a>, group: &Group, l: usize) -> Scan<'a> {
-    let p = &shared.layers[l];
-    let above = shared.layers.get(l + 1);
-    let emits_hidden = above.is_some_and(|above| above.source == Source::Hidden);
-    // The commitment is a mean over the units.
-    let mut pressure = shared.pressure;
-    pressure.commitment /= p.d as f32;
-    let (lengths, mode, cut) = (group.lengths, shared.mode, shared.cut);
-    let table = if l == 0 { shared.table } else { &[] };
-    Scan { p, table, lengths, mode, pressure, emits_hidden, cut }
+fn layer_scan<'a>(context: &BatchContext<'a>, group: &Group, l: usize) -> LayerScan<'a> {
+    let p = &context.layers[l];
+    let above = context.layers.get(l + 1);
+    let emits_hidden = above.is_some_and(|above| above.source == InputSource::Hidden);
+    // The commitment loss is a mean over the units.
+    let mut weights = context.weights;
+    weights.commitment /= p.d as f32;
+    let (lengths, mode, recompute) = (group.lengths, context.mode, context.recompute);
+    let table = if l == 0 { context.table } else { &[] };
+    LayerScan { p, table, lengths, mode, weights, emits_hidden, recompute }
 }
 
-/// The draws of each row in layer l, if there are any; an absent row has none to make.
-fn draws(shared: &Shared<'_>, group: &Group, l: usize) -> Vec<Stream> {
-    if shared.mode.transition == Transition::Mixture {
+/// A generator for each row in layer l; none where nothing is sampled.
+fn rngs(context: &BatchContext<'_>, group: &Group, l: usize) -> Vec<Rng> {
+    if context.mode.transition == Transition::Mixture {
         return vec![];
     }
-    let stream = |row: &Option<usize>| shared.mode.transition.draws(row.unwrap_or(0), l);
-    group.rows.iter().map(stream).collect()
+    let rng = |row: &Option<usize>| context.mode.transition.row_rng(row.unwrap_or(0), l);
+    group.rows.iter().map(rng).collect()
 }
 
-/// The compiled kinds.
-enum KindOf {
+/// The cell kernels that are compiled.
+enum CellVariant {
     Lstm,
     GruLowRank,
     GruDirect,
     GruResetBefore,
 }
 
-fn kind(p: &Prepared) -> KindOf {
+fn variant(p: &PreparedLayer) -> CellVariant {
     match (p.cell, p.form) {
-        (Cell::Lstm { .. }, _) => KindOf::Lstm,
-        (Cell::Gru { reset: Reset::BeforeMatrix }, _) => KindOf::GruResetBefore,
-        (Cell::Gru { .. }, Form::LowRank) => KindOf::GruLowRank,
-        (Cell::Gru { .. }, Form::Direct) => KindOf::GruDirect,
+        (Cell::Lstm { .. }, _) => CellVariant::Lstm,
+        (Cell::Gru { reset: Reset::BeforeMatrix }, _) => CellVariant::GruResetBefore,
+        (Cell::Gru { .. }, Recurrence::LowRank) => CellVariant::GruLowRank,
+        (Cell::Gru { .. }, Recurrence::Direct) => CellVariant::GruDirect,
     }
 }

@@ -1,8 +1,8 @@
-//! The classifier on what the top layer left behind.
+//! The classifier on the output of the top layer.
 
 use super::kernels::{ROWS, add_scaled, dot};
-use super::scan::{FromHead, Left, Lengths};
-use super::simd::{Aligned, padded};
+use super::scan::{HeadGradients, RowLengths, StepOutput};
+use super::simd::{AlignedVec, padded};
 use crate::IGNORE;
 use crate::model::{Arch, Layout, When};
 use pulp::{Simd, WithSimd};
@@ -10,8 +10,8 @@ use pulp::{Simd, WithSimd};
 /// The classifier's weights, or their gradients: for each of h, u, c `[C, dp]`, empty where it is
 /// not read; and the bias `[C]`.
 #[derive(Clone, Default)]
-pub struct Head {
-    pub weights: [Aligned; 3],
+pub struct PaddedHead {
+    pub weights: [AlignedVec; 3],
     pub bias: Vec<f32>,
     dp: usize,
 }
@@ -22,10 +22,10 @@ fn wanted(arch: &Arch) -> [bool; 3] {
     [from.h(), from.u(), from.c()]
 }
 
-impl Head {
-    /// The weights, padded.
-    pub fn prepare(arch: &Arch, layout: &Layout, params: &[f32]) -> Head {
-        let mut head = Head::default();
+impl PaddedHead {
+    /// The weights of a model.
+    pub fn prepare(arch: &Arch, layout: &Layout, params: &[f32]) -> PaddedHead {
+        let mut head = PaddedHead::default();
         head.clear(arch);
         let source = &params[layout.head_weight.clone()];
         head.each_entry(arch, |into, at| *into = source[at]);
@@ -33,7 +33,7 @@ impl Head {
         head
     }
 
-    /// Makes it all zero.
+    /// All zeros.
     pub fn clear(&mut self, arch: &Arch) {
         self.dp = padded(arch.top().units);
         for (part, wanted) in self.weights.iter_mut().zip(wanted(arch)) {
@@ -43,32 +43,32 @@ impl Head {
         self.bias.resize(arch.classes, 0.0);
     }
 
-    /// The adjoint of [`Head::prepare`].
-    pub fn finish(&mut self, arch: &Arch, layout: &Layout, grads: &mut [f32]) {
+    /// The adjoint of [`PaddedHead::prepare`]: adds these gradients to `grads`.
+    pub fn add_gradients(&mut self, arch: &Arch, layout: &Layout, grads: &mut [f32]) {
         let into = layout.head_weight.start;
         self.each_entry(arch, |value, at| grads[into + at] += *value);
         let bias = &mut grads[layout.head_bias.clone()];
         bias.iter_mut().zip(&self.bias).for_each(|(into, b)| *into += b);
     }
 
-    /// Makes these another's, for another core to read.
-    pub fn receive(&mut self, from: &Head) {
+    /// Copies with non-temporal stores, for another core to read.
+    pub fn copy_non_temporal(&mut self, from: &PaddedHead) {
         for (into, from) in self.weights.iter_mut().zip(&from.weights) {
-            into.receive(from);
+            into.copy_non_temporal(from);
         }
         self.bias.clone_from(&from.bias);
         self.dp = from.dp;
     }
 
-    /// Adds another's numbers.
-    pub fn add(&mut self, other: &Head) {
+    /// Adds gradients.
+    pub fn add(&mut self, other: &PaddedHead) {
         for (into, from) in self.weights.iter_mut().zip(&other.weights) {
             into.iter_mut().zip(from.iter()).for_each(|(into, from)| *into += from);
         }
         self.bias.iter_mut().zip(&other.bias).for_each(|(into, from)| *into += from);
     }
 
-    /// Every entry with its index in `head.weight`.
+    /// Visits every entry with its index in `head.weight`.
     fn each_entry(&mut self, arch: &Arch, mut visit: impl FnMut(&mut f32, usize)) {
         let (d, features) = (arch.top().units, arch.features());
         let mut first = 0;
@@ -83,28 +83,36 @@ impl Head {
     }
 }
 
-/// What the classifier read of four rows, what it said, and the gradients it sends back.
+/// The features of four rows, their logits, and the gradients of the features.
 #[derive(Default)]
-pub struct HeadSpace {
+pub struct HeadBuffers {
     /// h, u, c `[readouts, ROWS, dp]`.
-    features: [Aligned; 3],
-    d_features: [Aligned; 3],
+    features: [AlignedVec; 3],
+    d_features: [AlignedVec; 3],
     /// `[readouts, ROWS, C]`.
     pub logits: Vec<f32>,
 }
 
-/// Sums over read-outs.
+/// Sums over the read-outs that have a target.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Said {
+pub struct ReadoutSums {
     /// Σ weight · cross-entropy.
     pub loss: f64,
     pub correct: usize,
     pub counted: usize,
 }
 
-impl HeadSpace {
-    /// Makes room, and reads zeros where a row is empty.
-    pub fn fit(&mut self, arch: &Arch, steps: usize) {
+impl ReadoutSums {
+    pub fn add(&mut self, other: ReadoutSums) {
+        self.loss += other.loss;
+        self.correct += other.correct;
+        self.counted += other.counted;
+    }
+}
+
+impl HeadBuffers {
+    /// Zeros for `steps` steps: the features of an empty row are zeros.
+    pub fn resize(&mut self, arch: &Arch, steps: usize) {
         let readouts = if arch.readout.when == When::Last { 1 } else { steps };
         let size = readouts * ROWS * padded(arch.top().units);
         for (part, wanted) in [&mut self.features, &mut self.d_features]
@@ -118,11 +126,11 @@ impl HeadSpace {
         self.logits.resize(readouts * ROWS * arch.classes, 0.0);
     }
 
-    /// Keeps what step t left behind, for the rows the classifier reads there.
-    pub fn keep(&mut self, arch: &Arch, lengths: &Lengths, t: usize, left: &Left<'_>) {
+    /// Stores the features of step t of the rows whose read-out is there.
+    pub fn store(&mut self, arch: &Arch, lengths: &RowLengths, t: usize, output: &StepOutput<'_>) {
         let dp = padded(arch.top().units);
         let every_step = arch.readout.when == When::EveryStep;
-        for (part, from) in self.features.iter_mut().zip([left.h, left.u, left.c]) {
+        for (part, from) in self.features.iter_mut().zip([output.h, output.u, output.c]) {
             if part.is_empty() {
                 continue;
             }
@@ -135,28 +143,28 @@ impl HeadSpace {
         }
     }
 
-    /// The gradients for the top layer.
-    pub fn gradients(&self, arch: &Arch) -> FromHead<'_> {
+    /// The gradients of what was read from the top layer.
+    pub fn gradients(&self, arch: &Arch) -> HeadGradients<'_> {
         let [dh, du, dc] = &self.d_features;
-        FromHead { dh, du, dc, every_step: arch.readout.when == When::EveryStep }
+        HeadGradients { dh, du, dc, every_step: arch.readout.when == When::EveryStep }
     }
 }
 
-/// All logits.
-pub struct Say<'a> {
-    pub space: &'a mut HeadSpace,
-    pub head: &'a Head,
+/// Computes all logits.
+pub struct HeadLogits<'a> {
+    pub buffers: &'a mut HeadBuffers,
+    pub head: &'a PaddedHead,
 }
 
-impl WithSimd for Say<'_> {
+impl WithSimd for HeadLogits<'_> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let Say { space, head } = self;
-        for (row, logits) in space.logits.chunks_exact_mut(head.bias.len()).enumerate() {
+        let HeadLogits { buffers, head } = self;
+        for (row, logits) in buffers.logits.chunks_exact_mut(head.bias.len()).enumerate() {
             logits.copy_from_slice(&head.bias);
-            for (part, features) in head.weights.iter().zip(&space.features) {
+            for (part, features) in head.weights.iter().zip(&buffers.features) {
                 for (class, w) in part.chunks_exact(head.dp).enumerate() {
                     logits[class] += dot(simd, w, &features[row * head.dp..][..head.dp]);
                 }
@@ -166,37 +174,37 @@ impl WithSimd for Say<'_> {
 }
 
 /// Cross-entropy of the read-outs, and its gradients.
-pub struct Learn<'a> {
-    pub space: &'a mut HeadSpace,
-    pub head: &'a Head,
-    /// `[readouts, ROWS]`: the class and its share in the loss; [`IGNORE`] where there is none.
+pub struct HeadLoss<'a> {
+    pub buffers: &'a mut HeadBuffers,
+    pub head: &'a PaddedHead,
+    /// `[readouts, ROWS]`: the class and its weight in the loss; [`IGNORE`] where there is none.
     pub targets: &'a [(u32, f64)],
-    /// What the target's logit is put behind by.
+    /// Subtracted from the target's logit.
     pub margin: f32,
-    pub d_head: &'a mut Head,
+    pub d_head: &'a mut PaddedHead,
 }
 
-impl WithSimd for Learn<'_> {
-    type Output = Said;
+impl WithSimd for HeadLoss<'_> {
+    type Output = ReadoutSums;
 
     #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) -> Said {
-        let Learn { space, head, targets, margin, d_head } = self;
+    fn with_simd<S: Simd>(self, simd: S) -> ReadoutSums {
+        let HeadLoss { buffers, head, targets, margin, d_head } = self;
         let (classes, dp) = (head.bias.len(), head.dp);
-        let mut said = Said::default();
+        let mut sums = ReadoutSums::default();
         let mut d_logits = vec![0.0f32; classes];
-        for (row, logits) in space.logits.chunks_exact_mut(classes).enumerate() {
+        for (row, logits) in buffers.logits.chunks_exact_mut(classes).enumerate() {
             let (target, weight) = targets[row];
             if target == IGNORE {
                 continue;
             }
-            said.counted += 1;
-            said.correct += (largest(logits) == target as usize) as usize;
+            sums.counted += 1;
+            sums.correct += (argmax(logits) == target as usize) as usize;
             logits[target as usize] -= margin;
-            said.loss += weight * cross_entropy(logits, target as usize, weight, &mut d_logits);
+            sums.loss += weight * cross_entropy(logits, target as usize, weight, &mut d_logits);
             for (part, w) in head.weights.iter().enumerate().filter(|(_, w)| !w.is_empty()) {
-                let features = &space.features[part][row * dp..][..dp];
-                let d_features = &mut space.d_features[part][row * dp..][..dp];
+                let features = &buffers.features[part][row * dp..][..dp];
+                let d_features = &mut buffers.d_features[part][row * dp..][..dp];
                 for (class, &d) in d_logits.iter().enumerate() {
                     add_scaled(simd, d_features, d, &w[class * dp..][..dp]);
                     let d_w = &mut d_head.weights[part][class * dp..][..dp];
@@ -205,18 +213,18 @@ impl WithSimd for Learn<'_> {
             }
             d_head.bias.iter_mut().zip(&d_logits).for_each(|(b, d)| *b += d);
         }
-        said
+        sums
     }
 }
 
-/// The index of the largest value; the first of equals.
-pub fn largest(values: &[f32]) -> usize {
+/// The index of the argmax value; the first of equals.
+pub fn argmax(values: &[f32]) -> usize {
     (0..values.len()).fold(0, |best, i| if values[i] > values[best] { i } else { best })
 }
 
 /// `−ln softmax(logits)[target]`, and `weight` times its gradient.
 fn cross_entropy(logits: &[f32], target: usize, weight: f64, d_logits: &mut [f32]) -> f64 {
-    let top = logits[largest(logits)] as f64;
+    let top = logits[argmax(logits)] as f64;
     let sum: f64 = logits.iter().map(|&l| (l as f64 - top).exp()).sum();
     for (d, &l) in d_logits.iter_mut().zip(logits) {
         *d = (weight * (l as f64 - top).exp() / sum) as f32;

@@ -1,25 +1,26 @@
 //! The three products of the scan, on four rows at a time.
 //!
-//! A matrix `[n, NB·D]` is kept as a *panel*: `[Q][n][NB]` vectors, Q = Dp/lanes, so that one
-//! stretch of units meets all its weights in a row. A row's gate vector is `[Q][NB]` vectors.
+//! A *strip* is one vector of units; there are Q = Dp/lanes of them. A matrix `[n, NB·D]` is stored as
+//! a *panel* of `[Q][n][NB]` vectors, so that the weights of a strip are contiguous. The gates of a
+//! row are `[Q][NB]` vectors.
 
-use super::lanes::sums;
-use super::simd::{Half, half, padded, stretches, stretches_mut, vectors, vectors_mut};
+use super::lane_sums::lane_sums;
+use super::simd::{HalfVectors, half_vectors, padded, strips, strips_mut, vectors, vectors_mut};
 use pulp::{Simd, WithSimd};
 
 /// Rows that share every load of a weight.
 pub const ROWS: usize = 4;
 
 /// A value for each of the four rows.
-pub type Rows<A> = [A; ROWS];
+pub type PerRow<A> = [A; ROWS];
 
 /// The four rows of a `[ROWS, width]` slice.
 #[inline(always)]
-pub fn rows(values: &[f32], width: usize) -> Rows<&[f32]> {
+pub fn rows(values: &[f32], width: usize) -> PerRow<&[f32]> {
     std::array::from_fn(|r| &values[r * width..(r + 1) * width])
 }
 
-/// `acc[r][b] += Σ_j v[r][j] · panel[j][b]`: one stretch of units of `v·M`.
+/// `acc[r][b] += Σ_j v[r][j] · panel[j][b]`: one strip of units of `v·M`.
 #[inline(always)]
 pub fn accumulate<S: Simd, const NB: usize, const TILE: usize>(
     simd: S,
@@ -40,11 +41,11 @@ pub fn accumulate<S: Simd, const NB: usize, const TILE: usize>(
 }
 
 // PERF: the two adjoints are operations of their own, one compiled function per instruction set
-// and NB: inlined where they are used they take the compiler minutes and run no faster.
+// and NB. Inlined where they are used they take the compiler minutes and run no faster.
 
-/// Whether 20 sums stay in registers: the 32 of AVX-512, which its halves have too. A stretch has
-/// `per` vectors.
-// PERF: tiles of five read everything half as often as those of four with k = 5 and 10 (T=784,
+/// Whether 20 sums fit in registers: in the 32 of AVX-512, which its half vectors have too. A strip
+/// has `per` vectors.
+// PERF: for k = 5 and 10, tiles of five read everything half as often as tiles of four (T=784,
 // d=256, k=10: 237 ms, 245 in tiles of four).
 #[inline(always)]
 fn wide_tiles<S: Simd>(per: usize) -> bool {
@@ -70,7 +71,7 @@ impl<const NB: usize> WithSimd for Dots<'_, NB> {
     fn with_simd<S: Simd>(self, simd: S) {
         let Dots { out, width, n, y, panel } = self;
         let y = vectors::<S>(y);
-        let y: Rows<&[S::f32s]> =
+        let y: PerRow<&[S::f32s]> =
             std::array::from_fn(|r| &y[r * y.len() / ROWS..][..y.len() / ROWS]);
         let panel = vectors::<S>(panel);
         let mut j = 0;
@@ -96,14 +97,14 @@ fn dots_tile<S: Simd, const NB: usize, const TILE: usize>(
     width: usize,
     n: usize,
     first: usize,
-    y: Rows<&[S::f32s]>,
+    y: PerRow<&[S::f32s]>,
     panel: &[S::f32s],
 ) {
     let zero = simd.splat_f32s(0.0);
     let mut acc = [[zero; TILE]; ROWS];
-    for (q, stretch) in panel.chunks_exact(n * NB).enumerate() {
-        let weights = &stretch[first * NB..][..TILE * NB];
-        let y: Rows<&[S::f32s]> = y.map(|y| &y[q * NB..][..NB]);
+    for (q, strip) in panel.chunks_exact(n * NB).enumerate() {
+        let weights = &strip[first * NB..][..TILE * NB];
+        let y: PerRow<&[S::f32s]> = y.map(|y| &y[q * NB..][..NB]);
         for b in 0..NB {
             for r in 0..ROWS {
                 for j in 0..TILE {
@@ -112,7 +113,7 @@ fn dots_tile<S: Simd, const NB: usize, const TILE: usize>(
             }
         }
     }
-    sums(simd, &acc, &mut out[first..], width);
+    lane_sums(simd, &acc, &mut out[first..], width);
 }
 
 /// `dM[j][b] += Σ_i v_i[j] · da_i[b]` over the I rows of many steps: the adjoint of
@@ -121,23 +122,23 @@ pub struct Outer<'a, const NB: usize> {
     /// `[Q][n][NB]`.
     pub d_panel: &'a mut [f32],
     pub n: usize,
-    /// `[I, width]`; the first n of each row count.
+    /// `[I, width]`; the first n numbers of each row are used.
     pub v: &'a [f32],
     pub width: usize,
-    /// How many units there are: D.
+    /// D.
     pub units: usize,
     /// `[I, Q·NB]` vectors.
     pub da: &'a [f32],
-    pub beside: Beside<'a>,
+    pub side_output: SideOutput<'a>,
 }
 
-/// What becomes of da besides.
-// PERF: while the product is at work on it, it costs next to nothing (T=100, d=100, k=5, a table
-// of 28 rows: 2.93 ms a step on one thread, 3.12 with a pass of its own).
-pub enum Beside<'a> {
-    Nothing,
-    /// `[Q][4]` vectors, the first NB of each four of which get the sums of da.
-    Sums(&'a mut [f32]),
+/// A second output of the same pass over da.
+// PERF: during the product it costs next to nothing (T=100, d=100, k=5, a table of 28 rows: 2.93 ms a
+// step on one thread, 3.12 with a pass of its own).
+pub enum SideOutput<'a> {
+    None,
+    /// `[Q][4]` vectors. The sums of da are added to the first NB of each four.
+    BiasSums(&'a mut [f32]),
     /// A table `[U][Q][NB]`, and the row that da of each item is added to.
     Table(&'a mut [f32], &'a [u32]),
 }
@@ -147,26 +148,26 @@ impl<const NB: usize> WithSimd for Outer<'_, NB> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let Outer { d_panel, n, v, width, units, da, beside } = self;
+        let Outer { d_panel, n, v, width, units, da, side_output } = self;
         let q_count = padded(units) / S::F32_LANES;
-        // PERF: a processor that takes a wide instruction as two halves (Zen 4) spends half the time
-        // on one, and of 100 units the last stretch has 4 (T=16, d=100, k=50, two threads: 1.14 ms a
-        // step, 1.15 without). The sums of a single block are too few to keep it busy.
-        let half = half(simd, units).filter(|_| NB > 1);
+        // PERF: a processor that executes a wide instruction as two halves (Zen 4) takes half the time
+        // for a half vector, and of 100 units the last strip has 4 (T=16, d=100, k=50, two threads:
+        // 1.14 ms a step, 1.15 without). The sums of a single block are too few to keep it busy.
+        let half = half_vectors(simd, units).filter(|_| NB > 1);
         let whole = q_count - half.is_some() as usize;
         let (mut items, mut d) =
-            (Items { v, width, da, q: 0, q_count }, Target { d_panel, n, beside });
+            (Items { v, width, da, q: 0, q_count }, OuterOutput { d_panel, n, side_output });
         while items.q < whole {
-            stretch::<S, NB, 1>(simd, items, &mut d);
+            strip::<S, NB, 1>(simd, items, &mut d);
             items.q += 1;
         }
         if let Some(half) = half {
-            stretch::<Half, NB, 2>(half, items, &mut d);
+            strip::<HalfVectors, NB, 2>(half, items, &mut d);
         }
     }
 }
 
-/// The rows of many steps, and the stretch of their units that is meant.
+/// The rows of many steps, and the strip of units that is computed.
 #[derive(Clone, Copy)]
 struct Items<'a> {
     v: &'a [f32],
@@ -176,96 +177,96 @@ struct Items<'a> {
     q_count: usize,
 }
 
-/// What gets their products.
-struct Target<'a> {
+/// Where the products are added.
+struct OuterOutput<'a> {
     d_panel: &'a mut [f32],
     n: usize,
-    beside: Beside<'a>,
+    side_output: SideOutput<'a>,
 }
 
-/// One stretch of units.
+/// One strip of units.
 #[inline(always)]
-fn stretch<S: Simd, const NB: usize, const PER: usize>(
+fn strip<S: Simd, const NB: usize, const PER: usize>(
     simd: S,
     items: Items<'_>,
-    Target { d_panel, n, beside }: &mut Target<'_>,
+    OuterOutput { d_panel, n, side_output }: &mut OuterOutput<'_>,
 ) {
-    let into = &mut stretches_mut::<S, PER>(d_panel)[items.q * *n * NB..][..*n * NB];
+    let into = &mut strips_mut::<S, PER>(d_panel)[items.q * *n * NB..][..*n * NB];
     let mut j = 0;
-    match beside {
-        Beside::Nothing => {}
-        Beside::Sums(all) => {
-            let mut sum = Sum([simd.splat_f32s(0.0); NB]);
+    match side_output {
+        SideOutput::None => {}
+        SideOutput::BiasSums(all) => {
+            let mut sum = BlockSum([simd.splat_f32s(0.0); NB]);
             j = first_tile::<S, NB, PER>(simd, into, items, &mut sum);
-            let all = &mut stretches_mut::<S, PER>(all)[items.q * 4..];
+            let all = &mut strips_mut::<S, PER>(all)[items.q * 4..];
             for (into, sum) in all.iter_mut().zip(sum.0) {
                 into[0] = simd.add_f32s(into[0], sum);
             }
         }
-        Beside::Table(all, places) => {
-            let (table, Items { q, q_count, .. }) = (stretches_mut::<S, PER>(all), items);
-            let mut rows = TableRows::<S, PER> { table, places, q, q_count };
-            j = first_tile::<S, NB, PER>(simd, into, items, &mut rows);
+        SideOutput::Table(all, rows) => {
+            let (table, Items { q, q_count, .. }) = (strips_mut::<S, PER>(all), items);
+            let mut sink = TableSink::<S, PER> { table, rows, q, q_count };
+            j = first_tile::<S, NB, PER>(simd, into, items, &mut sink);
         }
     }
     rest_of_tiles::<S, NB, PER>(simd, into, items, j);
 }
 
-/// Who gets each item's da.
-trait Taker<S: Simd, const NB: usize> {
-    fn take(&mut self, simd: S, item: usize, da: &[S::f32s; NB]);
+/// Receives da of each item.
+trait ItemSink<S: Simd, const NB: usize> {
+    fn add_item(&mut self, simd: S, item: usize, da: &[S::f32s; NB]);
 }
 
-/// Nobody.
-struct Nobody;
+/// Ignores the items.
+struct Discard;
 
-impl<S: Simd, const NB: usize> Taker<S, NB> for Nobody {
+impl<S: Simd, const NB: usize> ItemSink<S, NB> for Discard {
     #[inline(always)]
-    fn take(&mut self, _: S, _: usize, _: &[S::f32s; NB]) {}
+    fn add_item(&mut self, _: S, _: usize, _: &[S::f32s; NB]) {}
 }
 
-/// Their sum.
-struct Sum<V, const NB: usize>([V; NB]);
+/// Sums the items.
+struct BlockSum<V, const NB: usize>([V; NB]);
 
-impl<S: Simd, const NB: usize> Taker<S, NB> for Sum<S::f32s, NB> {
+impl<S: Simd, const NB: usize> ItemSink<S, NB> for BlockSum<S::f32s, NB> {
     #[inline(always)]
-    fn take(&mut self, simd: S, _: usize, da: &[S::f32s; NB]) {
+    fn add_item(&mut self, simd: S, _: usize, da: &[S::f32s; NB]) {
         for (sum, &da) in self.0.iter_mut().zip(da) {
             *sum = simd.add_f32s(*sum, da);
         }
     }
 }
 
-/// The rows of a table.
-struct TableRows<'a, S: Simd, const PER: usize> {
+/// Adds each item to a row of a table.
+struct TableSink<'a, S: Simd, const PER: usize> {
     table: &'a mut [[S::f32s; PER]],
-    places: &'a [u32],
+    rows: &'a [u32],
     q: usize,
     q_count: usize,
 }
 
-impl<S: Simd, const NB: usize, const PER: usize> Taker<S, NB> for TableRows<'_, S, PER> {
+impl<S: Simd, const NB: usize, const PER: usize> ItemSink<S, NB> for TableSink<'_, S, PER> {
     #[inline(always)]
-    fn take(&mut self, simd: S, item: usize, da: &[S::f32s; NB]) {
-        let at = (self.places[item] as usize * self.q_count + self.q) * NB;
+    fn add_item(&mut self, simd: S, item: usize, da: &[S::f32s; NB]) {
+        let at = (self.rows[item] as usize * self.q_count + self.q) * NB;
         for (into, &da) in self.table[at..][..NB].iter_mut().zip(da) {
             into[0] = simd.add_f32s(into[0], da);
         }
     }
 }
 
-/// The first rows of dM, as many as a tile has, and what is beside them; returns how many.
+/// The first tile of dM, together with the side output; returns its number of rows.
 #[inline(always)]
 fn first_tile<S: Simd, const NB: usize, const PER: usize>(
     simd: S,
-    stretch: &mut [[S::f32s; PER]],
+    strip: &mut [[S::f32s; PER]],
     items: Items<'_>,
-    taker: &mut impl Taker<S, NB>,
+    sink: &mut impl ItemSink<S, NB>,
 ) -> usize {
-    match stretch.len() / NB {
-        0 => outer_tile::<S, NB, 0, PER>(simd, stretch, 0, items, taker),
-        5.. if wide_tiles::<S>(PER) => outer_tile::<S, NB, 5, PER>(simd, stretch, 0, items, taker),
-        _ => outer_tile::<S, NB, 1, PER>(simd, stretch, 0, items, taker),
+    match strip.len() / NB {
+        0 => outer_tile::<S, NB, 0, PER>(simd, strip, 0, items, sink),
+        5.. if wide_tiles::<S>(PER) => outer_tile::<S, NB, 5, PER>(simd, strip, 0, items, sink),
+        _ => outer_tile::<S, NB, 1, PER>(simd, strip, 0, items, sink),
     }
 }
 
@@ -273,33 +274,33 @@ fn first_tile<S: Simd, const NB: usize, const PER: usize>(
 #[inline(always)]
 fn rest_of_tiles<S: Simd, const NB: usize, const PER: usize>(
     simd: S,
-    stretch: &mut [[S::f32s; PER]],
+    strip: &mut [[S::f32s; PER]],
     items: Items<'_>,
     mut j: usize,
 ) {
-    let (n, nobody) = (stretch.len() / NB, &mut Nobody);
+    let (n, discard) = (strip.len() / NB, &mut Discard);
     while wide_tiles::<S>(PER) && j + 5 <= n {
-        j += outer_tile::<S, NB, 5, PER>(simd, stretch, j, items, nobody);
+        j += outer_tile::<S, NB, 5, PER>(simd, strip, j, items, discard);
     }
     while j + 4 <= n {
-        j += outer_tile::<S, NB, 4, PER>(simd, stretch, j, items, nobody);
+        j += outer_tile::<S, NB, 4, PER>(simd, strip, j, items, discard);
     }
     while j < n {
-        j += outer_tile::<S, NB, 1, PER>(simd, stretch, j, items, nobody);
+        j += outer_tile::<S, NB, 1, PER>(simd, strip, j, items, discard);
     }
 }
 
-/// TILE rows of dM from `first`; returns how many.
+/// TILE rows of dM from `first` on; returns TILE.
 #[inline(always)]
 fn outer_tile<S: Simd, const NB: usize, const TILE: usize, const PER: usize>(
     simd: S,
-    stretch: &mut [[S::f32s; PER]],
+    strip: &mut [[S::f32s; PER]],
     first: usize,
     Items { v, width, da, q, q_count }: Items<'_>,
-    taker: &mut impl Taker<S, NB>,
+    sink: &mut impl ItemSink<S, NB>,
 ) -> usize {
     let mut acc = [[simd.splat_f32s(0.0); NB]; TILE];
-    for (item, da) in stretches::<S, PER>(da).chunks_exact(q_count * NB).enumerate() {
+    for (item, da) in strips::<S, PER>(da).chunks_exact(q_count * NB).enumerate() {
         let v = &v[item * width + first..][..TILE];
         let blocks = &da[q * NB..][..NB];
         let mut da = [simd.splat_f32s(0.0); NB];
@@ -312,9 +313,9 @@ fn outer_tile<S: Simd, const NB: usize, const TILE: usize, const PER: usize>(
                 acc[j][b] = simd.mul_add_e_f32s(x, da[b], acc[j][b]);
             }
         }
-        taker.take(simd, item, &da);
+        sink.add_item(simd, item, &da);
     }
-    let into = &mut stretch[first * NB..][..TILE * NB];
+    let into = &mut strip[first * NB..][..TILE * NB];
     for j in 0..TILE {
         for b in 0..NB {
             let into = &mut into[j * NB + b][0];

@@ -1,220 +1,230 @@
 //! The fast engine: f32, four rows at a time through the whole sequence, on vectors and threads.
 //!
-//! `prepare` and `table` turn parameters into what the scan reads, `panels` (the low-rank form of
-//! the recurrence where it is cheaper), `group` carries four rows through the network, `scan`
-//! through one layer (`step_forward`, `step_backward`), `cells` and `centroids` are the two
-//! components, `kernels` the three products (`lanes` ends their sums) and `functions` the
-//! transcendental functions. Rows are independent: a batch is cut into a fixed number of chunks,
-//! whatever the number of `workers`, and the chunks' `sums` are added in their order (`halves`); so
-//! the same seed gives the same bits. `adjoint` turns them into the gradients of parameters.
-//! `update` applies a gradient to all parameters; the rows of a large embedding are `lazy`: they
-//! wait until they are read, and then make up for their `idle` updates, to the same bits.
+//! - `prepare` and `token_table` turn parameters into the `panels` that the scan reads, in the
+//!   low-rank form of the recurrence where it is cheaper; `adjoint` turns the gradients of these
+//!   into gradients of parameters. `products` and `add_product` are their matrix products.
+//! - `group` carries four rows through the network, `scan` through one layer (`step_forward`,
+//!   `step_backward`). `cells` and `centroids` are the two components of a layer, `head` is the
+//!   classifier. `kernels` holds the products of the scan, `lane_sums` their reductions,
+//!   `functions` the transcendental functions.
+//! - `gradients` sums over a batch. Rows are independent: a batch is cut into a fixed number of
+//!   chunks, whatever the number of threads (`thread_pool`), and their `sums` are added in a fixed
+//!   order. So the same seed gives the same bits.
+//! - `update` applies a gradient to all parameters. Rows of a large embedding that a batch does not
+//!   have defer their updates until they are read (`deferred_rows`); `deferred_updates` replays
+//!   these to the same bits.
 
 #![allow(unsafe_code)]
 
+mod add_product;
 mod adjoint;
 mod cells;
 mod centroids;
-mod crew;
+mod deferred_rows;
+mod deferred_updates;
 mod functions;
+mod gradients;
 mod group;
-mod halves;
 mod head;
-mod idle;
 mod kernels;
-mod lanes;
-mod lazy;
-mod pack;
+mod lane_sums;
 mod panels;
 mod prepare;
 mod products;
 mod scan;
+mod scan_buffers;
 mod simd;
 mod step_backward;
 mod step_forward;
 mod sums;
-mod table;
+mod thread_pool;
+mod token_table;
 mod update;
-mod workers;
 
-pub use simd::Level;
+pub use simd::SimdLevel;
 
-use super::share::Share;
-use super::tokens::Tokens;
-use super::weights::Weights;
+use super::tokens::BatchTokens;
+use super::weights::EngineWeights;
 use super::{
-    Batch, DeviceError, Fields, Gradients, LayerTrace, Loss, Mode, Regime, Runner, Snapshot, Step,
-    Trace, Trainer, Transition,
+    Batch, DeviceError, Fields, Gradients, LayerTrace, Mode, Regime, Runner, Snapshot, Step, Trace,
+    Trainer, Transition,
 };
 use crate::model::{Arch, Layout, Model};
+use crate::objective::RegularisationWeights;
 use crate::optimiser::Optimiser;
-use adjoint::finish;
-use group::{Group, GroupSpace, Learn, Observe, RowTrace, Shared, groups};
-use halves::Halves;
-use head::Head;
-use idle::is_plain;
-use lazy::Lazy;
-use prepare::{Machine, Prepared, hand_out, prepare};
-use scan::{Cut, Pressure};
+use deferred_rows::DeferredRows;
+use deferred_updates::is_deferrable;
+use group::{BatchContext, GroupBuffers, RowTrace, TraceGroup, groups};
+use head::PaddedHead;
+use prepare::{PreparedLayer, copy_for_workers, prepare};
+use scan_buffers::RecomputePolicy;
 use std::convert::Infallible;
 use std::sync::Mutex;
-use sums::Sums;
-use table::{RowGradients, Rows, Table};
-use update::lazy_rows;
-use workers::Workers;
+use sums::{ChunkSums, PairwiseSum};
+use thread_pool::{Executor, ThreadPool};
+use token_table::TokenTable;
+use update::deferred_rows;
 
-/// A batch's gradients are summed in this many chunks (or as many as it has groups of rows).
-const CHUNKS: usize = 8;
-
-/// What changes how fast the engine is, and its last bits, but not what it computes.
+/// Settings that change the speed of the engine and its last bits, but not what it computes.
 #[derive(Clone, Copy, Debug)]
-pub struct Tuning {
-    /// The instruction set. Default: the best there is.
-    pub level: Level,
-    /// The gates of a row's last steps, as many as need no more than this many bytes, are kept for
-    /// backward; those of the steps before them are computed again, segment by segment. Up to four
-    /// times as many where a step carries many numbers. Default 8 MiB.
-    // PERF: computing again costs more than a third-level cache, and less than main memory (T=784,
-    // d=256: 182 ms if all is computed again, 174 with 8 MiB, 187 if nothing is).
+pub struct CpuTuning {
+    /// The instruction set. Default: the best one available.
+    pub level: SimdLevel,
+    /// The forward pass keeps the gates of a row's last steps, up to this many bytes. The backward
+    /// pass recomputes those of the steps before, segment by segment. Where a step carries many
+    /// numbers, up to four times as many bytes are kept. Default 8 MiB.
+    // PERF: recomputing costs more than reading from a third-level cache, and less than reading from
+    // main memory (T=784, d=256: 182 ms if everything is recomputed, 174 with 8 MiB, 187 if
+    // nothing is).
     pub kept_bytes: usize,
     /// Bytes of a segment: it should stay in a second-level cache. Default 256 KiB.
     pub segment_bytes: usize,
-    /// Rows of an embedding of at least so many numbers are updated when they are next read, where
-    /// the optimiser allows it; those of a smaller one in every step. Default 2¹⁹.
+    /// The smallest embedding, in numbers, whose rows defer updates until they are read, if the
+    /// optimiser allows it. Rows of smaller ones are updated in every step. Default 2¹⁹.
     // PERF: where words are as frequent as in a text (32×100 of them, one thread) it neither pays nor
     // costs at 200,000 numbers, and pays from there on: 3,000×64 5.2 ms a step either way,
     // 10,000×64 6.7 and 5.9, 100,000×64 14.1 and 8.5.
-    pub lazy_from: usize,
+    pub defer_from: usize,
 }
 
-impl Default for Tuning {
+impl Default for CpuTuning {
     fn default() -> Self {
-        Tuning {
-            level: Level::best(),
+        CpuTuning {
+            level: SimdLevel::best(),
             kept_bytes: 8 << 20,
             segment_bytes: 256 << 10,
-            lazy_from: 1 << 19,
+            defer_from: 1 << 19,
         }
     }
 }
 
-impl Tuning {
-    fn cut(&self) -> Cut {
-        Cut { kept: self.kept_bytes, segment: self.segment_bytes }
+impl CpuTuning {
+    fn recompute(&self) -> RecomputePolicy {
+        RecomputePolicy { kept_bytes: self.kept_bytes, segment_bytes: self.segment_bytes }
     }
 }
 
 /// Runs a model.
 pub struct Cpu {
-    weights: Weights<f32>,
-    tuning: Tuning,
-    workers: Workers,
-    /// Where each worker works.
-    places: Vec<Mutex<Place>>,
-    /// How many batches were gone through.
-    count: u64,
-    /// The layers, for every worker but the caller to copy; none if they are too large.
-    handout: Vec<Prepared>,
-    /// The memory of the token table.
-    // PERF: that of 6,000 tokens is 25 MB, which nobody has to clear before it is written.
-    table: Table,
+    weights: EngineWeights<f32>,
+    tuning: CpuTuning,
+    pool: ThreadPool,
+    /// One per worker.
+    worker_memory: Vec<Mutex<WorkerMemory>>,
+    /// Number of batches processed so far.
+    batches: u64,
+    /// The layers, for every worker but the caller to copy; empty if they are too large.
+    layer_copies: Vec<PreparedLayer>,
+    /// The token table; kept for its memory.
+    // PERF: that of 6,000 tokens is 25 MB, which need not be cleared before it is written.
+    table: TokenTable,
 }
 
 /// Trains a model.
 pub struct CpuTrainer {
     cpu: Cpu,
     optimiser: Optimiser,
-    /// Where all but the embedding lies, from its end.
-    others: Layout,
-    /// The rows of a large embedding; `None` where all of them are updated in every step.
-    lazy: Option<Lazy>,
-    /// The sums of each chunk, and of all; kept so that their memory is.
-    sums: (Vec<Mutex<Sums>>, Halves),
+    /// The layout of all parameters but the embedding, counted from its end.
+    rest_layout: Layout,
+    /// The rows of a large embedding; `None` where all rows are updated in every step.
+    deferred: Option<DeferredRows>,
+    /// The sums of each chunk; kept for their memory.
+    chunk_sums: Vec<Mutex<ChunkSums>>,
+    /// The sum of all chunks; kept for its memory.
+    batch_sum: PairwiseSum,
     /// The gradient that was last applied; kept for its memory.
-    // PERF: memory that another thread has read is slow to clear, and what malloc finds may be such
+    // PERF: memory that another thread has read is slow to clear, and malloc may return such memory
     // (T=16, d=100, k=50: 12 to 60 µs a gradient, 4 so).
-    values: Vec<f32>,
+    gradient_buffer: Vec<f32>,
 }
 
 impl CpuTrainer {
     /// A trainer that starts from `model` and computes with `threads` threads (at least one).
     pub fn new(model: &Model<f32>, optimiser: Optimiser, threads: usize) -> Self {
-        CpuTrainer::tuned(model, optimiser, threads, Tuning::default())
+        CpuTrainer::tuned(model, optimiser, threads, CpuTuning::default())
     }
 
-    /// The same, tuned; for tests and comparisons.
-    pub fn tuned(model: &Model<f32>, optimiser: Optimiser, threads: usize, tuning: Tuning) -> Self {
-        let cpu = Cpu::with(Weights::trained_by(&optimiser, model), threads, tuning);
-        let others = cpu.weights.layout.behind_embedding();
-        let lazy = lazy_rows(&cpu.weights, &optimiser, tuning.lazy_from);
-        let (sums, values) = Default::default();
-        CpuTrainer { cpu, optimiser, others, lazy, sums, values }
+    /// A trainer with other settings than the defaults, for tests and comparisons.
+    pub fn tuned(
+        model: &Model<f32>,
+        optimiser: Optimiser,
+        threads: usize,
+        tuning: CpuTuning,
+    ) -> Self {
+        let cpu = Cpu::with(EngineWeights::for_training(&optimiser, model), threads, tuning);
+        let rest_layout = cpu.weights.layout.without_embedding();
+        let deferred = deferred_rows(&cpu.weights, &optimiser, tuning.defer_from);
+        let (chunk_sums, batch_sum, gradient_buffer) = Default::default();
+        #[rustfmt::skip]
+        return CpuTrainer {
+            cpu, optimiser, rest_layout, deferred, chunk_sums, batch_sum, gradient_buffer,
+        };
     }
 }
 
 impl Cpu {
     /// An engine that runs `model` with `threads` threads (at least one).
     pub fn new(model: &Model<f32>, threads: usize) -> Self {
-        Cpu::tuned(model, threads, Tuning::default())
+        Cpu::tuned(model, threads, CpuTuning::default())
     }
 
-    /// The same, tuned; for tests and comparisons.
-    pub fn tuned(model: &Model<f32>, threads: usize, tuning: Tuning) -> Self {
-        Cpu::with(Weights::new(model), threads, tuning)
+    /// An engine with other settings than the defaults, for tests and comparisons.
+    pub fn tuned(model: &Model<f32>, threads: usize, tuning: CpuTuning) -> Self {
+        Cpu::with(EngineWeights::new(model), threads, tuning)
     }
 
-    fn with(weights: Weights<f32>, threads: usize, tuning: Tuning) -> Self {
-        keep_freed_memory();
-        let workers = Workers::new(threads);
-        let places = (0..workers.count()).map(|_| Mutex::default()).collect();
-        let (count, handout, table) = Default::default();
-        Cpu { weights, tuning, workers, places, count, handout, table }
+    fn with(weights: EngineWeights<f32>, threads: usize, tuning: CpuTuning) -> Self {
+        retain_freed_memory();
+        let pool = ThreadPool::new(threads);
+        let worker_memory = (0..pool.workers()).map(|_| Mutex::default()).collect();
+        let (batches, layer_copies, table) = Default::default();
+        Cpu { weights, tuning, pool, worker_memory, batches, layer_copies, table }
     }
 
-    fn machine(&self) -> Machine<'_> {
-        Machine { level: self.tuning.level, workers: &self.workers }
+    fn executor(&self) -> Executor<'_> {
+        Executor { level: self.tuning.level, pool: &self.pool }
     }
 
-    /// Has a worker do something in his memory, with layers of his own: everyone but the caller, who
-    /// made them, has a copy, if they are not too large.
-    // PERF: what is in another core's cache is fetched from there again and again, as often as this
-    // core's second-level cache lets go of it (T=16, d=100, k=50: 1.45 ms a step without, 1.27 so,
-    // where the cores share no third-level cache; the copy takes 8 µs).
-    fn at_work<A>(
+    /// Runs `work` with the worker's buffers. Every worker but the caller, which made the layers,
+    /// reads its own copy of them, unless they are too large.
+    // PERF: without the copy a core fetches the layers from another core's cache as often as its
+    // second-level cache evicts them (T=16, d=100, k=50: 1.45 ms a step without, 1.27 so, where the
+    // cores share no third-level cache; the copy takes 8 µs).
+    fn with_worker_memory<A>(
         &self,
         worker: usize,
-        shared: Shared<'_>,
-        work: impl FnOnce(Shared<'_>, &mut GroupSpace) -> A,
+        context: BatchContext<'_>,
+        work: impl FnOnce(BatchContext<'_>, &mut GroupBuffers) -> A,
     ) -> A {
-        let Place { space, layers, count } = &mut *self.places[worker]
-            .lock()
-            .expect("a worker that panicked takes the engine with it");
-        if worker == 0 || self.handout.is_empty() {
-            return work(shared, space);
+        let WorkerMemory { buffers, layers, batch } =
+            &mut *self.worker_memory[worker].lock().expect("a worker that panics ends the engine");
+        if worker == 0 || self.layer_copies.is_empty() {
+            return work(context, buffers);
         }
-        if *count != self.count {
+        if *batch != self.batches {
             layers.clear();
-            (*layers, *count) = (self.handout.clone(), self.count);
+            (*layers, *batch) = (self.layer_copies.clone(), self.batches);
         }
-        work(Shared { layers, ..shared }, space)
+        work(BatchContext { layers, ..context }, buffers)
     }
 }
 
-/// A worker's memory, and the layers of the batch he copied last.
+/// A worker's buffers, and its copy of the layers.
 #[derive(Default)]
-struct Place {
-    space: GroupSpace,
-    layers: Vec<Prepared>,
-    count: u64,
+struct WorkerMemory {
+    buffers: GroupBuffers,
+    layers: Vec<PreparedLayer>,
+    /// The number of the batch that the copy is of.
+    batch: u64,
 }
 
-/// Has the system's allocator keep what is freed for what is asked for next.
-// PERF: glibc gives large pieces back to the system, and every step faults them in again, until
-// the first large piece is freed: then it takes pieces of that size for common, and keeps twice
-// as much (mallopt(3), M_MMAP_THRESHOLD). The piece is never touched, so it costs nothing.
-fn keep_freed_memory() {
-    const LARGEST_IT_LEARNS_FROM: usize = 32 << 20;
-    std::hint::black_box(Vec::<u8>::with_capacity(LARGEST_IT_LEARNS_FROM - (64 << 10)));
+/// Makes the system's allocator keep freed memory for the next allocation.
+// PERF: glibc returns large allocations to the system, and every step faults them in again, until
+// the first large one is freed: then it raises its threshold to that size and keeps twice as much
+// (mallopt(3), M_MMAP_THRESHOLD). This one is never touched, so it costs nothing.
+fn retain_freed_memory() {
+    const LARGEST_ADAPTIVE_THRESHOLD: usize = 32 << 20;
+    std::hint::black_box(Vec::<u8>::with_capacity(LARGEST_ADAPTIVE_THRESHOLD - (64 << 10)));
 }
 
 impl Runner<f32> for Cpu {
@@ -234,19 +244,19 @@ impl Runner<f32> for Cpu {
         mode: Mode,
         fields: Fields,
     ) -> Result<Trace<f32>, Infallible> {
-        self.workers.rouse();
-        self.count += 1;
+        self.pool.wake();
+        self.batches += 1;
         let mut table = std::mem::take(&mut self.table);
-        let Weights { arch, layout, state } = &self.weights;
-        let tokens = Tokens::of(batch, arch.input.vocabulary());
-        let machine = Machine { level: self.tuning.level, workers: &self.workers };
+        let EngineWeights { arch, layout, state } = &self.weights;
+        let tokens = BatchTokens::of(batch, arch.input.vocabulary());
+        let executor = Executor { level: self.tuning.level, pool: &self.pool };
         let params = &state.params;
         let lambda = if mode.transition == Transition::Mixture { mode.lambda } else { 1.0 };
         let (regime, into) = ((lambda, mode.tau), &mut table);
-        let layers = prepare(arch, layout, params, &tokens, regime, into, machine);
-        hand_out(&layers, &mut self.handout, &self.workers);
-        let head = Head::prepare(arch, layout, params);
-        let shared = Shared {
+        let layers = prepare(arch, layout, params, &tokens, regime, into, executor);
+        copy_for_workers(&layers, &mut self.layer_copies, &self.pool);
+        let head = PaddedHead::prepare(arch, layout, params);
+        let context = BatchContext {
             arch,
             batch,
             tokens: &tokens,
@@ -254,23 +264,23 @@ impl Runner<f32> for Cpu {
             table: table.read(),
             head: &head,
             mode,
-            pressure: Pressure::default(),
+            weights: RegularisationWeights::default(),
             margin: 0.0,
             total_weight: 1.0,
-            cut: self.tuning.cut(),
+            recompute: self.tuning.recompute(),
         };
         let mut rows: Vec<RowTrace> = self
-            .workers
+            .pool
             .map(&groups(arch, batch), |worker, &group| {
-                self.at_work(worker, shared, |shared, space| {
-                    self.tuning.level.run(Observe { shared, group, space, fields })
+                self.with_worker_memory(worker, context, |context, buffers| {
+                    self.tuning.level.run(TraceGroup { context, group, buffers, fields })
                 })
             })
             .into_iter()
             .flatten()
             .collect();
         rows.sort_by_key(|row| row.row);
-        let trace = join(rows, layers.len());
+        let trace = concatenate(rows, layers.len());
         self.table = table;
         Ok(trace)
     }
@@ -284,8 +294,8 @@ impl Runner<f32> for CpuTrainer {
     }
 
     fn model(&self) -> Result<Model<f32>, DeviceError> {
-        match &self.lazy {
-            Some(lazy) if lazy.waits() => {
+        match &self.deferred {
+            Some(deferred) if deferred.has_deferred() => {
                 Ok(Model { arch: self.arch().clone(), params: self.snapshot()?.params })
             }
             _ => Ok(self.cpu.weights.model()),
@@ -298,8 +308,8 @@ impl Runner<f32> for CpuTrainer {
         mode: Mode,
         fields: Fields,
     ) -> Result<Trace<f32>, DeviceError> {
-        self.cpu.workers.rouse();
-        self.catch_up();
+        self.cpu.pool.wake();
+        self.apply_all_deferred();
         let Ok(trace) = self.cpu.trace(batch, mode, fields);
         Ok(trace)
     }
@@ -307,15 +317,17 @@ impl Runner<f32> for CpuTrainer {
 
 impl Trainer<f32> for CpuTrainer {
     fn snapshot(&self) -> Result<Snapshot<f32>, DeviceError> {
-        Ok(match &self.lazy {
-            Some(lazy) => lazy.caught_up(&self.cpu.weights.state, self.cpu.machine()),
+        Ok(match &self.deferred {
+            Some(deferred) => {
+                deferred.with_deferred_applied(&self.cpu.weights.state, self.cpu.executor())
+            }
             None => self.cpu.weights.state.clone(),
         })
     }
 
     fn restore(&mut self, snapshot: &Snapshot<f32>) -> Result<(), DeviceError> {
         self.cpu.weights.restore(snapshot);
-        self.lazy.iter_mut().for_each(|lazy| lazy.begin(snapshot));
+        self.deferred.iter_mut().for_each(|deferred| deferred.reset(snapshot));
         Ok(())
     }
 
@@ -324,10 +336,10 @@ impl Trainer<f32> for CpuTrainer {
     }
 
     fn step(&mut self, batch: &Batch, regime: &Regime) -> Result<Step, DeviceError> {
-        Ok(if self.lazy.is_some() && is_plain(regime.learning_rate) {
-            self.step_lazily(batch, regime)
+        Ok(if self.deferred.is_some() && is_deferrable(regime.learning_rate) {
+            self.step_deferred(batch, regime)
         } else {
-            self.step_densely(batch, regime)
+            self.step_dense(batch, regime)
         })
     }
 
@@ -336,116 +348,8 @@ impl Trainer<f32> for CpuTrainer {
     }
 }
 
-impl CpuTrainer {
-    /// Loss and gradient of every parameter.
-    fn dense_gradients(&mut self, batch: &Batch, regime: &Regime) -> Gradients<f32> {
-        let tokens = self.meet(batch);
-        self.learn(batch, &tokens, regime, Rows::All)
-    }
-
-    /// Loss and gradient, with these rows of the embedding.
-    fn learn(
-        &mut self,
-        batch: &Batch,
-        tokens: &Tokens,
-        regime: &Regime,
-        rows: Rows,
-    ) -> Gradients<f32> {
-        let (mut parts, mut halves) = std::mem::take(&mut self.sums);
-        let mut table = std::mem::take(&mut self.cpu.table);
-        let mut values = std::mem::take(&mut self.values);
-        let cpu = &mut self.cpu;
-        cpu.count += 1;
-        let Weights { arch, layout, state } = &cpu.weights;
-        let machine = Machine { level: cpu.tuning.level, workers: &cpu.workers };
-        let params = &state.params;
-        let (lambda, tau) = (regime.lambda, regime.tau);
-        let layers = prepare(arch, layout, params, tokens, (lambda, tau), &mut table, machine);
-        hand_out(&layers, &mut cpu.handout, &cpu.workers);
-        let head = Head::prepare(arch, layout, params);
-        let share = Share::of(batch, arch);
-        let shared = Shared {
-            arch,
-            batch,
-            tokens,
-            layers: &layers,
-            table: table.read(),
-            head: &head,
-            mode: Mode { transition: Transition::Mixture, lambda, tau },
-            pressure: Pressure {
-                commitment: (share.stochastic * regime.commitment) as f32,
-                entropy: (share.stochastic * regime.entropy) as f32,
-                saturation: (share.all * regime.saturation) as f32,
-                writing: (share.all * regime.writing) as f32,
-            },
-            margin: regime.margin as f32,
-            total_weight: batch.total_weight(),
-            cut: cpu.tuning.cut(),
-        };
-        cpu.sum(shared, &mut parts, &mut halves);
-        let rows_len = rows.count(tokens, arch.input.vocabulary()) * arch.input.width();
-        values.resize(rows_len + self.others.len, 0.0);
-        let (d, params) =
-            ((&halves.total.panels[..], halves.table()), params.split_at(layout.embedding.len()));
-        let (row_values, others) = values.split_at_mut(rows_len);
-        let into = (RowGradients { of: rows, values: row_values }, &mut *others);
-        finish(arch, &self.others, params, tokens, &layers, d, machine, into);
-        halves.total.head.finish(arch, &self.others, others);
-        let loss = loss(&halves.total, &layers, share, regime);
-        self.sums = (parts, halves);
-        self.cpu.table = table;
-        Gradients { loss, values }
-    }
-}
-
-impl Cpu {
-    /// The sums over all rows of a batch: chunk by chunk, then of each half of the chunks in their
-    /// order, then of both.
-    fn sum(&self, shared: Shared<'_>, parts: &mut Vec<Mutex<Sums>>, halves: &mut Halves) {
-        let groups = groups(shared.arch, shared.batch);
-        // Dealt out in turn, so that every chunk has long rows and short ones.
-        let count = CHUNKS.min(groups.len()).max(1);
-        let chunk = |i: usize| groups.iter().skip(i).step_by(count).copied().collect();
-        let chunks: Vec<(usize, Vec<Group>)> = (0..count).map(|i| (i, chunk(i))).collect();
-        parts.resize_with(count.max(parts.len()), Mutex::default);
-        self.workers.map(&chunks, |worker, (i, chunk)| {
-            let sums = &mut *parts[*i].lock().expect("one works on each");
-            sums.clear(&shared, chunk);
-            self.at_work(worker, shared, |shared, space| {
-                for &group in chunk {
-                    self.tuning.level.run(Learn { shared, group, space, sums });
-                }
-            });
-        });
-        let parts: Vec<&Sums> = (parts[..count].iter_mut())
-            .map(|part| &*part.get_mut().expect("nobody panicked"))
-            .collect();
-        halves.of_all(&parts, &shared, &self.workers);
-    }
-}
-
-fn loss(sums: &Sums, layers: &[Prepared], share: Share, regime: &Regime) -> Loss {
-    let mut loss = Loss {
-        task: sums.said.loss,
-        correct: sums.said.correct,
-        counted: sums.said.counted,
-        ..Loss::default()
-    };
-    for (measured, layer) in sums.measured.iter().zip(layers) {
-        loss.commitment += share.stochastic * measured.commitment / layer.d as f64;
-        loss.entropy += share.stochastic * measured.entropy;
-        if regime.saturation != 0.0 {
-            loss.saturation += share.all * measured.saturation / layer.d as f64;
-        }
-        if regime.writing != 0.0 {
-            loss.writing += share.all * measured.writing / layer.d as f64;
-        }
-    }
-    loss.weighed(regime)
-}
-
-/// The rows' traces, in order, as one.
-fn join(rows: Vec<RowTrace>, layers: usize) -> Trace<f32> {
+/// One trace of all rows, which are in order.
+fn concatenate(rows: Vec<RowTrace>, layers: usize) -> Trace<f32> {
     let mut trace = Trace { layers: vec![LayerTrace::default(); layers], logits: vec![] };
     for row in rows {
         for (into, from) in trace.layers.iter_mut().zip(row.layers) {

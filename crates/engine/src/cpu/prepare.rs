@@ -1,36 +1,35 @@
-//! What is computed once per batch: the parameters in the form the scan reads them, and the
-//! adjoint of that.
+//! What is computed once per batch: the parameters in the form in which the scan reads them.
 //!
 //! With `h = αS` the recurrence needs only `G = S·Rᵀ` (K rows instead of D) and one row
 //! `E·Wᵀ + b` per distinct token of the batch: the low-rank form. Where h is not a mixture of few
 //! centroids, the scan carries h itself and reads R: the direct form.
 
-use super::pack::Packing;
-use super::panels::Panels;
-use super::products::Products;
-use super::simd::{Aligned, Level, padded};
-use super::table::Table;
-use super::workers::Workers;
-use crate::form::{Form, form, state_blocks};
+use super::panels::{Packing, Panels};
+use super::products::WeightProducts;
+use super::simd::{AlignedVec, padded};
+use super::thread_pool::{Executor, ThreadPool};
+use super::token_table::TokenTable;
+use crate::form::{Recurrence, recurrence, state_blocks};
 use crate::model::{Arch, Cell, Gate, Input, Layer, LayerSlots, Layout, Reset, Score};
-use crate::tokens::Tokens;
+use crate::tokens::BatchTokens;
 
 /// What a layer reads at each step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
-    /// A row of a table, by token.
+pub enum InputSource {
+    /// A row of the token table.
     Table,
     /// A vector of the batch.
     Real,
     /// What the layer below carries: its α or its h.
     Carry,
-    /// The h of the layer below, formed for this purpose: it carries α but may skip a step.
+    /// The h of the layer below. It carries α but may skip the stochastic step, so h is computed
+    /// for the layer above.
     Hidden,
 }
 
-/// One layer as the scan sees it, but for the table of tokens, which is apart.
+/// One layer as the scan reads it. The token table is separate.
 #[derive(Clone)]
-pub struct Prepared {
+pub struct PreparedLayer {
     /// The recurrent component.
     pub cell: Cell,
     /// The gates' nonlinearity.
@@ -40,10 +39,10 @@ pub struct Prepared {
     /// λ of the homotopy; 1 in the low-rank form.
     pub lambda: f32,
     /// What is carried.
-    pub form: Form,
+    pub form: Recurrence,
     /// What is read.
-    pub source: Source,
-    /// D, and padded.
+    pub source: InputSource,
+    /// D.
     pub d: usize,
     /// D padded to whole vectors.
     pub dp: usize,
@@ -52,7 +51,7 @@ pub struct Prepared {
     /// K padded.
     pub kp: usize,
     /// 1 for each centroid, then 0 `[kp]`.
-    pub is_one: Aligned,
+    pub is_one: AlignedVec,
     /// Numbers carried: K or D.
     pub n: usize,
     /// The same, padded.
@@ -63,207 +62,211 @@ pub struct Prepared {
     pub n_in_p: usize,
     /// The parameters.
     pub panels: Panels,
-    /// Those of an LSTM with its blocks scaled, for forward.
+    /// The parameters of an LSTM with its blocks scaled, for the forward pass; else empty.
     pub scaled: Panels,
 }
 
-impl Prepared {
-    /// What forward multiplies with.
+impl PreparedLayer {
+    /// The panels that the forward pass reads.
     #[inline(always)]
-    pub fn ahead(&self) -> &Panels {
+    pub fn forward_panels(&self) -> &Panels {
         if matches!(self.cell, Cell::Lstm { .. }) { &self.scaled } else { &self.panels }
     }
 
-    /// The same layer, for another core to read, in memory of one.
-    fn handed_out(&self, [mut panels, mut scaled]: [Panels; 2]) -> Prepared {
+    /// A copy for another core to read; reuses the memory of the given panels.
+    fn copied_for_workers(&self, [mut panels, mut scaled]: [Panels; 2]) -> PreparedLayer {
         for (into, from) in [(&mut panels, &self.panels), (&mut scaled, &self.scaled)] {
-            into.receive(from);
-            into.input.receive(&from.input);
+            into.copy_non_temporal(from);
+            into.input.copy_non_temporal(&from.input);
         }
-        Prepared { panels, scaled, is_one: self.is_one.clone(), ..*self }
+        PreparedLayer { panels, scaled, is_one: self.is_one.clone(), ..*self }
     }
 
-    /// Numbers in a row of the table.
+    /// Floats in a row of the token table.
     pub fn table_row(&self) -> usize {
         self.dp * self.cell.blocks()
     }
 }
 
-/// What it is computed with.
-#[derive(Clone, Copy)]
-pub struct Machine<'a> {
-    /// The instruction set.
-    pub level: Level,
-    /// Threads.
-    pub workers: &'a Workers,
-}
-
-/// All layers, as the scan reads them, and the table of tokens, in memory of none or of another.
+/// All layers as the scan reads them. Writes the token table to `table`, whose memory is reused.
 pub fn prepare(
     arch: &Arch,
     layout: &Layout,
     params: &[f32],
-    tokens: &Tokens,
+    tokens: &BatchTokens,
     (lambda, tau): (f64, f64),
-    table: &mut Table,
-    machine: Machine<'_>,
-) -> Vec<Prepared> {
-    let mut layers: Vec<Prepared> = Vec::with_capacity(arch.layers.len());
+    table: &mut TokenTable,
+    executor: Executor<'_>,
+) -> Vec<PreparedLayer> {
+    let mut layers: Vec<PreparedLayer> = Vec::with_capacity(arch.layers.len());
     for (l, layer) in arch.layers.iter().enumerate() {
         let source = match (&arch.input, layers.last()) {
-            (Input::Tokens { .. }, None) => Source::Table,
-            (Input::Real { .. }, None) => Source::Real,
-            (input, Some(below)) if below.form == Form::LowRank && input.end().is_some() => {
-                Source::Hidden
+            (Input::Tokens { .. }, None) => InputSource::Table,
+            (Input::Real { .. }, None) => InputSource::Real,
+            (input, Some(below)) if below.form == Recurrence::LowRank && input.end().is_some() => {
+                InputSource::Hidden
             }
-            (_, Some(_)) => Source::Carry,
+            (_, Some(_)) => InputSource::Carry,
         };
-        let at = At::new(layer, &layout.layers[l], params, machine);
+        let own = LayerParams::new(layer, &layout.layers[l], params, executor);
         let mut prepared = None;
-        let mut panels = || prepared = Some(at.prepared(form(layer, lambda), source, lambda, tau));
+        let mut panels =
+            || prepared = Some(own.prepared(recurrence(layer, lambda), source, lambda, tau));
         match source {
-            Source::Table => {
+            InputSource::Table => {
                 let embedding = &params[layout.embedding.clone()];
                 let table = || {
-                    at.table(embedding, tokens, &mut table.made);
-                    match at.is_small(tokens) && machine.workers.count() > 1 {
-                        true => table.hand_out(),
-                        false => table.keep(),
+                    own.compute_table(embedding, tokens, &mut table.computed);
+                    match own.is_small(tokens) && executor.pool.workers() > 1 {
+                        true => table.copy_for_workers(),
+                        false => table.discard_copy(),
                     }
                 };
-                at.beside(tokens, panels, table);
+                own.run_state_and_input(tokens, panels, table);
             }
             _ => panels(),
         }
-        let mut prepared = prepared.expect("the panels were made");
+        let mut prepared = prepared.expect("the panels were computed");
         prepared.n_in = match source {
-            Source::Table => 0,
-            Source::Real | Source::Hidden => arch.width_below(l),
-            Source::Carry => layers[l - 1].n,
+            InputSource::Table => 0,
+            InputSource::Real | InputSource::Hidden => arch.width_below(l),
+            InputSource::Carry => layers[l - 1].n,
         };
         prepared.n_in_p = padded(prepared.n_in);
-        let below = (source == Source::Carry && layers[l - 1].form == Form::LowRank)
+        let below = (source == InputSource::Carry && layers[l - 1].form == Recurrence::LowRank)
             .then(|| &params[layout.layers[l - 1].centroids.clone()]);
         prepared.panels.input = match source {
-            Source::Table => Aligned::default(),
-            _ => at.input_panel(prepared.n_in, below),
+            InputSource::Table => AlignedVec::default(),
+            _ => own.input_panel(prepared.n_in, below),
         };
         if matches!(layer.cell, Cell::Lstm { .. }) {
-            prepared.scaled = prepared.panels.scaled(prepared.gate, machine.level.lanes());
+            prepared.scaled = prepared.panels.scaled(prepared.gate, executor.level.lanes());
         }
         layers.push(prepared);
     }
     layers
 }
 
-/// Numbers of layers that are worth copying for every core.
-const LARGEST_COPIES: usize = 1 << 20;
+/// Layers of more floats than this are not copied: a cache would not hold the copy.
+const MAX_COPIED: usize = 1 << 20;
 
-/// Whether layers are worth copying for workers that did not make them: there are some, and a cache
-/// holds the copy.
-pub fn worth_copying(layers: &[Prepared], workers: &Workers) -> bool {
-    let numbers: usize = layers.iter().map(|p| p.panels.len() + p.scaled.len()).sum();
-    workers.count() > 1 && numbers <= LARGEST_COPIES
+/// Whether copying the layers for the other workers pays.
+pub fn worth_copying(layers: &[PreparedLayer], pool: &ThreadPool) -> bool {
+    let floats: usize = layers.iter().map(|p| p.panels.len() + p.scaled.len()).sum();
+    pool.workers() > 1 && floats <= MAX_COPIED
 }
 
-/// Copies layers for workers that did not make them, where that is worth it.
-pub fn hand_out(layers: &[Prepared], copies: &mut Vec<Prepared>, workers: &Workers) {
-    let mut before = std::mem::take(copies).into_iter().map(|p| [p.panels, p.scaled]);
-    if worth_copying(layers, workers) {
-        let copy = |layer: &Prepared| layer.handed_out(before.next().unwrap_or_default());
+/// Copies the layers for the other workers where that pays; else leaves `copies` empty.
+pub fn copy_for_workers(
+    layers: &[PreparedLayer],
+    copies: &mut Vec<PreparedLayer>,
+    pool: &ThreadPool,
+) {
+    let mut memory = std::mem::take(copies).into_iter().map(|p| [p.panels, p.scaled]);
+    if worth_copying(layers, pool) {
+        let copy =
+            |layer: &PreparedLayer| layer.copied_for_workers(memory.next().unwrap_or_default());
         *copies = layers.iter().map(copy).collect();
     }
 }
 
-/// One layer's parameters, and how they are packed.
-pub struct At<'a> {
+/// One layer's parameters, their layout in panels, and their products.
+pub struct LayerParams<'a> {
     pub(super) layer: &'a Layer,
     pub(super) slots: &'a LayerSlots,
     pub(super) params: &'a [f32],
     pub(super) packing: Packing,
-    pub(super) products: Products<'a>,
+    pub(super) products: WeightProducts<'a>,
 }
 
-impl<'a> At<'a> {
+impl<'a> LayerParams<'a> {
     pub(super) fn new(
         layer: &'a Layer,
         slots: &'a LayerSlots,
         params: &'a [f32],
-        machine: Machine<'a>,
-    ) -> At<'a> {
+        executor: Executor<'a>,
+    ) -> LayerParams<'a> {
         let units = layer.units;
-        let packing = Packing { units, lanes: machine.level.lanes() };
-        let products = Products { machine, units, blocks: layer.cell.blocks() };
-        At { layer, slots, params, packing, products }
+        let packing = Packing { units, lanes: executor.level.lanes() };
+        let products = WeightProducts { executor, units, blocks: layer.cell.blocks() };
+        LayerParams { layer, slots, params, packing, products }
     }
 
-    /// Whether nothing of a layer that reads these tokens is worth two threads.
-    fn is_small(&self, tokens: &Tokens) -> bool {
+    /// Whether no product of a layer that reads these tokens is worth two threads.
+    fn is_small(&self, tokens: &BatchTokens) -> bool {
         let (w, r) = (&self.params[self.slots.w_ih.clone()], &self.params[self.slots.w_hh.clone()]);
         let centroids = self.layer.centroids.map_or(0, |s| s.k);
         self.products.is_small(tokens.distinct.len(), w) && self.products.is_small(centroids, r)
     }
 
-    /// Makes something of what the carried vector meets, and of what is read; of a small layer the
-    /// caller the first, another worker the second, who also updates the parameters it is made of.
-    // PERF: so they are in his cache (d=100, k=50, two threads: 1.13 ms a step, 1.17 all by the
+    /// Runs two closures: `state` on the parameters that multiply the carried vector, `input` on
+    /// those that multiply the input. For a small layer they run in parallel, `input` on worker 1,
+    /// which also updates these parameters.
+    // PERF: so they stay in its cache (d=100, k=50, two threads: 1.13 ms a step, 1.17 all by the
     // caller).
-    pub(super) fn beside(
+    pub(super) fn run_state_and_input(
         &self,
-        tokens: &Tokens,
+        tokens: &BatchTokens,
         state: impl FnOnce() + Send,
         input: impl FnOnce() + Send,
     ) {
         if self.is_small(tokens) {
-            return self.products.machine.workers.both(state, input);
+            return self.products.executor.pool.join(state, input);
         }
         state();
         input();
     }
 
-    fn prepared(&self, form: Form, source: Source, lambda: f64, tau: f64) -> Prepared {
+    fn prepared(
+        &self,
+        form: Recurrence,
+        source: InputSource,
+        lambda: f64,
+        tau: f64,
+    ) -> PreparedLayer {
         let layer = self.layer;
         let (d, k) = (layer.units, layer.centroids.map_or(0, |s| s.k));
-        let n = if form == Form::LowRank { k } else { d };
+        let n = if form == Recurrence::LowRank { k } else { d };
         let stochastic = layer.centroids.map(|s| (s.score, (1.0 / (s.tau.get() * tau)) as f32));
         let lambda = if layer.centroids.is_some() { lambda as f32 } else { 0.0 };
         let panels = self.panels(form);
         let (cell, gate) = (layer.cell, layer.gate);
         let (dp, kp, np) = (padded(d), padded(k), padded(n));
-        let mut is_one = Aligned::zeros(kp);
+        let mut is_one = AlignedVec::zeros(kp);
         is_one[..k].fill(1.0);
         #[rustfmt::skip]
-        return Prepared {
+        return PreparedLayer {
             cell, gate, stochastic, lambda, form, source, d, dp, k, kp, is_one, n, np,
             n_in: 0, n_in_p: 0, panels, scaled: Panels::default(),
         };
     }
 
-    fn panels(&self, form: Form) -> Panels {
+    fn panels(&self, form: Recurrence) -> Panels {
         let (d, slots, p) = (self.layer.units, self.slots, self.params);
         let (r, s) = (&p[slots.w_hh.clone()], &p[slots.centroids.clone()]);
         let blocks = self.layer.cell.blocks();
         let s_panel = self.packing.pack_rows(s);
         let state = match form {
-            Form::LowRank => {
+            Recurrence::LowRank => {
                 let of = state_blocks(self.layer.cell, form);
                 let mut g = self.products.panel(&rows_of(s, d), r, of);
-                let stretches = g.chunks_exact_mut(of * self.packing.lanes);
-                for (into, s) in stretches.zip(s_panel.chunks_exact(self.packing.lanes)) {
+                let strips = g.chunks_exact_mut(of * self.packing.lanes);
+                for (into, s) in strips.zip(s_panel.chunks_exact(self.packing.lanes)) {
                     // The fourth block of a GRU, if there is one.
                     into.chunks_exact_mut(s.len()).skip(blocks).for_each(|h| h.copy_from_slice(s));
                 }
                 g
             }
-            Form::Direct => self
-                .packing
-                .pack(d, state_blocks(self.layer.cell, form), |j, b, u| r[(b * d + u) * d + j]),
+            Recurrence::Direct => {
+                self.packing
+                    .pack(d, state_blocks(self.layer.cell, form), |j, b, u| r[(b * d + u) * d + j])
+            }
         };
         let candidate = match self.layer.cell {
             Cell::Gru { reset: Reset::BeforeMatrix } => {
                 self.packing.pack(d, 1, |j, _, u| r[(2 * d + u) * d + j])
             }
-            _ => Aligned::default(),
+            _ => AlignedVec::default(),
         };
         let b_hh = &p[slots.b_hh.clone()];
         let input_bias = self.input_bias();
@@ -275,15 +278,15 @@ impl<'a> At<'a> {
         let peepholes = &p[slots.peephole.clone()];
         let peephole =
             self.packing.pack(1, 3, |_, b, u| peepholes.get(b * d + u).copied().unwrap_or(0.0));
-        Panels { state, candidate, input: Aligned::default(), bias, peephole, s: s_panel }
+        Panels { state, candidate, input: AlignedVec::default(), bias, peephole, s: s_panel }
     }
 
-    /// Whether the candidate's recurrent bias stays inside `r ∘ (·)`.
+    /// Whether the candidate's recurrent bias is inside `r ∘ (·)`, apart from the input bias.
     pub(super) fn candidate_bias_apart(&self) -> bool {
         self.layer.cell == Cell::Gru { reset: Reset::AfterMatrix }
     }
 
-    /// The bias of an input block.
+    /// The sum of the biases of an input block, as a function of block and unit.
     pub(super) fn input_bias(&self) -> impl Fn(usize, usize) -> f32 {
         let d = self.layer.units;
         let (b_ih, b_hh) =
@@ -297,7 +300,7 @@ impl<'a> At<'a> {
     }
 
     /// `Wᵀ` `[Q][n_in][NI]`, or `S·Wᵀ` where the layer below carries α.
-    fn input_panel(&self, n_in: usize, below: Option<&[f32]>) -> Aligned {
+    fn input_panel(&self, n_in: usize, below: Option<&[f32]>) -> AlignedVec {
         let (d, blocks, w) =
             (self.layer.units, self.layer.cell.blocks(), &self.params[self.slots.w_ih.clone()]);
         let e = w.len() / (blocks * d);
@@ -308,7 +311,7 @@ impl<'a> At<'a> {
     }
 }
 
-/// All rows of E numbers.
+/// All rows of a matrix with E columns.
 pub(super) fn rows_of(all: &[f32], e: usize) -> Vec<&[f32]> {
     all.chunks_exact(e).collect()
 }

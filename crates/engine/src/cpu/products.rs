@@ -1,123 +1,132 @@
-//! The products outside the scan: rows with weights, and the adjoint of that.
+//! The products outside the scan: `rows·Wᵀ`, and its adjoint.
 //!
-//! Weights W are `[NB·D, E]`, as parameters are kept. `rows·Wᵀ` of m rows of E numbers, wherever
-//! they are, is made as a *table* `[m][Q][NB]` of vectors, or as the first blocks of a panel
-//! `[Q][m][of]`; and its gradient is read as either.
+//! Weights W are `[NB·D, E]`, as the parameters are stored. The product of m rows of E numbers, which
+//! may lie anywhere, is computed as a *table* `[m][Q][NB]` of vectors, or as the first blocks of a
+//! panel `[Q][m][of]`. Its gradient is read in either layout.
 //!
-//! Workers take rows or stretches of what is made: which, changes no bit of them.
+//! Threads split the output by rows or strips; how they do changes no bit.
 
+use super::add_product::{AddProduct, StridedMatrix, TermRange};
 use super::kernels::accumulate;
 use super::panels::add;
-use super::prepare::Machine;
-use super::simd::{Aligned, padded, vectors, vectors_mut, without_denormals};
+use super::simd::{AlignedVec, padded, vectors, vectors_mut, without_denormals};
+use super::thread_pool::Executor;
 use pulp::{Simd, WithSimd};
 use std::ops::Range;
 
-/// Rows that a worker takes at a time, at most.
-// PERF: so many meet weights in a second-level cache before the next ones are read from further.
-const ROWS_AT_ONCE: usize = 16;
-/// Multiplications that are worth a second thread.
+/// Rows of a gradient that one task computes, at most.
+// PERF: they share weights that are in a second-level cache.
+const ROWS_PER_TASK: usize = 16;
+/// The smallest number of multiplications that is split over threads.
 // PERF: fewer (T=100, d=100, k=5, 28 symbols: a million) gain nothing where cores share a cache,
 // and where they do not, take three times as long.
-const WORTH_SHARING: usize = 1 << 24;
-/// Numbers to add up that are worth a second thread: more than a second-level cache holds.
-const WORTH_ADDING: usize = 1 << 20;
-/// Numbers that are added in registers before the next rows' are looked at.
-// PERF: what is read of so many rows stays in a second-level cache.
+const MIN_PARALLEL_PRODUCTS: usize = 1 << 24;
+/// The smallest number of additions that is split over threads: more than a second-level cache
+/// holds.
+const MIN_PARALLEL_ADDITIONS: usize = 1 << 20;
+/// Terms that are summed in registers at a time.
+// PERF: the data of this many rows stay in a second-level cache.
 const DEPTH: usize = 256;
 
-/// What is multiplied: weights of `blocks` blocks of units.
+/// Products with weights of `blocks` blocks of `units` units.
 #[derive(Clone, Copy)]
-pub struct Products<'a> {
-    pub machine: Machine<'a>,
+pub struct WeightProducts<'a> {
+    pub executor: Executor<'a>,
     pub units: usize,
     pub blocks: usize,
 }
 
-/// What becomes of a row of a product: `(x + shift)·scale`, `[Q][NB]` vectors each.
-pub struct Line {
-    pub shift: Aligned,
-    pub scale: Aligned,
+/// Applied to every row of a product: `(x + shift)·scale`, `[Q][NB]` vectors each.
+pub struct RowTransform {
+    pub shift: AlignedVec,
+    pub scale: AlignedVec,
 }
 
-impl Line {
-    /// Rows as they are.
-    fn nothing(width: usize) -> Line {
-        let (mut shift, mut scale) = (Aligned::zeros(width), Aligned::zeros(width));
-        // Whatever is added to −0 stays what it is, also a zero with its sign.
+impl RowTransform {
+    /// Leaves rows unchanged.
+    fn identity(width: usize) -> RowTransform {
+        let (mut shift, mut scale) = (AlignedVec::zeros(width), AlignedVec::zeros(width));
+        // x + (−0) is x for every x, including both zeros.
         shift.fill(-0.0);
         scale.fill(1.0);
-        Line { shift, scale }
+        RowTransform { shift, scale }
     }
 }
 
-/// How far apart the rows of a product lie, and the stretches of a row.
+/// The distances between the rows of a product, and between the strips of a row.
 #[derive(Clone, Copy)]
-pub struct Grid {
+pub struct ProductStrides {
     row: usize,
-    stretch: usize,
+    strip: usize,
 }
 
-impl Products<'_> {
-    /// The grid of a table `[m][Q][NB]`.
-    pub fn in_table(&self) -> Grid {
-        Grid { row: self.width(), stretch: self.blocks * self.lanes() }
+impl WeightProducts<'_> {
+    /// The strides of a table `[m][Q][NB]`.
+    pub fn table_strides(&self) -> ProductStrides {
+        ProductStrides { row: self.width(), strip: self.blocks * self.lanes() }
     }
 
-    /// The grid of the first NB blocks of a panel `[Q][m][of]`.
-    pub fn in_panel(&self, m: usize, of: usize) -> Grid {
+    /// The strides of the first NB blocks of a panel `[Q][m][of]`.
+    pub fn panel_strides(&self, m: usize, of: usize) -> ProductStrides {
         let row = of * self.lanes();
-        Grid { row, stretch: m * row }
+        ProductStrides { row, strip: m * row }
     }
 
-    /// `(rows·Wᵀ + shift)·scale` as a table, in memory of none or of such a table: stretches without
-    /// units are not written, and stay zero.
-    pub fn table(&self, line: &Line, rows: &[&[f32]], w: &[f32], table: &mut Aligned) {
-        let (width, workers) = (self.width(), self.machine.workers);
+    /// `(rows·Wᵀ + shift)·scale` as a table. `table` is empty or was computed here with the same
+    /// layout: strips without units are not written and stay zero.
+    pub fn table(
+        &self,
+        transform: &RowTransform,
+        rows: &[&[f32]],
+        w: &[f32],
+        table: &mut AlignedVec,
+    ) {
+        let width = self.width();
         table.resize(rows.len() * width);
-        let at_once = rows.len().div_ceil(self.shares(rows, w));
-        workers.on_pieces(table, at_once * width, |i, table| {
-            let rows = &rows[i * at_once..][..table.len() / width];
-            self.stretches(line, rows, w, 0..self.count(), (table, self.in_table()));
+        let per_thread = rows.len().div_ceil(self.threads(rows, w));
+        self.executor.pool.for_each_chunk(table, per_thread * width, |i, table| {
+            let rows = &rows[i * per_thread..][..table.len() / width];
+            self.strips(transform, rows, w, 0..self.count(), (table, self.table_strides()));
         });
     }
 
     /// `rows·Wᵀ` as the first blocks of a panel `[Q][m][of]`.
-    pub fn panel(&self, rows: &[&[f32]], w: &[f32], of: usize) -> Aligned {
-        let mut panel = Aligned::zeros(rows.len() * of * padded(self.units));
-        let (line, at) = (Line::nothing(self.width()), self.in_panel(rows.len(), of));
-        let at_once = self.count().div_ceil(self.shares(rows, w));
-        let with_units = &mut panel[..self.count() * at.stretch];
-        self.machine.workers.on_pieces(with_units, at_once * at.stretch, |i, panel| {
-            let stretches = i * at_once..i * at_once + panel.len() / at.stretch;
-            self.stretches(&line, rows, w, stretches, (panel, at));
+    pub fn panel(&self, rows: &[&[f32]], w: &[f32], of: usize) -> AlignedVec {
+        let mut panel = AlignedVec::zeros(rows.len() * of * padded(self.units));
+        let transform = RowTransform::identity(self.width());
+        let at = self.panel_strides(rows.len(), of);
+        let per_thread = self.count().div_ceil(self.threads(rows, w));
+        let with_units = &mut panel[..self.count() * at.strip];
+        self.executor.pool.for_each_chunk(with_units, per_thread * at.strip, |i, panel| {
+            let strips = i * per_thread..i * per_thread + panel.len() / at.strip;
+            self.strips(&transform, rows, w, strips, (panel, at));
         });
         panel
     }
 
-    /// `(rows·Wᵀ + shift)·scale`, these stretches of them.
-    fn stretches(
+    /// Some strips of `(rows·Wᵀ + shift)·scale`.
+    fn strips(
         &self,
-        line: &Line,
+        transform: &RowTransform,
         rows: &[&[f32]],
         w: &[f32],
-        stretches: Range<usize>,
-        (into, at): (&mut [f32], Grid),
+        strips: Range<usize>,
+        (into, at): (&mut [f32], ProductStrides),
     ) {
-        let level = self.machine.level;
-        let mut weights = Aligned::zeros(self.inputs(w) * self.blocks * self.lanes());
-        for (i, q) in stretches.enumerate() {
+        let level = self.executor.level;
+        let mut weights = AlignedVec::zeros(self.inputs(w) * self.blocks * self.lanes());
+        for (i, q) in strips.enumerate() {
             self.transpose(w, q, &mut weights);
-            let (into, weights) = (&mut into[i * at.stretch..], &weights);
+            let (into, row, weights) = (&mut into[i * at.strip..], at.row, &weights);
             match self.blocks {
-                3 => level.run(Times::<3> { into, row: at.row, q, rows, weights, line }),
-                4 => level.run(Times::<4> { into, row: at.row, q, rows, weights, line }),
+                3 => level.run(RowsTimesWeights::<3> { into, row, q, rows, weights, transform }),
+                4 => level.run(RowsTimesWeights::<4> { into, row, q, rows, weights, transform }),
                 blocks => unreachable!("cells have 3 or 4 blocks, not {blocks}"),
             }
         }
     }
 
-    /// Stretch q of Wᵀ `[E][NB]`.
+    /// Strip q of Wᵀ `[E][NB]`.
     fn transpose(&self, w: &[f32], q: usize, panel: &mut [f32]) {
         let (e, lanes) = (self.inputs(w), self.lanes());
         let (first, end) = (q * lanes, ((q + 1) * lanes).min(self.units));
@@ -130,32 +139,32 @@ impl Products<'_> {
                 let into = &mut panel[b * lanes + 4 * i..];
                 if rows.len() == 4 * e {
                     let rows: [_; 4] = std::array::from_fn(|r| &rows[r * e..][..e]);
-                    columns_of(rows, into, self.blocks * lanes);
+                    write_columns(rows, into, self.blocks * lanes);
                 } else {
                     for (r, row) in rows.chunks(e).enumerate() {
-                        columns_of([row], &mut into[r..], self.blocks * lanes);
+                        write_columns([row], &mut into[r..], self.blocks * lanes);
                     }
                 }
             }
         }
     }
 
-    /// Whether all that is made of so many rows, and of its gradient, is one thread's.
+    /// Whether the product of this many rows, and its adjoint, are computed by one thread.
     pub fn is_small(&self, rows: usize, w: &[f32]) -> bool {
-        rows * w.len() < WORTH_SHARING && rows * self.width() < WORTH_ADDING
+        rows * w.len() < MIN_PARALLEL_PRODUCTS && rows * self.width() < MIN_PARALLEL_ADDITIONS
     }
 
-    /// How many threads are worth their way to another core's cache.
-    fn shares(&self, rows: &[&[f32]], w: &[f32]) -> usize {
-        if self.is_small(rows.len(), w) { 1 } else { self.machine.workers.count() }
+    /// The number of threads that split the product.
+    fn threads(&self, rows: &[&[f32]], w: &[f32]) -> usize {
+        if self.is_small(rows.len(), w) { 1 } else { self.executor.pool.workers() }
     }
 
-    /// Numbers in a vector.
+    /// Floats in a vector.
     fn lanes(&self) -> usize {
-        self.machine.level.lanes()
+        self.executor.level.lanes()
     }
 
-    /// How many stretches have units.
+    /// The number of strips that have units.
     fn count(&self) -> usize {
         self.units.div_ceil(self.lanes())
     }
@@ -165,15 +174,16 @@ impl Products<'_> {
         w.len() / (self.blocks * self.units)
     }
 
-    /// Numbers in a row of a table.
+    /// Floats in a row of a table.
     fn width(&self) -> usize {
         self.blocks * padded(self.units)
     }
 
-    /// The adjoint of `rows·Wᵀ`: adds to the gradients of weights and rows, from the product's.
+    /// The adjoint of `rows·Wᵀ`: adds to the gradients of rows and weights, from the gradient `d` of
+    /// the product.
     pub fn adjoint(
         &self,
-        (d, at): (&[f32], Grid),
+        (d, at): (&[f32], ProductStrides),
         (rows, w): (&[&[f32]], &[f32]),
         (d_rows, d_w): (Vec<&mut [f32]>, &mut [f32]),
     ) {
@@ -182,56 +192,56 @@ impl Products<'_> {
         let (all_units, all_rows) = ([self.all_units(at)], all_rows(rows.len(), at.row));
         let mut sums = vec![];
         let mut d_rows = d_rows.into_iter();
-        for first in (0..rows.len()).step_by(ROWS_AT_ONCE) {
-            let c = d_rows.by_ref().take(ROWS_AT_ONCE).collect();
-            let a = Factors { all: &d[first * at.row..], row: at.row, next: 1 };
-            sums.push(Sum { c, e, a, b: &rows_of_w, terms: &all_units });
+        for first in (0..rows.len()).step_by(ROWS_PER_TASK) {
+            let c = d_rows.by_ref().take(ROWS_PER_TASK).collect();
+            let a = StridedMatrix { values: &d[first * at.row..], row: at.row, next: 1 };
+            sums.push(AddProduct { c, e, a, b: &rows_of_w, terms: &all_units });
         }
         let lanes = self.lanes();
         for (b, d_w) in d_w.chunks_mut(self.units * e).enumerate() {
             for (q, c) in d_w.chunks_mut(lanes * e).enumerate() {
-                let first = (q * at.stretch + b * lanes).min(d.len());
-                let a = Factors { all: &d[first..], row: 1, next: at.row };
+                let first = (q * at.strip + b * lanes).min(d.len());
+                let a = StridedMatrix { values: &d[first..], row: 1, next: at.row };
                 let c = c.chunks_exact_mut(e).collect();
-                sums.push(Sum { c, e, a, b: rows, terms: &all_rows });
+                sums.push(AddProduct { c, e, a, b: rows, terms: &all_rows });
             }
         }
-        let level = self.machine.level;
-        if self.shares(rows, w) > 1 {
-            self.machine.workers.on_each(sums, |sum| level.run(sum));
+        let level = self.executor.level;
+        if self.threads(rows, w) > 1 {
+            self.executor.pool.for_each(sums, |sum| level.run(sum));
         } else {
             without_denormals(|| sums.into_iter().for_each(|sum| level.run(sum)));
         }
     }
 
     /// The sum of a table's rows.
-    // PERF: threads share the columns, so that each is summed in the rows' order.
+    // Threads split the columns, so each column is summed in the order of the rows.
     pub fn sum_of_rows(&self, table: &[f32]) -> Vec<f32> {
-        let (width, workers) = (self.width(), self.machine.workers);
-        let shares = if table.len() >= WORTH_ADDING { workers.count() } else { 1 };
-        let (mut sum, columns) = (vec![0.0; width], width.div_ceil(shares));
-        workers.on_pieces(&mut sum, columns, |i, sum| {
+        let (width, pool) = (self.width(), self.executor.pool);
+        let threads = if table.len() >= MIN_PARALLEL_ADDITIONS { pool.workers() } else { 1 };
+        let (mut sum, columns) = (vec![0.0; width], width.div_ceil(threads));
+        pool.for_each_chunk(&mut sum, columns, |i, sum| {
             table.chunks_exact(width).for_each(|row| add(sum, &row[i * columns..]));
         });
         sum
     }
 
-    /// The terms of a sum over all units of a row, stretch by stretch and block by block.
-    fn all_units(&self, at: Grid) -> Vec<Terms> {
+    /// The terms of a sum over all units of a row, strip by strip and block by block.
+    fn all_units(&self, at: ProductStrides) -> Vec<TermRange> {
         let lanes = self.lanes();
         let block = |i: usize| {
             let (q, b) = (i / self.blocks, i % self.blocks);
             let units = q * lanes..((q + 1) * lanes).min(self.units);
-            let a = q * at.stretch + b * lanes;
-            Terms { a, b: b * self.units + units.start, count: units.len() }
+            let a = q * at.strip + b * lanes;
+            TermRange { a, b: b * self.units + units.start, count: units.len() }
         };
         (0..self.count() * self.blocks).map(block).collect()
     }
 }
 
-/// Writes rows as columns, each row of which is `width` numbers after the one before.
-// PERF: four rows at a time, whose numbers leave together (R of d=100: 11 µs, 16 one by one).
-fn columns_of<const N: usize>(rows: [&[f32]; N], into: &mut [f32], width: usize) {
+/// Writes N rows as the columns of a matrix whose rows lie `width` numbers apart.
+// PERF: four rows at a time, whose numbers are stored together (R of d=100: 11 µs, 16 one by one).
+fn write_columns<const N: usize>(rows: [&[f32]; N], into: &mut [f32], width: usize) {
     let e = rows[0].len();
     let rows = rows.map(|row| &row[..e]);
     for (j, into) in into.chunks_mut(width).enumerate() {
@@ -241,39 +251,39 @@ fn columns_of<const N: usize>(rows: [&[f32]; N], into: &mut [f32], width: usize)
     }
 }
 
-/// The terms of a sum over m rows that lie `apart`, in portions.
-fn all_rows(m: usize, apart: usize) -> Vec<Vec<Terms>> {
-    let portion = |i: usize| vec![Terms { a: i * apart, b: i, count: DEPTH.min(m - i) }];
-    (0..m).step_by(DEPTH).map(portion).collect()
+/// The terms of a sum over m rows that lie `apart` numbers apart, [`DEPTH`] at a time.
+fn all_rows(m: usize, apart: usize) -> Vec<Vec<TermRange>> {
+    let part = |i: usize| vec![TermRange { a: i * apart, b: i, count: DEPTH.min(m - i) }];
+    (0..m).step_by(DEPTH).map(part).collect()
 }
 
-/// Stretch q of some rows, from a panel of weights `[E][NB]`.
-struct Times<'a, const NB: usize> {
+/// Strip q of `(rows·Wᵀ + shift)·scale`, from a panel of weights `[E][NB]`.
+struct RowsTimesWeights<'a, const NB: usize> {
     into: &'a mut [f32],
-    /// How far apart the rows lie.
+    /// The distance between rows of the output.
     row: usize,
     q: usize,
     rows: &'a [&'a [f32]],
     weights: &'a [f32],
-    line: &'a Line,
+    transform: &'a RowTransform,
 }
 
-impl<const NB: usize> WithSimd for Times<'_, NB> {
+impl<const NB: usize> WithSimd for RowsTimesWeights<'_, NB> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let Times { into, row, q, rows, weights, line } = self;
+        let RowsTimesWeights { into, row, q, rows, weights, transform } = self;
         let (into, weights) = (vectors_mut::<S>(into), vectors::<S>(weights));
-        let of = |all: &[f32]| *vectors::<S>(all)[q * NB..].first_chunk().expect("a stretch");
-        let line = [of(&line.shift), of(&line.scale)];
+        let of = |all: &[f32]| *vectors::<S>(all)[q * NB..].first_chunk().expect("a strip");
+        let transform = [of(&transform.shift), of(&transform.scale)];
         let (row, m, mut i) = (row / S::F32_LANES, rows.len(), 0);
         while i + 4 <= m {
-            times_tile::<S, NB, 4>(simd, &mut into[i * row..], row, &rows[i..], weights, line);
+            times_tile::<S, NB, 4>(simd, &mut into[i * row..], row, &rows[i..], weights, transform);
             i += 4;
         }
         while i < m {
-            times_tile::<S, NB, 1>(simd, &mut into[i * row..], row, &rows[i..], weights, line);
+            times_tile::<S, NB, 1>(simd, &mut into[i * row..], row, &rows[i..], weights, transform);
             i += 1;
         }
     }
@@ -298,144 +308,10 @@ fn times_tile<S: Simd, const NB: usize, const TILE: usize>(
     }
 }
 
-/// `C += A·B`, B and C by their rows of E numbers.
-struct Sum<'a> {
-    c: Vec<&'a mut [f32]>,
-    e: usize,
-    a: Factors<'a>,
-    b: &'a [&'a [f32]],
-    /// What is summed up; those of each portion in registers.
-    terms: &'a [Vec<Terms>],
-}
-
-/// The numbers of A, and how far apart those of neighbouring rows and terms are.
-#[derive(Clone, Copy)]
-struct Factors<'a> {
-    all: &'a [f32],
-    row: usize,
-    next: usize,
-}
-
-/// Some terms in a row: where the first has its number of A and its row of B.
-#[derive(Clone, Copy)]
-struct Terms {
-    a: usize,
-    b: usize,
-    count: usize,
-}
-
-impl WithSimd for Sum<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(mut self, simd: S) {
-        for terms in self.terms {
-            let (lanes, mut column) = (S::F32_LANES, 0);
-            while column + 4 * lanes <= self.e {
-                self.columns::<S, 4, false>(simd, terms, column);
-                column += 4 * lanes;
-            }
-            match (self.e - column).div_ceil(lanes) {
-                0 => {}
-                1 => self.columns::<S, 1, true>(simd, terms, column),
-                2 => self.columns::<S, 2, true>(simd, terms, column),
-                3 => self.columns::<S, 3, true>(simd, terms, column),
-                _ => self.columns::<S, 4, true>(simd, terms, column),
-            }
-        }
-    }
-}
-
-impl Sum<'_> {
-    /// COLUMNS vectors of every row of C; if LAST, the last of them may not be whole.
-    #[inline(always)]
-    fn columns<S: Simd, const COLUMNS: usize, const LAST: bool>(
-        &mut self,
-        simd: S,
-        terms: &[Terms],
-        column: usize,
-    ) {
-        let (rows, mut row) = (self.c.len(), 0);
-        while row + 4 <= rows {
-            self.tile::<S, 4, COLUMNS, LAST>(simd, terms, row, column);
-            row += 4;
-        }
-        while row < rows {
-            self.tile::<S, 1, COLUMNS, LAST>(simd, terms, row, column);
-            row += 1;
-        }
-    }
-
-    #[inline(always)]
-    fn tile<S: Simd, const ROWS: usize, const COLUMNS: usize, const LAST: bool>(
-        &mut self,
-        simd: S,
-        terms: &[Terms],
-        row: usize,
-        column: usize,
-    ) {
-        let width = if LAST { self.e - column } else { COLUMNS * S::F32_LANES };
-        let mut acc = [[simd.splat_f32s(0.0); COLUMNS]; ROWS];
-        for &Terms { a, b, count } in terms {
-            for (t, b) in self.b[b..][..count].iter().enumerate() {
-                let b = load::<S, COLUMNS, LAST>(simd, &b[column..][..width]);
-                for (r, acc) in acc.iter_mut().enumerate() {
-                    let x = self.a.all[a + (row + r) * self.a.row + t * self.a.next];
-                    let x = simd.splat_f32s(x);
-                    for j in 0..COLUMNS {
-                        acc[j] = simd.mul_add_e_f32s(x, b[j], acc[j]);
-                    }
-                }
-            }
-        }
-        for (r, acc) in acc.into_iter().enumerate() {
-            let into = &mut self.c[row + r][column..][..width];
-            let mut sum = load::<S, COLUMNS, LAST>(simd, into);
-            for (sum, acc) in sum.iter_mut().zip(acc) {
-                *sum = simd.add_f32s(*sum, acc);
-            }
-            store::<S, COLUMNS, LAST>(simd, into, sum);
-        }
-    }
-}
-
-/// COLUMNS vectors; if LAST, of the last the numbers there are, and zeros.
-#[inline(always)]
-fn load<S: Simd, const COLUMNS: usize, const LAST: bool>(
-    simd: S,
-    from: &[f32],
-) -> [S::f32s; COLUMNS] {
-    let mut all = [simd.splat_f32s(0.0); COLUMNS];
-    for (j, into) in all.iter_mut().enumerate() {
-        let from = &from[j * S::F32_LANES..];
-        *into = match LAST && j + 1 == COLUMNS {
-            true => simd.partial_load_f32s(from),
-            false => vectors::<S>(from)[0],
-        };
-    }
-    all
-}
-
-/// Writes what [`load`] reads.
-#[inline(always)]
-fn store<S: Simd, const COLUMNS: usize, const LAST: bool>(
-    simd: S,
-    into: &mut [f32],
-    all: [S::f32s; COLUMNS],
-) {
-    for (j, from) in all.into_iter().enumerate() {
-        let into = &mut into[j * S::F32_LANES..];
-        match LAST && j + 1 == COLUMNS {
-            true => simd.partial_store_f32s(into, from),
-            false => vectors_mut::<S>(into)[0] = from,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::simd::Level;
-    use super::super::workers::Workers;
+    use super::super::simd::SimdLevel;
+    use super::super::thread_pool::ThreadPool;
     use super::*;
 
     const UNITS: usize = 21;
@@ -444,41 +320,41 @@ mod tests {
         (0..len).map(|i| (i as f32 * by).sin()).collect()
     }
 
-    /// The product, and the gradients of rows and weights where it is its own gradient; a panel
-    /// where it has so many blocks.
-    fn all(
-        level: Level,
+    /// The product, and the gradients of rows and weights if the product is its own gradient;
+    /// computed as a panel of `panel_of` blocks or as a table.
+    fn product_and_gradients(
+        level: SimdLevel,
         threads: usize,
         [blocks, m, e]: [usize; 3],
         panel_of: Option<usize>,
     ) -> [Vec<f32>; 3] {
-        let workers = Workers::new(threads);
+        let pool = ThreadPool::new(threads);
         let products =
-            Products { machine: Machine { level, workers: &workers }, units: UNITS, blocks };
+            WeightProducts { executor: Executor { level, pool: &pool }, units: UNITS, blocks };
         let (numbers_of_rows, w) = (numbers(m * e, 0.7), numbers(blocks * UNITS * e, 0.3));
         let rows: Vec<&[f32]> = numbers_of_rows.chunks_exact(e).collect();
-        let (made, at) = match panel_of {
-            Some(of) => (products.panel(&rows, &w, of), products.in_panel(m, of)),
+        let (product, at) = match panel_of {
+            Some(of) => (products.panel(&rows, &w, of), products.panel_strides(m, of)),
             None => {
-                let mut table = Aligned::default();
-                products.table(&Line::nothing(products.width()), &rows, &w, &mut table);
-                (table, products.in_table())
+                let mut table = AlignedVec::default();
+                products.table(&RowTransform::identity(products.width()), &rows, &w, &mut table);
+                (table, products.table_strides())
             }
         };
         let (mut d_rows, mut d_w) = (vec![1.0; m * e], vec![1.0; w.len()]);
         let into = (d_rows.chunks_exact_mut(e).collect(), &mut d_w[..]);
-        products.adjoint((&made, at), (&rows, &w), into);
+        products.adjoint((&product, at), (&rows, &w), into);
         let lanes = level.lanes();
-        let place = |i: usize, u: usize| i * at.row + u / lanes * at.stretch + u % lanes;
+        let place = |i: usize, u: usize| i * at.row + u / lanes * at.strip + u % lanes;
         let number = |n: usize| {
             let (i, b, u) = (n / (blocks * UNITS), n / UNITS % blocks, n % UNITS);
-            made[place(i, u) + b * lanes]
+            product[place(i, u) + b * lanes]
         };
         [(0..m * blocks * UNITS).map(number).collect(), d_rows, d_w]
     }
 
-    /// The same, number by number.
-    fn plainly([blocks, m, e]: [usize; 3]) -> [Vec<f32>; 3] {
+    /// The same, entry by entry in double precision.
+    fn naive([blocks, m, e]: [usize; 3]) -> [Vec<f32>; 3] {
         let (n, rows) = (blocks * UNITS, numbers(m * e, 0.7));
         let w = numbers(n * e, 0.3);
         let sum = |terms: &mut dyn Iterator<Item = f64>| terms.sum::<f64>() as f32;
@@ -498,11 +374,15 @@ mod tests {
     #[test]
     fn products_and_their_adjoints_are_sums_of_products() {
         for sizes in [[4, 1, 1], [3, 5, 16], [4, 30, 100], [3, 300, 37], [4, 7, 120], [4, 0, 9]] {
-            let exact = plainly(sizes);
-            for level in Level::available() {
-                let found = all(level, 1, sizes, None);
+            let exact = naive(sizes);
+            for level in SimdLevel::available() {
+                let found = product_and_gradients(level, 1, sizes, None);
                 for of in sizes[0]..5 {
-                    assert_eq!(all(level, 1, sizes, Some(of)), found, "{level:?} {sizes:?}");
+                    assert_eq!(
+                        product_and_gradients(level, 1, sizes, Some(of)),
+                        found,
+                        "{level:?} {sizes:?}"
+                    );
                 }
                 for (found, exact) in found.iter().zip(&exact) {
                     assert_eq!(found.len(), exact.len());
@@ -517,24 +397,27 @@ mod tests {
     #[test]
     fn threads_change_no_bit_of_a_product() {
         let sizes = [4, 1003, 201];
-        assert!(sizes.iter().product::<usize>() * UNITS >= WORTH_SHARING);
-        for level in Level::available() {
-            let alone = all(level, 1, sizes, None);
+        assert!(sizes.iter().product::<usize>() * UNITS >= MIN_PARALLEL_PRODUCTS);
+        for level in SimdLevel::available() {
+            let alone = product_and_gradients(level, 1, sizes, None);
             for threads in 1..5 {
-                assert!(all(level, threads, sizes, None) == alone, "{level:?}");
-                assert!(all(level, threads, sizes, Some(4)) == alone, "{level:?}");
+                assert!(product_and_gradients(level, threads, sizes, None) == alone, "{level:?}");
+                assert!(
+                    product_and_gradients(level, threads, sizes, Some(4)) == alone,
+                    "{level:?}"
+                );
             }
         }
     }
 
     #[test]
-    fn the_sum_of_a_tables_rows_is_theirs_in_order_for_any_number_of_threads() {
-        let level = Level::best();
+    fn the_rows_of_a_table_are_summed_in_order_by_any_number_of_threads() {
+        let level = SimdLevel::best();
         for threads in 1..4 {
-            let machine = Machine { level, workers: &Workers::new(threads) };
-            let products = Products { machine, units: UNITS, blocks: 3 };
+            let executor = Executor { level, pool: &ThreadPool::new(threads) };
+            let products = WeightProducts { executor, units: UNITS, blocks: 3 };
             let width = products.width();
-            let table = numbers(WORTH_ADDING.next_multiple_of(width), 0.1);
+            let table = numbers(MIN_PARALLEL_ADDITIONS.next_multiple_of(width), 0.1);
             let sum = |column: usize| {
                 table.chunks_exact(width).fold(0.0f32, |sum, row| sum + row[column])
             };

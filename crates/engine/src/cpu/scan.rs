@@ -1,46 +1,35 @@
 //! Four rows through one layer, forward over all steps and back.
 //!
-//! Forward keeps what is carried (α or h) of every step, the gates of the last steps, and c at the
-//! start of every segment of the steps before them. Backward goes segment by segment: gates that
-//! were not kept are computed again (no reduction is needed for that: a unit's gates depend on its
-//! own c alone), then block by block the adjoints of the steps and their parameter gradients, in
-//! one product each.
+//! The forward pass keeps what is carried (α or h) of every step, the gates of the last steps, and
+//! c at the start of every segment of the steps before them. The backward pass goes segment by
+//! segment. It recomputes gates that were not kept; this needs no reduction, because a unit's gates
+//! depend on its own c alone. Then, block by block, it computes the adjoints of the steps and their
+//! parameter gradients, in one product each.
 
-use super::cells::{Feed, Kind};
+use super::cells::{CellKernel, StepInput};
 use super::kernels::ROWS;
 use super::panels::Panels;
-use super::prepare::{Prepared, Source};
-use super::simd::Aligned;
-use super::step_backward::{BlockGradients, CellBack, StepBack, StochasticBack};
-use super::step_forward::{CellStep, Gates, Hidden, StochasticStep};
+use super::prepare::{InputSource, PreparedLayer};
+use super::scan_buffers::{RecomputePolicy, ScanBuffers};
+use super::step_backward::{BackwardStep, BlockGradients, CellBackward, StochasticBackward};
+use super::step_forward::{CellStep, FormHidden, GateStorage, StochasticStep};
 use crate::Mode;
-use crate::key::Stream;
+use crate::key::Rng;
+use crate::objective::RegularisationWeights;
 use pulp::Simd;
 use std::marker::PhantomData;
 use std::ops::Range;
 
-/// Steps of the shortest segment.
-const SHORTEST: usize = 3;
-
-/// Where rows are cut.
-#[derive(Clone, Copy, Debug)]
-pub struct Cut {
-    /// The last steps, as many as need no more than this many bytes, are kept.
-    pub kept: usize,
-    /// Those before them are cut into segments: bytes of one segment's gates and gradients.
-    pub segment: usize,
-}
-
 /// The lengths of the four rows; the missing rows of the last group have length 0.
 #[derive(Clone, Copy, Debug)]
-pub struct Lengths {
+pub struct RowLengths {
     /// Steps of each row, the longest first.
     pub rows: [usize; ROWS],
     /// Whether each row's last step skips the stochastic step.
     pub end_token: bool,
 }
 
-impl Lengths {
+impl RowLengths {
     /// Steps of the longest row.
     pub fn longest(&self) -> usize {
         self.rows[0]
@@ -56,28 +45,15 @@ impl Lengths {
         t + 1 == self.rows[r]
     }
 
-    /// Whether step t of row r is there and takes the stochastic step.
+    /// Whether row r has a step t that takes the stochastic step.
     pub fn is_stochastic(&self, r: usize, t: usize) -> bool {
         self.has(r, t) && !(self.end_token && self.is_last(r, t))
     }
 }
 
-/// The weights of the terms that act inside the scan, per step and per unit.
+/// Sums of the regularisation terms over steps and units, unweighted.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Pressure {
-    /// Weight of each (u − αS)².
-    pub commitment: f32,
-    /// Weight of each H(α).
-    pub entropy: f32,
-    /// Weight of each gate's distance from saturation.
-    pub saturation: f32,
-    /// Weight of each gate that lets something in.
-    pub writing: f32,
-}
-
-/// Sums of what the terms weigh.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Measured {
+pub struct RegularisationSums {
     /// Σ ‖u − αS‖².
     pub commitment: f64,
     /// Σ H(α).
@@ -88,79 +64,24 @@ pub struct Measured {
     pub writing: f64,
 }
 
-/// One layer's memory for four rows; grows to what is needed and is used again.
-#[derive(Default)]
-pub struct Space {
-    /// Table places `[T]`, where the layer reads tokens.
-    pub ids: Vec<[u32; ROWS]>,
-    /// The places of the same tokens in the gradient of the table `[T]`.
-    pub d_ids: Vec<[u32; ROWS]>,
-    /// What the layer reads `[T, ROWS, n_in_p]`, where it reads vectors of the batch.
-    pub read: Aligned,
-    /// `[T+1, ROWS, np]`; step 0 is the initial state.
-    pub carry: Aligned,
-    /// α `[T+1, ROWS, kp]`.
-    pub alpha: Aligned,
-    /// ln α, where the entropy is weighed `[T+1, ROWS, kp]`.
-    pub log_alpha: Aligned,
-    /// h `[T, ROWS, dp]`, where the layer above asks for it.
-    pub hidden: Aligned,
-    /// ∂/∂ what was read `[T, ROWS, n_in_p]`, for the layer below.
-    pub d_read: Aligned,
-    /// Steps before those whose gates are kept: a number of whole segments.
-    pub again: usize,
-    /// Steps per segment.
-    pub segment: usize,
-    /// Steps per block of a segment.
-    pub block: usize,
-    /// c at the start of each segment.
-    pub marks: Aligned,
-    /// c `[I+1, ROWS, dp]`, I the steps of a segment or those that are kept.
-    pub c: Aligned,
-    /// u `[I, ROWS, dp]`.
-    pub u: Aligned,
-    pub gates: Aligned,
-    pub da_in: Aligned,
-    pub da_state: Aligned,
-    /// ∂/∂ scores (Dot) or slopes along u − s (Euclidean) `[block, ROWS, kp]`.
-    pub d_scores: Aligned,
-    /// ∂/∂ αS `[block, ROWS, dp]`.
-    pub d_mixture: Aligned,
-    /// Vectors of one step.
-    pub step: StepSpace,
-    pub scratch: Vec<f32>,
-}
-
-#[derive(Default)]
-pub struct StepSpace {
-    pub scores: Aligned,
-    pub mixture: Aligned,
-    pub du: Aligned,
-    pub dc: Aligned,
-    pub dh: Aligned,
-    pub d_carry: Aligned,
-    pub d_alpha: Aligned,
-    pub scratch: Aligned,
-}
-
-/// Gradients that reach a layer from the classifier: at the steps it reads, `[ROWS, dp]` each;
-/// empty where it does not read that vector.
+/// The gradients of what the classifier reads from the top layer, `[ROWS, dp]` per read-out; empty
+/// where it does not read that vector.
 #[derive(Clone, Copy, Default)]
-pub struct FromHead<'a> {
+pub struct HeadGradients<'a> {
     pub dh: &'a [f32],
     pub du: &'a [f32],
     pub dc: &'a [f32],
-    /// Whether there is a set for every step, or one for the last step of each row.
+    /// Whether there is one read-out per step, or one at the last step of each row.
     pub every_step: bool,
 }
 
-impl FromHead<'_> {
+impl HeadGradients<'_> {
     /// The gradient for row r at step t, if the classifier reads there.
     #[inline(always)]
     pub fn at<'a>(
         &self,
         all: &'a [f32],
-        l: &Lengths,
+        l: &RowLengths,
         r: usize,
         t: usize,
         dp: usize,
@@ -171,239 +92,154 @@ impl FromHead<'_> {
     }
 }
 
-/// What one step of a layer left behind, `[ROWS, ·]` each.
-pub struct Left<'a> {
+/// What one step of a layer computed, `[ROWS, ·]` each.
+pub struct StepOutput<'a> {
     pub alpha: &'a [f32],
     pub u: &'a [f32],
     pub c: &'a [f32],
-    /// h, formed for whoever asks.
     pub h: &'a [f32],
 }
 
-impl Space {
-    /// Makes room for `steps` steps of a layer.
-    fn fit<C: Kind>(&mut self, p: &Prepared, steps: usize, cut: Cut, needs_entropy: bool) {
-        let (cp, wide) = (if p.cell.has_memory() { p.dp } else { 0 }, ROWS * p.dp);
-        // Of each step: gates, c and u; the gradients of its blocks and of αS.
-        let (kept, gradients) = (C::GATES + 2, C::INPUTS + C::STATES + 1);
-        let fitting = |bytes: usize, vectors: usize| bytes / (vectors * wide * 4);
-        self.segment = fitting(cut.segment, kept).max(SHORTEST);
-        let (kept_bytes, last) = (cut.kept * worth_keeping(p), steps.max(1) - 1);
-        let cut_off = steps.saturating_sub(fitting(kept_bytes, kept));
-        self.again = cut_off.div_ceil(self.segment).min(last / self.segment) * self.segment;
-        let room = if self.again > 0 { self.segment } else { 1 }.max(steps - self.again);
-        self.block = fitting(cut.segment, gradients).max(SHORTEST).min(room);
-        self.carry.resize((steps + 1) * ROWS * p.np);
-        self.alpha.resize((steps + 1) * ROWS * p.kp);
-        self.log_alpha.resize(if needs_entropy { (steps + 1) * ROWS * p.kp } else { 0 });
-        self.d_read.resize(steps * ROWS * p.n_in_p);
-        self.marks.resize(self.again / self.segment * ROWS * cp);
-        self.c.resize((room + 1) * ROWS * cp);
-        self.u.resize(room * wide);
-        self.gates.resize(room * wide * C::GATES);
-        self.da_in.resize(self.block * wide * C::INPUTS);
-        self.da_state.resize(self.block * wide * C::STATES);
-        self.d_scores.resize(self.block * ROWS * p.kp);
-        self.d_mixture.resize(self.block * wide);
-        let step = &mut self.step;
-        for (space, len) in [
-            (&mut step.scores, p.kp),
-            (&mut step.d_alpha, p.kp),
-            (&mut step.mixture, p.dp),
-            (&mut step.du, p.dp),
-            (&mut step.dc, p.dp),
-            (&mut step.dh, p.dp),
-            (&mut step.scratch, p.dp),
-            (&mut step.d_carry, p.np),
-        ] {
-            space.resize(ROWS * len);
-            space.fill(0.0);
-        }
-        self.carry[..ROWS * p.np].fill(0.0);
-        self.alpha[..ROWS * p.kp].fill(0.0);
-        self.c[..ROWS * cp].fill(0.0);
-    }
-
-    /// Numbers of c in a step.
-    pub fn memory(&self, p: &Prepared) -> usize {
-        if p.cell.has_memory() { ROWS * p.dp } else { 0 }
-    }
-
-    /// What the layer above reads.
-    fn emitted(&self, p: &Prepared, source: Source) -> &[f32] {
-        if source == Source::Hidden { &self.hidden } else { &self.carry[ROWS * p.np..] }
-    }
-}
-
-/// How many times as many bytes as of a layer that carries few numbers are worth keeping.
-// PERF: the more is carried, the more there is to compute again (T=784, d=256, two threads, k=50:
-// 258 ms a step, 274 with a third as many; k=100: 463, 498 with a quarter).
-fn worth_keeping(p: &Prepared) -> usize {
-    const FEW: usize = 16;
-    (p.n / FEW).clamp(1, 4)
-}
-
-/// The vectors a layer reads `[T, ROWS, n_in_p]`; empty for a table.
-pub fn read_of<'a>(
-    p: &Prepared,
-    own: &'a Aligned,
-    below: Option<(&Prepared, &'a Space)>,
-) -> &'a [f32] {
-    match (p.source, below) {
-        (Source::Table, _) => &[],
-        (Source::Carry | Source::Hidden, Some((p_below, below))) => {
-            below.emitted(p_below, p.source)
-        }
-        _ => own,
-    }
-}
-
-pub fn feed<'a>(
-    p: &Prepared,
-    (table, ids): (&'a [f32], &[[u32; ROWS]]),
+/// What the four rows read in step t.
+pub fn step_input<'a>(
+    p: &PreparedLayer,
+    (table, table_rows): (&'a [f32], &[[u32; ROWS]]),
     read: &'a [f32],
     t: usize,
-) -> Feed<'a> {
+) -> StepInput<'a> {
     match p.source {
-        Source::Table => Feed::Table(table, ids[t]),
-        _ => Feed::Vectors(&read[t * ROWS * p.n_in_p..][..ROWS * p.n_in_p]),
+        InputSource::Table => StepInput::Table(table, table_rows[t]),
+        _ => StepInput::Vectors(&read[t * ROWS * p.n_in_p..][..ROWS * p.n_in_p]),
     }
 }
 
-/// Everything that stays the same over a layer's scan.
+/// What stays the same over a layer's scan.
 #[derive(Clone, Copy)]
-pub struct Scan<'a> {
-    pub p: &'a Prepared,
-    /// The table of tokens, if this layer reads it.
+pub struct LayerScan<'a> {
+    pub p: &'a PreparedLayer,
+    /// The token table, if this layer reads it.
     pub table: &'a [f32],
-    pub lengths: Lengths,
+    pub lengths: RowLengths,
     pub mode: Mode,
-    pub pressure: Pressure,
-    /// Whether the layer above reads h, formed.
+    /// Of each (u − αS)², of H(α), and of the means over the units of the gate terms.
+    pub weights: RegularisationWeights<f32>,
+    /// Whether the layer above reads h and this one carries α.
     pub emits_hidden: bool,
-    pub cut: Cut,
+    pub recompute: RecomputePolicy,
 }
 
-/// All steps forward. `seen(t, left)` is told what each step left behind, if `observed`.
-pub fn forward<S: Simd, C: Kind>(
+/// All steps forward. Calls `on_step(t, output)` for every step for which `observed(t)` holds.
+pub fn forward<S: Simd, C: CellKernel>(
     simd: S,
-    scan: Scan<'_>,
-    space: &mut Space,
-    below: Option<(&Prepared, &Space)>,
-    draws: &mut [Stream],
-    seen: &mut dyn FnMut(usize, Left<'_>),
+    scan: LayerScan<'_>,
+    buffers: &mut ScanBuffers,
+    below: Option<(&PreparedLayer, &ScanBuffers)>,
+    rngs: &mut [Rng],
+    on_step: &mut dyn FnMut(usize, StepOutput<'_>),
     observed: &dyn Fn(usize) -> bool,
 ) {
-    let Scan { p, lengths, .. } = scan;
+    let LayerScan { p, lengths, .. } = scan;
     let steps = lengths.longest();
-    space.fit::<C>(p, steps, scan.cut, scan.pressure.entropy != 0.0);
+    buffers.resize::<C>(p, steps, scan.recompute, scan.weights.entropy != 0.0);
     if scan.emits_hidden {
-        space.hidden.resize(steps * ROWS * p.dp);
+        buffers.hidden.resize(steps * ROWS * p.dp);
     }
     let wide = ROWS * p.dp;
-    let cw = space.memory(p);
+    let cw = buffers.c_width(p);
     for t in 0..steps {
-        let (again, segment) = (space.again, space.segment);
-        let (i, gates) =
-            if t < again { (t % segment, Gates::Dropped) } else { (t - again, Gates::Kept) };
+        let (recomputed, segment) = (buffers.recomputed, buffers.segment);
+        let (i, gates) = if t < recomputed {
+            (t % segment, GateStorage::Dropped)
+        } else {
+            (t - recomputed, GateStorage::Kept)
+        };
         if i == 0 && t > 0 {
-            space.c.copy_within(segment * cw..(segment + 1) * cw, 0);
+            buffers.c.copy_within(segment * cw..(segment + 1) * cw, 0);
         }
-        if i == 0 && t < again {
-            space.marks[t / segment * cw..][..cw].copy_from_slice(&space.c[..cw]);
+        if i == 0 && t < recomputed {
+            buffers.segment_c[t / segment * cw..][..cw].copy_from_slice(&buffers.c[..cw]);
         }
-        simd.vectorize(CellStep::<C> { scan, space, below, t, i, gates, kind: PhantomData });
+        simd.vectorize(CellStep::<C> { scan, buffers, below, t, i, gates, kernel: PhantomData });
         if p.k > 0 {
-            simd.vectorize(StochasticStep { scan, space, draws, t, i });
+            simd.vectorize(StochasticStep { scan, buffers, rngs, t, i });
         } else {
             let next = (t + 1) * wide;
-            space.carry[next..next + wide].copy_from_slice(&space.u[i * wide..][..wide]);
+            buffers.carry[next..next + wide].copy_from_slice(&buffers.u[i * wide..][..wide]);
         }
         if scan.emits_hidden || observed(t) {
-            simd.vectorize(Hidden { scan, space, t, i });
+            simd.vectorize(FormHidden { scan, buffers, t, i });
             if scan.emits_hidden {
-                space.hidden[t * wide..][..wide].copy_from_slice(&space.step.mixture);
+                buffers.hidden[t * wide..][..wide].copy_from_slice(&buffers.step.mixture);
             }
-            seen(
-                t,
-                Left {
-                    alpha: &space.alpha[(t + 1) * ROWS * p.kp..][..ROWS * p.kp],
-                    u: &space.u[i * wide..][..wide],
-                    c: &space.c[(i + 1) * cw..][..cw],
-                    h: &space.step.mixture,
-                },
-            );
+            let alpha = &buffers.alpha[(t + 1) * ROWS * p.kp..][..ROWS * p.kp];
+            let (u, c) = (&buffers.u[i * wide..][..wide], &buffers.c[(i + 1) * cw..][..cw]);
+            on_step(t, StepOutput { alpha, u, c, h: &buffers.step.mixture });
         }
     }
 }
 
-/// All steps backward; parameter gradients accumulate in `d`. `above` is the layer above with
-/// what it wants of this one, `head` what the classifier wants.
+/// All steps backward; parameter gradients accumulate in `d`. `above` is the layer above, with the
+/// gradient of what it read; `head` has the gradients of what the classifier read.
 #[allow(clippy::too_many_arguments)]
-pub fn backward<S: Simd, C: Kind>(
+pub fn backward<S: Simd, C: CellKernel>(
     simd: S,
-    scan: Scan<'_>,
-    space: &mut Space,
-    below: Option<(&Prepared, &Space)>,
-    above: Option<(&Prepared, &Space)>,
-    head: FromHead<'_>,
+    scan: LayerScan<'_>,
+    buffers: &mut ScanBuffers,
+    below: Option<(&PreparedLayer, &ScanBuffers)>,
+    above: Option<(&PreparedLayer, &ScanBuffers)>,
+    head: HeadGradients<'_>,
     d: &mut Panels,
-    measured: &mut Measured,
+    sums: &mut RegularisationSums,
 ) {
-    let (lengths, cw) = (scan.lengths, space.memory(scan.p));
-    let (again, segment) = (space.again, space.segment);
-    let segments = (0..again).step_by(segment).map(|first| first..first + segment);
-    for steps in segments.chain(std::iter::once(again..lengths.longest())).rev() {
+    let (lengths, cw) = (scan.lengths, buffers.c_width(scan.p));
+    let (recomputed, segment) = (buffers.recomputed, buffers.segment);
+    let segments = (0..recomputed).step_by(segment).map(|first| first..first + segment);
+    for steps in segments.chain(std::iter::once(recomputed..lengths.longest())).rev() {
         let (first, count) = (steps.start, steps.len());
-        if first < again {
-            space.c[..cw].copy_from_slice(&space.marks[first / segment * cw..][..cw]);
+        if first < recomputed {
+            buffers.c[..cw].copy_from_slice(&buffers.segment_c[first / segment * cw..][..cw]);
             for (i, t) in steps.enumerate() {
-                let gates = Gates::Kept;
-                simd.vectorize(CellStep::<C> {
-                    scan,
-                    space,
-                    below,
-                    t,
-                    i,
-                    gates,
-                    kind: PhantomData,
-                });
+                let (gates, kernel) = (GateStorage::Kept, PhantomData);
+                simd.vectorize(CellStep::<C> { scan, buffers, below, t, i, gates, kernel });
             }
         }
-        for start in (0..count).step_by(space.block).rev() {
-            let steps = start..(start + space.block).min(count);
-            block::<S, C>(simd, scan, space, below, above, head, (first, steps), d, measured);
+        for start in (0..count).step_by(buffers.block).rev() {
+            let steps = start..(start + buffers.block).min(count);
+            block::<S, C>(simd, scan, buffers, below, above, head, (first, steps), d, sums);
         }
     }
 }
 
-/// Some steps of a segment backward, `first` the segment's first; then what they add to the
-/// gradients of the panels, in one product each.
+/// Some steps of a segment backward, then what they add to the gradients of the panels, in one
+/// product each. `first` is the segment's first step.
 #[allow(clippy::too_many_arguments)]
-fn block<S: Simd, C: Kind>(
+fn block<S: Simd, C: CellKernel>(
     simd: S,
-    scan: Scan<'_>,
-    space: &mut Space,
-    below: Option<(&Prepared, &Space)>,
-    above: Option<(&Prepared, &Space)>,
-    head: FromHead<'_>,
+    scan: LayerScan<'_>,
+    buffers: &mut ScanBuffers,
+    below: Option<(&PreparedLayer, &ScanBuffers)>,
+    above: Option<(&PreparedLayer, &ScanBuffers)>,
+    head: HeadGradients<'_>,
     (first, steps): (usize, Range<usize>),
     d: &mut Panels,
-    measured: &mut Measured,
+    sums: &mut RegularisationSums,
 ) {
     let (wide, count, start) = (ROWS * scan.p.dp, steps.len(), steps.start);
-    let mut pulled = count..count;
+    let mut with_mixture = count..count;
     for i in steps.rev() {
         let j = i - start;
-        let at = &StepBack { scan, above, head, t: first + i, i, j };
-        if simd.vectorize(StochasticBack { at, space, measured }) {
-            // Only steps where αS was pulled at have written; those between count as zero.
-            let end = if pulled.is_empty() { j + 1 } else { pulled.end };
-            space.d_mixture[(j + 1) * wide..pulled.start.min(end) * wide].fill(0.0);
-            pulled = j..end;
+        let at = &BackwardStep { scan, above, head, t: first + i, i, j };
+        if simd.vectorize(StochasticBackward { at, buffers, sums }) {
+            // Steps without a gradient of αS have not written theirs: those in between are zeros.
+            let end = if with_mixture.is_empty() { j + 1 } else { with_mixture.end };
+            buffers.d_mixture[(j + 1) * wide..with_mixture.start.min(end) * wide].fill(0.0);
+            with_mixture = j..end;
         }
-        simd.vectorize(CellBack::<C> { at, space, d, measured, kind: PhantomData });
+        simd.vectorize(CellBackward::<C> { at, buffers, d, sums, kernel: PhantomData });
     }
-    let (first, i, kind) = (first + start, start, PhantomData);
-    simd.vectorize(BlockGradients::<C> { scan, space, below, first, i, count, pulled, d, kind });
+    let (first, i, kernel) = (first + start, start, PhantomData);
+    #[rustfmt::skip]
+    simd.vectorize(BlockGradients::<C> {
+        scan, buffers, below, first, i, count, with_mixture, d, kernel,
+    });
 }

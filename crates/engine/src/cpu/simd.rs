@@ -2,7 +2,7 @@
 
 use pulp::{Simd, WithSimd};
 
-/// Every unit vector is padded to a multiple of this many numbers: the widest vector there is.
+/// Vectors over units are padded to a multiple of this many floats, the widest SIMD vector.
 pub const PAD: usize = 16;
 
 /// `n` rounded up to whole vectors.
@@ -12,144 +12,144 @@ pub fn padded(n: usize) -> usize {
 
 /// An instruction set the kernels are compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Level {
+pub enum SimdLevel {
     /// AVX-512.
     Avx512,
     /// AVX2 with FMA.
     Avx2,
-    /// Whatever the target's baseline has.
+    /// The baseline of the compilation target.
     Scalar,
 }
 
-impl Level {
-    /// The best this machine has.
-    pub fn best() -> Level {
-        *Level::available().first().expect("scalar code always runs")
+impl SimdLevel {
+    /// The best level of this machine.
+    pub fn best() -> SimdLevel {
+        *SimdLevel::available().first().expect("scalar code always runs")
     }
 
-    /// All this machine has, best first.
-    pub fn available() -> Vec<Level> {
-        let all = [Level::Avx512, Level::Avx2, Level::Scalar];
+    /// All levels of this machine, best first.
+    pub fn available() -> Vec<SimdLevel> {
+        let all = [SimdLevel::Avx512, SimdLevel::Avx2, SimdLevel::Scalar];
         all.into_iter().filter(|level| level.is_available()).collect()
     }
 
-    /// Numbers per vector.
+    /// Floats per vector.
     pub fn lanes(self) -> usize {
         match self {
-            Level::Avx512 => 16,
-            Level::Avx2 => 8,
-            Level::Scalar => 1,
+            SimdLevel::Avx512 => 16,
+            SimdLevel::Avx2 => 8,
+            SimdLevel::Scalar => 1,
         }
     }
 
     #[cfg(target_arch = "x86_64")]
     fn is_available(self) -> bool {
         match self {
-            Level::Avx512 => pulp::x86::V4::try_new().is_some(),
-            Level::Avx2 => pulp::x86::V3::try_new().is_some(),
-            Level::Scalar => true,
+            SimdLevel::Avx512 => pulp::x86::V4::try_new().is_some(),
+            SimdLevel::Avx2 => pulp::x86::V3::try_new().is_some(),
+            SimdLevel::Scalar => true,
         }
     }
 
     #[cfg(not(target_arch = "x86_64"))]
     fn is_available(self) -> bool {
-        self == Level::Scalar
+        self == SimdLevel::Scalar
     }
 
     /// Runs `op`, compiled for this level.
     ///
     /// # Panics
-    /// If the machine does not have it.
+    /// If the machine does not support it.
     pub fn run<Op: WithSimd>(self, op: Op) -> Op::Output {
         #[cfg(target_arch = "x86_64")]
         match self {
-            Level::Avx512 => {
+            SimdLevel::Avx512 => {
                 return Simd::vectorize(pulp::x86::V4::try_new().expect("AVX-512"), op);
             }
-            Level::Avx2 => return Simd::vectorize(pulp::x86::V3::try_new().expect("AVX2"), op),
-            Level::Scalar => {}
+            SimdLevel::Avx2 => return Simd::vectorize(pulp::x86::V3::try_new().expect("AVX2"), op),
+            SimdLevel::Scalar => {}
         }
         op.with_simd(pulp::Scalar::new())
     }
 }
 
-impl std::fmt::Display for Level {
+impl std::fmt::Display for SimdLevel {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Level::Avx512 => "avx-512",
-            Level::Avx2 => "avx2",
-            Level::Scalar => "scalar",
+            SimdLevel::Avx512 => "avx-512",
+            SimdLevel::Avx2 => "avx2",
+            SimdLevel::Scalar => "scalar",
         })
     }
 }
 
-/// Floats on cache-line boundaries: a vector load that straddles two lines costs double.
+/// Floats aligned to cache lines: a vector load across two lines costs double.
 #[derive(Clone, Default)]
-pub struct Aligned {
-    lines: Vec<Line>,
+pub struct AlignedVec {
+    lines: Vec<CacheLine>,
     len: usize,
 }
 
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
-struct Line([f32; PAD]);
+struct CacheLine([f32; PAD]);
 
-impl Aligned {
+impl AlignedVec {
     /// `len` zeros.
     pub fn zeros(len: usize) -> Self {
-        Aligned { lines: vec![Line([0.0; PAD]); len.div_ceil(PAD)], len }
+        AlignedVec { lines: vec![CacheLine([0.0; PAD]); len.div_ceil(PAD)], len }
     }
 
-    /// Makes these `len` zeros.
+    /// Resizes to `len` zeros.
     pub fn clear(&mut self, len: usize) {
         self.resize(len);
         self.fill(0.0);
     }
 
-    /// Makes room for `len` numbers; what they are is not said. Keeps its memory: page faults of
-    /// fresh buffers cost as much as the kernels.
+    /// Resizes to `len` floats with unspecified values. Never frees memory: page faults of fresh
+    /// buffers cost as much as the kernels.
     pub fn resize(&mut self, len: usize) {
         if len.div_ceil(PAD) > self.lines.len() {
-            self.lines.resize(len.div_ceil(PAD), Line([0.0; PAD]));
+            self.lines.resize(len.div_ceil(PAD), CacheLine([0.0; PAD]));
         }
         self.len = len;
     }
 
-    /// Makes these those of another, past the caches.
-    // PERF: memory that another core has read is slow to write again: 8 to 10 ns a line where they
-    // share a third-level cache, 2 so.
-    pub fn receive(&mut self, from: &Aligned) {
+    /// Copies `from` with non-temporal stores, which bypass the caches.
+    // PERF: cache lines that another core has read are slow to overwrite: 8 to 10 ns a line where the
+    // cores share a third-level cache, 2 so.
+    pub fn copy_non_temporal(&mut self, from: &AlignedVec) {
         self.resize(from.len);
         let lines = &from.lines[..from.len.div_ceil(PAD)];
         self.lines.iter_mut().zip(lines).for_each(|(into, from)| {
             #[cfg(target_arch = "x86_64")]
             for (into, from) in into.0.chunks_exact_mut(4).zip(from.0.chunks_exact(4)) {
                 use std::arch::x86_64::{_mm_load_ps, _mm_stream_ps};
-                // SAFETY: every x86-64 has it; both are four numbers on a multiple of 16 bytes, for
-                // lines are on one of 64; and below is the fence that such stores need.
+                // SAFETY: every x86-64 has SSE. Both pointers are to four floats aligned to 16 bytes,
+                // because lines are aligned to 64. The fence that such stores need follows below.
                 unsafe { _mm_stream_ps(into.as_mut_ptr(), _mm_load_ps(from.as_ptr())) };
             }
             #[cfg(not(target_arch = "x86_64"))]
             into.0.copy_from_slice(&from.0);
         });
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: every x86-64 has it.
+        // SAFETY: every x86-64 has SSE.
         unsafe {
             std::arch::x86_64::_mm_sfence();
         }
     }
 }
 
-impl std::ops::Deref for Aligned {
+impl std::ops::Deref for AlignedVec {
     type Target = [f32];
     fn deref(&self) -> &[f32] {
-        // SAFETY: `lines` holds at least `len` f32 in a row: `Line` is `repr(C)`, its size is the
-        // array's because 64 divides it, and `len ≤ lines.len() · PAD` is kept by `resize`.
+        // SAFETY: `lines` holds at least `len` contiguous f32. `CacheLine` is `repr(C)` and as large as
+        // its array because 64 divides that size, and `resize` keeps `len ≤ lines.len() · PAD`.
         unsafe { std::slice::from_raw_parts(self.lines.as_ptr().cast(), self.len) }
     }
 }
 
-impl std::ops::DerefMut for Aligned {
+impl std::ops::DerefMut for AlignedVec {
     fn deref_mut(&mut self) -> &mut [f32] {
         // SAFETY: as in `deref`; the borrow of `self` is exclusive.
         unsafe { std::slice::from_raw_parts_mut(self.lines.as_mut_ptr().cast(), self.len) }
@@ -162,29 +162,29 @@ pub fn vectors<S: Simd>(values: &[f32]) -> &[S::f32s] {
     S::as_simd_f32s(values).0
 }
 
-/// The vectors of a slice whose length is a multiple of the lanes, to be written.
+/// The vectors of a mutable slice whose length is a multiple of the lanes.
 #[inline(always)]
 pub fn vectors_mut<S: Simd>(values: &mut [f32]) -> &mut [S::f32s] {
     S::as_mut_simd_f32s(values).0
 }
 
-/// The instructions of AVX-512, where S is these: for what no other set has.
+/// The AVX-512 instructions, if S is AVX-512: for operations that other sets do not have.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub fn avx512<S: Simd>(simd: S) -> Option<pulp::x86::V4> {
     (&simd as &dyn std::any::Any).downcast_ref().copied()
 }
 
-/// Vectors of half the width of the widest.
+/// Vectors of half the AVX-512 width.
 #[cfg(target_arch = "x86_64")]
-pub type Half = pulp::x86::V3;
-/// There are none.
+pub type HalfVectors = pulp::x86::V3;
+/// Unused: only AVX-512 has half vectors.
 #[cfg(not(target_arch = "x86_64"))]
-pub type Half = pulp::Scalar;
+pub type HalfVectors = pulp::Scalar;
 
-/// Half vectors, where S is the widest and the last stretch of so many units needs no more.
+/// Half vectors, if S is AVX-512 and the last strip of `units` units fits in one.
 #[inline(always)]
-pub fn half<S: Simd>(simd: S, units: usize) -> Option<Half> {
+pub fn half_vectors<S: Simd>(simd: S, units: usize) -> Option<HalfVectors> {
     #[cfg(target_arch = "x86_64")]
     if (1..=PAD / 2).contains(&(units % PAD)) {
         return avx512(simd).map(|simd| *simd);
@@ -193,15 +193,16 @@ pub fn half<S: Simd>(simd: S, units: usize) -> Option<Half> {
     None
 }
 
-/// The stretches of a slice, PER vectors each: one, or two halves of which the first has all units.
+/// The strips of a slice, PER vectors each: one vector, or two half vectors of which the first has
+/// all units.
 #[inline(always)]
-pub fn stretches<S: Simd, const PER: usize>(values: &[f32]) -> &[[S::f32s; PER]] {
+pub fn strips<S: Simd, const PER: usize>(values: &[f32]) -> &[[S::f32s; PER]] {
     vectors::<S>(values).as_chunks().0
 }
 
-/// The stretches of a slice, to be written.
+/// The strips of a mutable slice.
 #[inline(always)]
-pub fn stretches_mut<S: Simd, const PER: usize>(values: &mut [f32]) -> &mut [[S::f32s; PER]] {
+pub fn strips_mut<S: Simd, const PER: usize>(values: &mut [f32]) -> &mut [[S::f32s; PER]] {
     vectors_mut::<S>(values).as_chunks_mut().0
 }
 
@@ -210,7 +211,7 @@ pub fn stretches_mut<S: Simd, const PER: usize>(values: &mut [f32]) -> &mut [[S:
 pub fn without_denormals<A>(work: impl FnOnce() -> A) -> A {
     #[cfg(target_arch = "x86_64")]
     {
-        /// Puts the control register back when the work is done, or panics.
+        /// Restores the control register when `work` returns or panics.
         struct Restore(u32);
         impl Drop for Restore {
             fn drop(&mut self) {

@@ -1,75 +1,76 @@
 //! One step forward: the cell, then the stochastic component.
 
-// PERF: the parts of a step are operations of their own: each is compiled as one function per
-// instruction set. Inlined into one another they take the compiler minutes and run no faster.
+// PERF: each part of a step is an operation of its own, compiled as one function per instruction
+// set. Inlined into one another they take the compiler minutes and run no faster.
 
-use super::cells::{Forward, Kind};
+use super::cells::{CellKernel, ForwardArgs};
 use super::centroids::{log_softmax, mix, scores, softmax};
-use super::head::largest;
+use super::head::argmax;
 use super::kernels::{ROWS, add_scaled};
-use super::prepare::Prepared;
-use super::scan::{Scan, Space, feed, read_of};
+use super::prepare::PreparedLayer;
+use super::scan::{LayerScan, step_input};
+use super::scan_buffers::{ScanBuffers, input_vectors};
 use crate::Transition;
-use crate::form::Form;
-use crate::key::Stream;
+use crate::form::Recurrence;
+use crate::key::Rng;
 use pulp::{Simd, WithSimd};
 use std::marker::PhantomData;
 
-/// Gates, c and u of step t, kept at place i of the segment.
+/// Gates, c and u of step t, stored at place i of the segment.
 pub struct CellStep<'a, C> {
-    pub scan: Scan<'a>,
-    pub space: &'a mut Space,
-    pub below: Option<(&'a Prepared, &'a Space)>,
+    pub scan: LayerScan<'a>,
+    pub buffers: &'a mut ScanBuffers,
+    pub below: Option<(&'a PreparedLayer, &'a ScanBuffers)>,
     pub t: usize,
     pub i: usize,
-    pub gates: Gates,
-    pub kind: PhantomData<C>,
+    pub gates: GateStorage,
+    pub kernel: PhantomData<C>,
 }
 
-/// What becomes of the gates of a step.
+/// Whether the forward pass stores the gates of a step.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Gates {
-    /// Backward reads them.
+pub enum GateStorage {
+    /// The backward pass reads them.
     Kept,
-    /// Backward computes them again.
-    // PERF: what is not written does not drive weights out of the first-level cache.
+    /// The backward pass recomputes them.
+    // PERF: gates that are not written do not evict weights from the first-level cache.
     Dropped,
 }
 
-impl<C: Kind> WithSimd for CellStep<'_, C> {
+impl<C: CellKernel> WithSimd for CellStep<'_, C> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let CellStep { scan: Scan { p, table, .. }, space, below, t, i, gates, .. } = self;
+        let CellStep { scan: LayerScan { p, table, .. }, buffers, below, t, i, gates, .. } = self;
         let wide = ROWS * p.dp;
-        let cw = space.memory(p);
-        let read = read_of(p, &space.read, below);
-        let (c_prev, c) = space.c.split_at_mut((i + 1) * cw);
-        let dropped = gates == Gates::Dropped && C::may_drop(p.gate);
+        let cw = buffers.c_width(p);
+        let read = input_vectors(p, &buffers.read, below);
+        let (c_prev, c) = buffers.c.split_at_mut((i + 1) * cw);
+        let dropped = gates == GateStorage::Dropped && C::can_drop_gates(p.gate);
         let kept = if dropped { 0 } else { wide * C::GATES };
         C::forward(
             simd,
             p,
-            Forward {
-                feed: feed(p, (table, &space.ids), read, t),
-                carry: &space.carry[t * ROWS * p.np..][..ROWS * p.np],
-                begins: t == 0,
+            ForwardArgs {
+                input: step_input(p, (table, &buffers.table_rows), read, t),
+                carry: &buffers.carry[t * ROWS * p.np..][..ROWS * p.np],
+                is_first_step: t == 0,
                 c_prev: &c_prev[i * cw..],
                 c: &mut c[..cw],
-                gates: &mut space.gates[i * wide * C::GATES..][..kept],
-                u: &mut space.u[i * wide..][..wide],
-                scratch: &mut space.step.scratch,
+                gates: &mut buffers.gates[i * wide * C::GATES..][..kept],
+                u: &mut buffers.u[i * wide..][..wide],
+                scratch: &mut buffers.step.scratch,
             },
         );
     }
 }
 
-/// α of step t from u, and what is carried on.
+/// α of step t from u, and what is carried to the next step.
 pub struct StochasticStep<'a> {
-    pub scan: Scan<'a>,
-    pub space: &'a mut Space,
-    pub draws: &'a mut [Stream],
+    pub scan: LayerScan<'a>,
+    pub buffers: &'a mut ScanBuffers,
+    pub rngs: &'a mut [Rng],
     pub t: usize,
     pub i: usize,
 }
@@ -79,42 +80,42 @@ impl WithSimd for StochasticStep<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let StochasticStep { scan, space, draws, t, i } = self;
-        let Scan { p, lengths, mode, .. } = scan;
+        let StochasticStep { scan, buffers, rngs, t, i } = self;
+        let LayerScan { p, lengths, mode, .. } = scan;
         let (wide, kw) = (ROWS * p.dp, ROWS * p.kp);
-        let u = &space.u[i * wide..][..wide];
-        let inv_tau = scores(simd, p, u, &mut space.step.scores);
-        let alpha = &mut space.alpha[(t + 1) * kw..][..kw];
-        let found = softmax(simd, p, &space.step.scores, inv_tau, alpha);
+        let u = &buffers.u[i * wide..][..wide];
+        let inv_tau = scores(simd, p, u, &mut buffers.step.scores);
+        let alpha = &mut buffers.alpha[(t + 1) * kw..][..kw];
+        let found = softmax(simd, p, &buffers.step.scores, inv_tau, alpha);
         for (r, found) in found.into_iter().enumerate() {
             let row = r * p.kp..(r + 1) * p.kp;
-            if let Some(log_alpha) = space.log_alpha.get_mut((t + 1) * kw..) {
+            if let Some(log_alpha) = buffers.log_alpha.get_mut((t + 1) * kw..) {
                 let (scores, log_alpha) =
-                    (&space.step.scores[row.clone()], &mut log_alpha[row.clone()]);
+                    (&buffers.step.scores[row.clone()], &mut log_alpha[row.clone()]);
                 log_softmax(scores, inv_tau, p.k, found, log_alpha);
             }
             if !lengths.is_stochastic(r, t) {
                 alpha[row].fill(0.0);
             }
         }
-        // What the mixture is made with: α, or the one centroid that was drawn.
-        let next = &mut space.carry[(t + 1) * ROWS * p.np..][..ROWS * p.np];
-        if mode.transition == Transition::Mixture && p.form == Form::LowRank {
+        let next = &mut buffers.carry[(t + 1) * ROWS * p.np..][..ROWS * p.np];
+        if mode.transition == Transition::Mixture && p.form == Recurrence::LowRank {
             next.copy_from_slice(alpha);
             return;
         }
-        let chosen = &mut space.step.scores;
-        chosen.copy_from_slice(alpha);
+        // The weights of the mixture: α, or 1 for the selected centroid.
+        let weights = &mut buffers.step.scores;
+        weights.copy_from_slice(alpha);
         if mode.transition != Transition::Mixture {
             for r in (0..ROWS).filter(|&r| lengths.is_stochastic(r, t)) {
-                choose(mode.transition, &mut chosen[r * p.kp..][..p.k], &mut draws[r]);
+                select_centroid(mode.transition, &mut weights[r * p.kp..][..p.k], &mut rngs[r]);
             }
         }
-        if p.form == Form::LowRank {
-            next.copy_from_slice(chosen);
+        if p.form == Recurrence::LowRank {
+            next.copy_from_slice(weights);
             return;
         }
-        mix(simd, p, chosen, &mut space.step.mixture);
+        mix(simd, p, weights, &mut buffers.step.mixture);
         let lambda = if mode.transition == Transition::Mixture { p.lambda } else { 1.0 };
         for r in 0..ROWS {
             let row = r * p.dp..(r + 1) * p.dp;
@@ -122,7 +123,7 @@ impl WithSimd for StochasticStep<'_> {
             if lengths.is_stochastic(r, t) {
                 h.fill(0.0);
                 add_scaled(simd, h, 1.0 - lambda, u);
-                add_scaled(simd, h, lambda, &space.step.mixture[row]);
+                add_scaled(simd, h, lambda, &buffers.step.mixture[row]);
             } else {
                 h.copy_from_slice(u);
             }
@@ -130,41 +131,41 @@ impl WithSimd for StochasticStep<'_> {
     }
 }
 
-/// h of step t, formed in `step.mixture`.
-pub struct Hidden<'a> {
-    pub scan: Scan<'a>,
-    pub space: &'a mut Space,
+/// h of step t, written to `step.mixture`.
+pub struct FormHidden<'a> {
+    pub scan: LayerScan<'a>,
+    pub buffers: &'a mut ScanBuffers,
     pub t: usize,
     pub i: usize,
 }
 
-impl WithSimd for Hidden<'_> {
+impl WithSimd for FormHidden<'_> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let Hidden { scan, space, t, i } = self;
-        let Scan { p, lengths, .. } = scan;
-        let next = &space.carry[(t + 1) * ROWS * p.np..][..ROWS * p.np];
-        if p.form == Form::Direct {
-            space.step.mixture.copy_from_slice(next);
+        let FormHidden { scan, buffers, t, i } = self;
+        let LayerScan { p, lengths, .. } = scan;
+        let next = &buffers.carry[(t + 1) * ROWS * p.np..][..ROWS * p.np];
+        if p.form == Recurrence::Direct {
+            buffers.step.mixture.copy_from_slice(next);
             return;
         }
-        mix(simd, p, next, &mut space.step.mixture);
+        mix(simd, p, next, &mut buffers.step.mixture);
         for r in (0..ROWS).filter(|&r| !lengths.is_stochastic(r, t)) {
-            let u = &space.u[(i * ROWS + r) * p.dp..][..p.dp];
-            space.step.mixture[r * p.dp..][..p.dp].copy_from_slice(u);
+            let u = &buffers.u[(i * ROWS + r) * p.dp..][..p.dp];
+            buffers.step.mixture[r * p.dp..][..p.dp].copy_from_slice(u);
         }
     }
 }
 
-/// Replaces probabilities by the one that is chosen.
-fn choose(transition: Transition, alpha: &mut [f32], draw: &mut Stream) {
-    let chosen = match transition {
+/// Replaces probabilities by 1 for the selected centroid and 0 for the others.
+fn select_centroid(transition: Transition, alpha: &mut [f32], rng: &mut Rng) {
+    let selected = match transition {
         Transition::Mixture => return,
-        Transition::Argmax => largest(alpha),
+        Transition::Argmax => argmax(alpha),
         Transition::Sample(_) => {
-            let (unit, mut sum) = (draw.unit() as f32, 0.0);
+            let (unit, mut sum) = (rng.unit() as f32, 0.0);
             let passed = |&a: &f32| {
                 sum += a;
                 unit < sum
@@ -173,5 +174,5 @@ fn choose(transition: Transition, alpha: &mut [f32], draw: &mut Stream) {
         }
     };
     alpha.fill(0.0);
-    alpha[chosen] = 1.0;
+    alpha[selected] = 1.0;
 }

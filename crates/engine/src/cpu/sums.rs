@@ -1,117 +1,121 @@
-//! Sums over rows: gradients of the panels and of the classifier, and what was measured.
+//! Sums over the rows of a batch: gradients of the panels and of the classifier, and loss terms.
 
-use super::group::{Group, Shared};
-use super::head::{Head, Said};
+use super::group::{BatchContext, Group};
+use super::head::{PaddedHead, ReadoutSums};
 use super::panels::{Panels, add};
-use super::prepare::{Prepared, Source};
-use super::scan::Measured;
+use super::prepare::{InputSource, PreparedLayer, worth_copying};
+use super::scan::RegularisationSums;
+use super::simd::AlignedVec;
+use super::thread_pool::ThreadPool;
 
-/// Sums over the rows of some groups.
+/// Rows of a table that one thread sums at a time. A table of more rows is split over threads.
+// PERF: few, so that they are still in a cache when the next chunk is added.
+const ROWS_PER_THREAD: usize = 64;
+
+/// Sums over the rows of one chunk of a batch.
 #[derive(Default)]
-pub struct Sums {
+pub struct ChunkSums {
     pub panels: Vec<Panels>,
-    /// Where the gradient of each of a batch's distinct tokens is in the table of the bottom
-    /// layer, if it has one; [`ABSENT`] where no row has the token.
-    pub places: Vec<u32>,
-    pub head: Head,
-    pub said: Said,
-    pub measured: Vec<Measured>,
+    /// For each distinct token of the batch, its row in the bottom layer's table gradient;
+    /// [`ABSENT`] where the chunk does not have the token. Empty without a table.
+    pub table_rows: Vec<u32>,
+    pub head: PaddedHead,
+    pub readouts: ReadoutSums,
+    pub regularisation: Vec<RegularisationSums>,
 }
 
-/// No place.
+/// The table row of a token that the chunk does not have.
 const ABSENT: u32 = u32::MAX;
 
-impl Sums {
-    /// Zeros for all rows of a batch, but for a table that threads share.
-    fn clear_for_all(&mut self, shared: &Shared<'_>) {
-        let count = shared.tokens.distinct.len();
-        self.places.clear();
-        self.places.extend(0..count as u32);
-        self.zero(shared, if self.shares_table() { 0 } else { count });
-    }
-
+impl ChunkSums {
     /// Zeros for some groups of a batch.
     // PERF: a table for the tokens of these groups alone. One for all tokens of the batch in every
     // chunk took a third of the time of a step of 32×300 tokens out of 10,000.
-    pub fn clear(&mut self, shared: &Shared<'_>, groups: &[Group]) {
-        let (places, mut count) = (&mut self.places, 0);
-        places.clear();
-        places.resize(shared.tokens.distinct.len(), ABSENT);
+    pub fn clear(&mut self, context: &BatchContext<'_>, groups: &[Group]) {
+        let (table_rows, mut count) = (&mut self.table_rows, 0);
+        table_rows.clear();
+        table_rows.resize(context.tokens.distinct.len(), ABSENT);
         for b in groups.iter().flat_map(|group| group.rows).flatten() {
-            for &token in shared.tokens.places.get(shared.batch.row(b)).unwrap_or(&[]) {
-                let place = &mut places[token as usize];
-                if *place == ABSENT {
-                    *place = count as u32;
+            for &token in context.tokens.places.get(context.batch.row(b)).unwrap_or(&[]) {
+                let row = &mut table_rows[token as usize];
+                if *row == ABSENT {
+                    *row = count as u32;
                     count += 1;
                 }
             }
         }
-        self.zero(shared, count);
+        self.zero(context, count);
     }
 
-    fn zero(&mut self, shared: &Shared<'_>, tokens: usize) {
-        self.panels.resize_with(shared.layers.len(), Panels::default);
-        for (panels, p) in self.panels.iter_mut().zip(shared.layers) {
+    /// Zeros for all rows of a batch; without a table that is split over threads.
+    fn clear_for_all(&mut self, context: &BatchContext<'_>) {
+        let count = context.tokens.distinct.len();
+        self.table_rows.clear();
+        self.table_rows.extend(0..count as u32);
+        self.zero(context, if self.splits_table() { 0 } else { count });
+    }
+
+    fn zero(&mut self, context: &BatchContext<'_>, tokens: usize) {
+        self.panels.resize_with(context.layers.len(), Panels::default);
+        for (panels, p) in self.panels.iter_mut().zip(context.layers) {
             panels.clear_like(
                 &p.panels,
                 match p.source {
-                    Source::Table => tokens * p.table_row(),
+                    InputSource::Table => tokens * p.table_row(),
                     _ => p.panels.input.len(),
                 },
             );
         }
-        self.head.clear(shared.arch);
-        self.said = Said::default();
-        self.measured.clear();
-        self.measured.resize(shared.layers.len(), Measured::default());
+        self.head.clear(context.arch);
+        self.readouts = ReadoutSums::default();
+        self.regularisation.clear();
+        self.regularisation.resize(context.layers.len(), RegularisationSums::default());
     }
 
-    /// Makes these the sums of some parts in their order.
-    pub fn of_some(&mut self, parts: &[&Sums], shared: &Shared<'_>) {
-        self.clear_for_all(shared);
-        self.add_in_order(parts, shared.layers);
-        if !self.shares_table() && shared.layers[0].source == Source::Table {
-            add_tables(&mut self.panels[0].input, 0, parts, shared.layers[0].table_row());
+    /// Assigns the sum of some chunks in their order; without a table that is split over threads.
+    fn assign_sum(&mut self, chunks: &[&ChunkSums], context: &BatchContext<'_>) {
+        self.clear_for_all(context);
+        self.add_all_but_tables(chunks, context.layers);
+        if !self.splits_table() && context.layers[0].source == InputSource::Table {
+            add_tables(&mut self.panels[0].input, 0, chunks, context.layers[0].table_row());
         }
     }
 
-    /// Makes these those of others but for the table, for another core to read.
-    pub fn receive(&mut self, from: &Sums, layers: &[Prepared]) {
+    /// Copies everything but a table with non-temporal stores, for another core to read.
+    fn copy_non_temporal(&mut self, from: &ChunkSums, layers: &[PreparedLayer]) {
         self.panels.resize_with(from.panels.len(), Panels::default);
         for ((into, from), p) in self.panels.iter_mut().zip(&from.panels).zip(layers) {
-            into.receive(from);
-            if p.source != Source::Table {
-                into.input.receive(&from.input);
+            into.copy_non_temporal(from);
+            if p.source != InputSource::Table {
+                into.input.copy_non_temporal(&from.input);
             }
         }
-        self.head.receive(&from.head);
-        self.said = from.said;
-        self.measured.clone_from(&from.measured);
+        self.head.copy_non_temporal(&from.head);
+        self.readouts = from.readouts;
+        self.regularisation.clone_from(&from.regularisation);
     }
 
-    /// Whether threads share the adding of tables.
-    pub fn shares_table(&self) -> bool {
-        self.places.len() > WORTH_A_THREAD
+    /// Whether threads split the summation of the tables.
+    fn splits_table(&self) -> bool {
+        self.table_rows.len() > ROWS_PER_THREAD
     }
 
-    /// Adds all but tables.
-    pub fn add_in_order(&mut self, parts: &[&Sums], layers: &[Prepared]) {
+    /// Adds everything but tables, chunk by chunk.
+    fn add_all_but_tables(&mut self, chunks: &[&ChunkSums], layers: &[PreparedLayer]) {
         for (l, (into, p)) in self.panels.iter_mut().zip(layers).enumerate() {
-            for part in parts {
-                for (into, from) in into.parts_mut().into_iter().zip(part.panels[l].parts()) {
+            for chunk in chunks {
+                for (into, from) in into.parts_mut().into_iter().zip(chunk.panels[l].parts()) {
                     add(into, from);
                 }
-                if p.source != Source::Table {
-                    add(&mut into.input, &part.panels[l].input);
+                if p.source != InputSource::Table {
+                    add(&mut into.input, &chunk.panels[l].input);
                 }
             }
         }
-        for part in parts {
-            self.head.add(&part.head);
-            self.said.loss += part.said.loss;
-            self.said.correct += part.said.correct;
-            self.said.counted += part.said.counted;
-            for (into, from) in self.measured.iter_mut().zip(&part.measured) {
+        for chunk in chunks {
+            self.head.add(&chunk.head);
+            self.readouts.add(chunk.readouts);
+            for (into, from) in self.regularisation.iter_mut().zip(&chunk.regularisation) {
                 into.commitment += from.commitment;
                 into.entropy += from.entropy;
                 into.saturation += from.saturation;
@@ -121,18 +125,86 @@ impl Sums {
     }
 }
 
-/// Adds the tables of parts, each with tokens of its own, to the rows of all tokens from `first`,
-/// of `width` numbers each.
-pub fn add_tables(rows: &mut [f32], first: usize, parts: &[&Sums], width: usize) {
+/// Adds the chunks' tables to `rows`: the rows of all tokens from `first` on, `width` numbers each.
+fn add_tables(rows: &mut [f32], first: usize, chunks: &[&ChunkSums], width: usize) {
     for (token, row) in rows.chunks_exact_mut(width).enumerate() {
-        for part in parts {
-            let place = part.places[first + token];
-            if place != ABSENT {
-                add(row, &part.panels[0].input[place as usize * width..][..width]);
+        for chunk in chunks {
+            let table_row = chunk.table_rows[first + token];
+            if table_row != ABSENT {
+                add(row, &chunk.panels[0].input[table_row as usize * width..][..width]);
             }
         }
     }
 }
 
-/// More rows of a table than this are worth a thread of their own.
-pub const WORTH_A_THREAD: usize = 64;
+/// The sum over all chunks of a batch: the sums of the first and of the second half of the chunks,
+/// each in order, then the sum of both. Its buffers are reused.
+#[derive(Default)]
+pub struct PairwiseSum {
+    /// The sum of the first half, then of all chunks; without a table that is not split.
+    pub total: ChunkSums,
+    /// The sum of the second half; its table, if it is not split, becomes that of all chunks.
+    second_half: ChunkSums,
+    /// A copy of the second half without a table, for the caller's core.
+    second_half_copy: ChunkSums,
+    /// A copy of the first half's table, for worker 1's core.
+    first_half_table: AlignedVec,
+}
+
+impl PairwiseSum {
+    /// Computes the sum of all chunks.
+    // PERF: the second half on a thread that computed some of it. Cache lines that another core has
+    // read are slow to overwrite in the next step (T=16, d=100, k=50: 1.60 ms a step, 1.43 so).
+    pub fn compute(
+        &mut self,
+        chunks: &[&ChunkSums],
+        context: &BatchContext<'_>,
+        pool: &ThreadPool,
+    ) {
+        let PairwiseSum { total, second_half, second_half_copy, first_half_table } = self;
+        let (first, second) = chunks.split_at(chunks.len().div_ceil(2));
+        let layers = context.layers;
+        let has_table = layers[0].source == InputSource::Table;
+        if worth_copying(layers, pool) {
+            let own = || {
+                total.assign_sum(first, context);
+                if has_table {
+                    first_half_table.copy_non_temporal(&total.panels[0].input);
+                }
+            };
+            let other = || {
+                second_half.assign_sum(second, context);
+                second_half_copy.copy_non_temporal(second_half, layers);
+            };
+            pool.join(own, other);
+            let own = || total.add_all_but_tables(&[second_half_copy], layers);
+            let other = || {
+                if has_table {
+                    add(&mut second_half.panels[0].input, first_half_table);
+                }
+            };
+            pool.join(own, other);
+        } else {
+            let own = || total.assign_sum(first, context);
+            pool.join(own, || second_half.assign_sum(second, context));
+            total.add_all_but_tables(&[second_half], layers);
+            if has_table {
+                add(&mut second_half.panels[0].input, &total.panels[0].input);
+            }
+        }
+        if total.splits_table() {
+            let (into, width) = (&mut total.panels[0].input, layers[0].table_row());
+            into.resize(total.table_rows.len() * width);
+            pool.for_each_chunk(into, ROWS_PER_THREAD * width, |i, rows| {
+                rows.fill(0.0);
+                add_tables(rows, i * ROWS_PER_THREAD, chunks, width);
+            });
+        }
+    }
+
+    /// The gradient of the token table, if the bottom layer has one.
+    pub fn table(&self) -> &[f32] {
+        let of = if self.total.splits_table() { &self.total } else { &self.second_half };
+        &of.panels[0].input
+    }
+}

@@ -1,102 +1,110 @@
 //! Updates on vectors and threads.
 
-use super::idle::may_wait;
-use super::lazy::Lazy;
-use super::prepare::Machine;
-use super::table::Rows;
+use super::deferred_rows::DeferredRows;
+use super::deferred_updates::allows_deferral;
+use super::thread_pool::Executor;
+use super::token_table::EmbeddingRows;
 use super::{Cpu, CpuTrainer};
-use crate::optimiser::{Moments, Optimiser, Squares, Update, moments_mut};
-use crate::tokens::Tokens;
-use crate::weights::{Weights, descend};
+use crate::optimiser::{Moments, Optimiser, SquareSum, Update, moments_mut};
+use crate::tokens::BatchTokens;
+use crate::weights::{EngineWeights, update_if_finite};
 use crate::{Batch, Regime, Snapshot, Step};
 use pulp::{Simd, WithSimd};
+use std::iter::once;
 
-/// Numbers of a piece of an update.
-// PERF: fewer do not pay for going to another core's cache.
+/// Floats of one piece of an update.
+// PERF: fewer do not pay for the way to another core's cache.
 const UPDATE_PIECE: usize = 1 << 17;
 
-/// The rows of an embedding of at least `least` numbers, if they may wait for their updates.
-pub fn lazy_rows(weights: &Weights<f32>, optimiser: &Optimiser, least: usize) -> Option<Lazy> {
-    let Weights { arch, layout, state } = weights;
+/// The rows of an embedding of at least `least` floats, if the optimiser allows to defer updates.
+pub fn deferred_rows(
+    weights: &EngineWeights<f32>,
+    optimiser: &Optimiser,
+    least: usize,
+) -> Option<DeferredRows> {
+    let EngineWeights { arch, layout, state } = weights;
     let size = layout.embedding.len();
-    (size > 0 && size >= least && may_wait(optimiser))
-        .then(|| Lazy::new(optimiser.rule, arch.input.vocabulary(), arch.input.width(), state))
+    (size > 0 && size >= least && allows_deferral(optimiser)).then(|| {
+        DeferredRows::new(optimiser.rule, arch.input.vocabulary(), arch.input.width(), state)
+    })
 }
 
 impl CpuTrainer {
-    /// The tokens of a batch, with rows that have missed nothing.
-    pub(super) fn meet(&mut self, batch: &Batch) -> Tokens {
-        self.cpu.workers.rouse();
-        let CpuTrainer { cpu: Cpu { weights, tuning, workers, .. }, lazy, .. } = self;
-        let tokens = Tokens::of(batch, weights.arch.input.vocabulary());
-        if let Some(lazy) = lazy {
-            let machine = Machine { level: tuning.level, workers };
-            lazy.catch_up(&tokens.distinct, &mut weights.state, machine);
+    /// The tokens of a batch. Applies the deferred updates of their rows.
+    pub(super) fn batch_tokens(&mut self, batch: &Batch) -> BatchTokens {
+        self.cpu.pool.wake();
+        let CpuTrainer { cpu: Cpu { weights, tuning, pool, .. }, deferred, .. } = self;
+        let tokens = BatchTokens::of(batch, weights.arch.input.vocabulary());
+        if let Some(deferred) = deferred {
+            let executor = Executor { level: tuning.level, pool };
+            deferred.apply_deferred(&tokens.distinct, &mut weights.state, executor);
         }
         tokens
     }
 
-    /// No row has missed anything.
-    pub(super) fn catch_up(&mut self) {
-        let CpuTrainer { cpu: Cpu { weights, tuning, workers, .. }, lazy, .. } = self;
-        if let Some(lazy) = lazy {
-            lazy.catch_up_all(&mut weights.state, Machine { level: tuning.level, workers });
+    /// Applies the deferred updates of all rows.
+    pub(super) fn apply_all_deferred(&mut self) {
+        let CpuTrainer { cpu: Cpu { weights, tuning, pool, .. }, deferred, .. } = self;
+        if let Some(deferred) = deferred {
+            let executor = Executor { level: tuning.level, pool };
+            deferred.apply_all_deferred(&mut weights.state, executor);
         }
     }
 
     /// An update of all parameters.
-    pub(super) fn step_densely(&mut self, batch: &Batch, regime: &Regime) -> Step {
-        self.catch_up();
+    pub(super) fn step_dense(&mut self, batch: &Batch, regime: &Regime) -> Step {
+        self.apply_all_deferred();
         let gradients = self.dense_gradients(batch, regime);
-        let CpuTrainer { cpu: Cpu { weights, tuning, workers, .. }, optimiser, lazy, .. } = self;
-        let machine = Machine { level: tuning.level, workers };
-        let input = weights.layout.of_input();
-        let step = descend(&mut weights.state, &gradients, |state| {
-            let norm = norm(&gradients.values, input, machine);
-            optimiser.update_by(state, norm, regime.learning_rate, |update, state| {
-                apply(update, state, &gradients.values, input, machine);
+        let CpuTrainer { cpu: Cpu { weights, tuning, pool, .. }, optimiser, deferred, .. } = self;
+        let executor = Executor { level: tuning.level, pool };
+        let input_end = weights.layout.input_end();
+        let step = update_if_finite(&mut weights.state, &gradients, |state| {
+            let (input, rest) = gradients.values.split_at(input_end);
+            let norm = gradient_norm(once((0, input)), (input_end, rest), executor);
+            optimiser.update_with(state, norm, regime.learning_rate, |update, state| {
+                apply(update, state, &gradients.values, input_end, executor);
             })
         });
-        lazy.iter_mut().for_each(|lazy| lazy.begin(&weights.state));
-        self.values = gradients.values;
+        deferred.iter_mut().for_each(|deferred| deferred.reset(&weights.state));
+        self.gradient_buffer = gradients.values;
         step
     }
 
-    /// The same, but rows that the batch does not meet wait for it.
-    pub(super) fn step_lazily(&mut self, batch: &Batch, regime: &Regime) -> Step {
-        let tokens = self.meet(batch);
-        let gradients = self.learn(batch, &tokens, regime, Rows::Met);
-        let CpuTrainer { cpu: Cpu { weights, tuning, workers, .. }, optimiser, lazy, .. } = self;
-        let (rows, machine) = (&tokens.distinct, Machine { level: tuning.level, workers });
-        let lazy = lazy.as_mut().expect("rows that wait");
-        let input = weights.layout.of_input();
-        let step = descend(&mut weights.state, &gradients, |state| {
-            let norm = lazy.norm(rows, &gradients.values, input, machine);
-            optimiser.update_by(state, norm, regime.learning_rate, |update, state| {
-                lazy.update(update, rows, state, &gradients.values, machine);
+    /// The same update. Embedding rows whose tokens are not in the batch defer it.
+    pub(super) fn step_deferred(&mut self, batch: &Batch, regime: &Regime) -> Step {
+        let tokens = self.batch_tokens(batch);
+        let gradients = self.loss_and_gradients(batch, &tokens, regime, EmbeddingRows::InBatch);
+        let CpuTrainer { cpu: Cpu { weights, tuning, pool, .. }, optimiser, deferred, .. } = self;
+        let (rows, executor) = (&tokens.distinct, Executor { level: tuning.level, pool });
+        let deferred = deferred.as_mut().expect("the trainer defers updates");
+        let input_end = weights.layout.input_end();
+        let step = update_if_finite(&mut weights.state, &gradients, |state| {
+            let norm = deferred.norm(rows, &gradients.values, input_end, executor);
+            optimiser.update_with(state, norm, regime.learning_rate, |update, state| {
+                deferred.update(update, rows, state, &gradients.values, executor);
             })
         });
-        self.values = gradients.values;
+        self.gradient_buffer = gradients.values;
         step
     }
 }
 
-/// Some parameters in a row, with their moments.
+/// Consecutive parameters with their moments.
 #[derive(Default)]
-pub struct Part<'a> {
+pub struct ParamSlice<'a> {
     pub params: &'a mut [f32],
     pub moments: Moments<'a, f32>,
 }
 
-impl<'a> Part<'a> {
-    /// All there are.
-    pub fn all(state: &'a mut Snapshot<f32>) -> Part<'a> {
-        Part { params: &mut state.params, moments: moments_mut(&mut state.moments) }
+impl<'a> ParamSlice<'a> {
+    /// All parameters.
+    pub fn all(state: &'a mut Snapshot<f32>) -> ParamSlice<'a> {
+        ParamSlice { params: &mut state.params, moments: moments_mut(&mut state.moments) }
     }
 
-    /// Takes the first `count` away.
+    /// Splits off the first `count` parameters.
     #[inline(always)]
-    pub fn take(&mut self, count: usize) -> Part<'a> {
+    pub fn take(&mut self, count: usize) -> ParamSlice<'a> {
         fn first<'a>(all: &mut &'a mut [f32], count: usize) -> &'a mut [f32] {
             let (first, later) = std::mem::take(all).split_at_mut(count);
             *all = later;
@@ -105,74 +113,90 @@ impl<'a> Part<'a> {
         let params = first(&mut self.params, count);
         // A moment that the rule does not have is empty.
         let moments = self.moments.each_mut().map(|all| first(all, count.min(all.len())));
-        Part { params, moments }
+        ParamSlice { params, moments }
     }
 }
 
-/// Applies an update piece by piece: which, changes no bit. The first `input` parameters, of what is
-/// read, come last: where there are few, two workers take the parts they make something of.
+/// Applies an update in pieces; the split changes no bit. The input parameters, which are the first
+/// `input_end`, come last: where there are few, each of two workers updates the parameters whose
+/// products it computes.
 fn apply(
     update: Update<f32>,
     state: &mut Snapshot<f32>,
     gradient: &[f32],
-    input: usize,
-    machine: Machine<'_>,
+    input_end: usize,
+    executor: Executor<'_>,
 ) {
-    let mut others = Part::all(state);
-    let part = others.take(input);
-    let (of_input, of_others) = gradient.split_at(input);
-    let mut all = pieces(update, others, of_others);
-    all.extend(pieces(update, part, of_input));
-    machine.workers.on_each(all, |piece| machine.level.run(piece));
+    let mut rest = ParamSlice::all(state);
+    let input = rest.take(input_end);
+    let (of_input, of_rest) = gradient.split_at(input_end);
+    let mut all = pieces(update, rest, of_rest);
+    all.extend(pieces(update, input, of_input));
+    executor.pool.for_each(all, |piece| executor.level.run(piece));
 }
 
-/// The pieces of an update of some parameters.
-pub fn pieces<'a>(update: Update<f32>, mut part: Part<'a>, gradient: &'a [f32]) -> Vec<Piece<'a>> {
-    let gradients = gradient.chunks(UPDATE_PIECE);
-    gradients.map(|gradient| Piece { update, part: part.take(gradient.len()), gradient }).collect()
-}
-
-/// A piece of an update.
-// PERF: on its vectors; a build for any x86-64 has only four lanes (84,000 parameters: 37 µs, 62).
-pub struct Piece<'a> {
+/// The pieces of an update of consecutive parameters.
+pub fn pieces<'a>(
     update: Update<f32>,
-    part: Part<'a>,
+    mut params: ParamSlice<'a>,
+    gradient: &'a [f32],
+) -> Vec<UpdatePiece<'a>> {
+    let piece = |gradient: &'a [f32]| {
+        let params = params.take(gradient.len());
+        UpdatePiece { update, params, gradient }
+    };
+    gradient.chunks(UPDATE_PIECE).map(piece).collect()
+}
+
+/// An update of consecutive parameters.
+// PERF: on the vectors of the level; a build for any x86-64 has only four lanes (84,000 parameters:
+// 37 µs, 62).
+pub struct UpdatePiece<'a> {
+    update: Update<f32>,
+    params: ParamSlice<'a>,
     gradient: &'a [f32],
 }
 
-impl WithSimd for Piece<'_> {
+impl WithSimd for UpdatePiece<'_> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) {
-        self.update.apply(self.part.params, self.part.moments, self.gradient);
+        self.update.apply(self.params.params, self.params.moments, self.gradient);
     }
 }
 
-/// The norm of a gradient; the squares of the first `input` numbers by the worker who made them.
-fn norm(gradient: &[f32], input: usize, machine: Machine<'_>) -> f64 {
-    let [mut squares, mut of_input] = [Squares::default(); 2];
-    let (read, others) = gradient.split_at(input);
-    machine.workers.both(
-        || machine.level.run(Squared { squares: &mut squares, first: input, values: others }),
-        || machine.level.run(Squared { squares: &mut of_input, first: 0, values: read }),
+/// The norm of a gradient, given as slices with the index of their first number: those of the input
+/// parameters, whose squares worker 1 sums because it computed them, and the rest.
+pub fn gradient_norm<'a>(
+    input: impl Iterator<Item = (usize, &'a [f32])> + Send,
+    (rest_start, rest): (usize, &[f32]),
+    executor: Executor<'_>,
+) -> f64 {
+    let [mut rest_squares, mut input_squares] = [SquareSum::default(); 2];
+    let add = |sum: &mut SquareSum, first: usize, values: &[f32]| {
+        executor.level.run(AddSquares { sum, first, values });
+    };
+    executor.pool.join(
+        || add(&mut rest_squares, rest_start, rest),
+        || input.for_each(|(first, values)| add(&mut input_squares, first, values)),
     );
-    squares.join(&of_input);
-    squares.norm()
+    rest_squares.merge(&input_squares);
+    rest_squares.norm()
 }
 
-/// The squares of a gradient's numbers from place `first` on.
-pub struct Squared<'a> {
-    pub squares: &'a mut Squares,
-    pub first: usize,
-    pub values: &'a [f32],
+/// Adds the squares of a gradient's numbers from index `first` on.
+struct AddSquares<'a> {
+    sum: &'a mut SquareSum,
+    first: usize,
+    values: &'a [f32],
 }
 
-impl WithSimd for Squared<'_> {
+impl WithSimd for AddSquares<'_> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) {
-        self.squares.add(self.first, self.values);
+        self.sum.add(self.first, self.values);
     }
 }

@@ -1,12 +1,11 @@
-//! What tells two models apart in one line.
+//! Digests that identify models and their configs.
 
 use super::Model;
 use crate::hex::hex;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
-/// SHA-256 over every tensor's name, shape and little-endian F32 bytes, in the layout's order:
-/// two models with one digest compute the same.
+/// SHA-256 over every tensor's name, shape and little-endian F32 bytes, in the layout's order.
 pub fn digest(model: &Model<f32>) -> String {
     let mut hash = Sha256::new();
     for slot in model.layout().slots {
@@ -19,17 +18,16 @@ pub fn digest(model: &Model<f32>) -> String {
     hexadecimal(hash)
 }
 
-/// SHA-256 over all fields but one, as compact JSON with sorted keys: names are as much a part of
-/// a model's answers as weights are.
+/// SHA-256 over all fields but `except`, as compact JSON with sorted keys.
 pub(super) fn digest_without(fields: &impl Serialize, except: &str) -> String {
-    let mut fields = serde_json::to_value(fields).expect("fields have no odd keys");
+    let mut fields = serde_json::to_value(fields).expect("the keys are field names");
     fields.as_object_mut().expect("a struct").remove(except);
     let mut hash = Sha256::new();
     hash.update(fields.to_string());
     hexadecimal(hash)
 }
 
-/// Numbers as files have them.
+/// The numbers as little-endian bytes, as in files.
 pub(super) fn little_endian(values: &[f32]) -> Vec<u8> {
     values.iter().flat_map(|value| value.to_le_bytes()).collect()
 }

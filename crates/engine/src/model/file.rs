@@ -1,9 +1,8 @@
-//! A model on disk: a folder with `config.json`, which a person can read, and
-//! `model.safetensors`, which every framework can. The format is described in
+//! A model on disk: a folder with `config.json` and `model.safetensors`. The format is described in
 //! `docs/model-format.md`.
 //!
-//! Both files may come from anywhere. Loading checks everything, never panics, and holds at most
-//! twice the weights' file in memory.
+//! Both files may be damaged or malicious. Loading checks everything, never panics, and uses at most
+//! twice the size of the weights file in memory.
 
 use super::digest::{digest, digest_without, little_endian};
 use super::{Arch, ArchError, Input, Layout, MAX_PARAMETERS, Model, Slot};
@@ -16,39 +15,39 @@ use std::fs::{self, File};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-/// A model and what its inputs and outputs mean.
+/// A model with the names of its symbols and classes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelFile {
     /// The network.
     pub model: Model<f32>,
     /// The symbol of each token id, start and end token not counted; empty for real inputs.
     pub alphabet: Vec<String>,
-    /// The id that stands for symbols outside the alphabet; `None` refuses them.
+    /// The id of symbols outside the alphabet; with `None` these are rejected.
     pub unknown: Option<u32>,
     /// The name of each class.
     pub classes: Vec<String>,
 }
 
-/// What a file may hold before it is taken for a mistake or an attack.
+/// The largest sizes that are read from a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct ModelLimits {
     /// Bytes of `config.json`.
     pub config_bytes: u64,
     /// Bytes of the header of `model.safetensors`.
     pub header_bytes: u64,
     /// Layers.
     pub layers: usize,
-    /// Any one size: units, k, symbols, classes, widths.
+    /// Any single size: units, k, symbols, classes, widths.
     pub size: usize,
     /// Bytes of one symbol or class name.
     pub name_bytes: usize,
-    /// Numbers in all.
+    /// Number of parameters.
     pub parameters: usize,
 }
 
-impl Default for Limits {
+impl Default for ModelLimits {
     fn default() -> Self {
-        Limits {
+        ModelLimits {
             config_bytes: 64 << 20,
             header_bytes: 1 << 20,
             layers: 64,
@@ -59,7 +58,7 @@ impl Default for Limits {
     }
 }
 
-/// A model file that cannot be written or read: which file, and why.
+/// A model file that cannot be written or read.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {problem}", path.display())]
 pub struct FileError {
@@ -69,9 +68,9 @@ pub struct FileError {
     pub problem: Problem,
 }
 
-/// What is wrong with a model file, with the remedy in the message.
+/// What is wrong with a model file. The message has the remedy.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs)] // The messages say what each number is.
+#[allow(missing_docs)] // The messages explain the fields.
 pub enum Problem {
     #[error("no such file: name the folder that holds {CONFIG} and {WEIGHTS}")]
     Missing,
@@ -91,7 +90,7 @@ pub enum Problem {
     Arch(#[from] ArchError),
     #[error("{what}: {found} names for {expected}; list one name for each, in order")]
     Names { what: &'static str, found: usize, expected: usize },
-    #[error("{what}: {name:?} stands there twice; names must differ")]
+    #[error("{what}: {name:?} occurs twice; names must differ")]
     Twice { what: &'static str, name: String },
     #[error("the unknown symbol is {found}, but the alphabet has only {symbols} symbols")]
     Unknown { found: u32, symbols: usize },
@@ -99,10 +98,10 @@ pub enum Problem {
     Header(String),
     #[error("no tensor {name:?} of shape {expected:?}: {CONFIG} describes another model")]
     NoTensor { name: String, expected: Vec<usize> },
-    #[error("a tensor {name:?} that {CONFIG} knows nothing of: remove it or describe it there")]
+    #[error("a tensor {name:?} that {CONFIG} does not describe: remove it or describe it there")]
     ExtraTensor { name: String },
     #[error(
-        "{name} has shape {found:?}, but {CONFIG} says {expected:?}: they do not belong together"
+        "{name} has shape {found:?}, but {CONFIG} says {expected:?}: the files are of different models"
     )]
     Shape { name: String, found: Vec<usize>, expected: Vec<usize> },
     #[error("{name} is stored as {found}: convert it to F32 (F64 is read, too)")]
@@ -114,7 +113,7 @@ pub enum Problem {
     )]
     Digest { found: String, expected: String },
     #[error(
-        "it was changed after it was written (its digest is {found}, not {expected}): restore it, or remove \"config_digest\" if the change is meant"
+        "it was changed after it was written (its digest is {found}, not {expected}): restore it, or remove \"config_digest\" if the change is intended"
     )]
     Changed { found: String, expected: String },
 }
@@ -127,38 +126,42 @@ const VERSION: u64 = 1;
 /// `config.json`.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Config {
+struct ModelConfig {
     format: String,
     version: u64,
     arch: Arch,
     alphabet: Vec<String>,
     unknown: Option<u32>,
     classes: Vec<String>,
-    /// [`digest`] of the weights; weights that come from elsewhere may go without.
+    /// [`digest`] of the weights; optional, for weights from other programs.
     #[serde(default)]
     digest: Option<String>,
-    /// SHA-256 of everything above as compact JSON; what was written by hand may go without.
+    /// SHA-256 of everything above as compact JSON; optional, for configs written by hand.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     config_digest: Option<String>,
 }
 
-/// The part of `config.json` that every version has.
+/// The fields of `config.json` that every version has.
 #[derive(Deserialize)]
-struct Tag {
+struct FormatTag {
     format: String,
     version: u64,
 }
 
 impl ModelFile {
-    /// Writes the model to the folder `dir`, which is made if it is not there. Each file is
-    /// replaced whole; the config goes last and carries the weights' digest, so that a torn pair
-    /// is noticed.
+    /// Writes the model to the folder `dir`, which is created if needed. Each file is replaced
+    /// atomically. The config is written last and has the weights' digest, so that files of different
+    /// saves are detected.
     pub fn save(&self, dir: &Path) -> Result<(), FileError> {
         let path = dir.join(CONFIG);
         let config = self.config();
-        check_config(&config, &Limits::default()).map_err(at(&path))?;
+        check_config(&config, &ModelLimits::default()).map_err(at(&path))?;
         let layout = self.model.layout();
-        assert_eq!(self.model.params.len(), layout.len, "parameters of another architecture");
+        assert_eq!(
+            self.model.params.len(),
+            layout.len,
+            "the number of parameters does not fit the architecture"
+        );
         for slot in &layout.slots {
             check_finite(&slot.name, &self.model.params[slot.range.clone()])
                 .map_err(at(&dir.join(WEIGHTS)))?;
@@ -168,42 +171,42 @@ impl ModelFile {
         write(&path, &config_bytes(&config))
     }
 
-    /// What `config.json` holds.
+    /// The content of `config.json`.
     pub fn config_bytes(&self) -> Vec<u8> {
         config_bytes(&self.config())
     }
 
-    /// What `model.safetensors` holds.
+    /// The content of `model.safetensors`.
     pub fn weights_bytes(&self) -> Vec<u8> {
         weights_bytes(&self.model)
     }
 
     /// Reads the model in the folder `dir`.
     pub fn load(dir: &Path) -> Result<ModelFile, FileError> {
-        ModelFile::load_within(dir, &Limits::default())
+        ModelFile::load_within(dir, &ModelLimits::default())
     }
 
     /// Reads the model in the folder `dir`, if it is within `limits`.
-    pub fn load_within(dir: &Path, limits: &Limits) -> Result<ModelFile, FileError> {
+    pub fn load_within(dir: &Path, limits: &ModelLimits) -> Result<ModelFile, FileError> {
         let path = dir.join(CONFIG);
         let text = read(&path, "the file's size", limits.config_bytes)?;
         let config = parse_config(&text, limits).map_err(at(&path))?;
         let path = dir.join(WEIGHTS);
-        // F64 takes eight bytes a number: what is larger cannot be this model.
+        // F64 takes eight bytes a number: a larger file cannot be this model.
         let largest = 8 + limits.header_bytes + 8 * Layout::of(&config.arch).len as u64;
         let bytes = read(&path, "the file's size", largest)?;
         let unchanged = check_config_digest(&config).map_err(at(&dir.join(CONFIG)));
-        let Config { arch, alphabet, unknown, classes, digest: expected, .. } = config;
+        let ModelConfig { arch, alphabet, unknown, classes, digest: expected, .. } = config;
         let params = parse_weights(&bytes, &arch, limits).map_err(at(&path))?;
         let model = Model { arch, params };
         check_digest(&model, expected).map_err(at(&path))?;
-        // Last: what does not fit together says more about the change.
+        // Last: an error above says more about the change.
         unchanged?;
         Ok(ModelFile { model, alphabet, unknown, classes })
     }
 
-    fn config(&self) -> Config {
-        let mut config = Config {
+    fn config(&self) -> ModelConfig {
+        let mut config = ModelConfig {
             format: FORMAT.into(),
             version: VERSION,
             arch: self.model.arch.clone(),
@@ -218,8 +221,8 @@ impl ModelFile {
     }
 }
 
-fn config_bytes(config: &Config) -> Vec<u8> {
-    let mut text = serde_json::to_vec_pretty(config).expect("a config has no odd keys");
+fn config_bytes(config: &ModelConfig) -> Vec<u8> {
+    let mut text = serde_json::to_vec_pretty(config).expect("the keys are field names");
     text.push(b'\n');
     text
 }
@@ -239,7 +242,7 @@ fn read(path: &Path, what: &'static str, limit: u64) -> Result<Vec<u8>, FileErro
         std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => Problem::Missing,
         _ => Problem::Io(error),
     };
-    // Asked before opening: a pipe would wait for a writer.
+    // Checked before opening: opening a pipe would wait for a writer.
     let about = fs::metadata(path).map_err(io).map_err(at(path))?;
     if !about.is_file() {
         return Err(at(path)(Problem::NotAFile));
@@ -247,7 +250,7 @@ fn read(path: &Path, what: &'static str, limit: u64) -> Result<Vec<u8>, FileErro
     at_most(what, about.len(), limit).map_err(at(path))?;
     let mut bytes = Vec::with_capacity(about.len() as usize);
     let file = File::open(path).map_err(io).map_err(at(path))?;
-    // Not beyond the limit even if the file grows meanwhile.
+    // Not beyond the limit, even if the file grows meanwhile.
     file.take(limit).read_to_end(&mut bytes).map_err(io).map_err(at(path))?;
     Ok(bytes)
 }
@@ -256,8 +259,8 @@ fn at_most(what: &'static str, found: u64, limit: u64) -> Result<(), Problem> {
     if found > limit { Err(Problem::TooLarge { what, found, limit }) } else { Ok(()) }
 }
 
-fn parse_config(text: &[u8], limits: &Limits) -> Result<Config, Problem> {
-    let tag: Tag = serde_json::from_slice(text).map_err(Problem::Config)?;
+fn parse_config(text: &[u8], limits: &ModelLimits) -> Result<ModelConfig, Problem> {
+    let tag: FormatTag = serde_json::from_slice(text).map_err(Problem::Config)?;
     if tag.format != FORMAT {
         let found = tag.format.chars().take(40).collect();
         return Err(Problem::Format { found });
@@ -270,7 +273,7 @@ fn parse_config(text: &[u8], limits: &Limits) -> Result<Config, Problem> {
     Ok(config)
 }
 
-fn check_config(config: &Config, limits: &Limits) -> Result<(), Problem> {
+fn check_config(config: &ModelConfig, limits: &ModelLimits) -> Result<(), Problem> {
     check_sizes(&config.arch, limits)?;
     config.arch.validate()?;
     let parameters = Layout::of(&config.arch).len;
@@ -287,8 +290,8 @@ fn check_config(config: &Config, limits: &Limits) -> Result<(), Problem> {
     }
 }
 
-/// Every size alone, so that no product of them overflows afterwards.
-fn check_sizes(arch: &Arch, limits: &Limits) -> Result<(), Problem> {
+/// Checks every single size, so that their products do not overflow later.
+fn check_sizes(arch: &Arch, limits: &ModelLimits) -> Result<(), Problem> {
     at_most("the number of layers", arch.layers.len() as u64, limits.layers as u64)?;
     let size = |what, found: usize| at_most(what, found as u64, limits.size as u64);
     size("the number of classes", arch.classes)?;
@@ -307,7 +310,7 @@ fn check_names(
     what: &'static str,
     names: &[String],
     expected: usize,
-    limits: &Limits,
+    limits: &ModelLimits,
 ) -> Result<(), Problem> {
     if names.len() != expected {
         return Err(Problem::Names { what, found: names.len(), expected });
@@ -322,7 +325,7 @@ fn check_names(
     Ok(())
 }
 
-fn parse_weights(bytes: &[u8], arch: &Arch, limits: &Limits) -> Result<Vec<f32>, Problem> {
+fn parse_weights(bytes: &[u8], arch: &Arch, limits: &ModelLimits) -> Result<Vec<f32>, Problem> {
     if let Some(length) = bytes.first_chunk::<8>() {
         let length = u64::from_le_bytes(*length);
         at_most("the header's length", length, limits.header_bytes)?;
@@ -331,7 +334,7 @@ fn parse_weights(bytes: &[u8], arch: &Arch, limits: &Limits) -> Result<Vec<f32>,
         SafeTensors::deserialize(bytes).map_err(|error| Problem::Header(error.to_string()))?;
     let layout = Layout::of(arch);
     check_tensors(&file, &layout.slots)?;
-    // Only now is it certain that the file holds this many numbers.
+    // Only now is it known that the file has this many numbers.
     let mut params = Vec::with_capacity(layout.len);
     for slot in &layout.slots {
         let tensor = find(&file, slot)?;
@@ -393,7 +396,7 @@ fn check_digest(model: &Model<f32>, expected: Option<String>) -> Result<(), Prob
     if found == expected { Ok(()) } else { Err(Problem::Digest { found, expected }) }
 }
 
-fn check_config_digest(config: &Config) -> Result<(), Problem> {
+fn check_config_digest(config: &ModelConfig) -> Result<(), Problem> {
     let Some(expected) = config.config_digest.clone() else { return Ok(()) };
     let found = digest_without(config, "config_digest");
     if found == expected { Ok(()) } else { Err(Problem::Changed { found, expected }) }
@@ -407,7 +410,7 @@ fn weights_bytes(model: &Model<f32>) -> Vec<u8> {
         let view = TensorView::new(Dtype::F32, slot.shape.clone(), bytes);
         (&slot.name, view.expect("as many bytes as the shape says"))
     });
-    // The tag by which other programs know that the tensors are laid out as PyTorch's.
+    // This tag tells other programs that the tensors have PyTorch's layout.
     let about = HashMap::from([("format".to_owned(), "pt".to_owned())]);
-    safetensors::serialize(tensors, Some(about)).expect("short names and true shapes")
+    safetensors::serialize(tensors, Some(about)).expect("names are short and shapes are right")
 }

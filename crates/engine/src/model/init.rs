@@ -1,10 +1,10 @@
-//! How a network begins.
+//! Initial parameters.
 
 use super::{Arch, Cell, Layer, Layout};
-use crate::key::{Key, Stream};
+use crate::key::{Key, Rng};
 use serde::{Deserialize, Serialize};
 
-/// How a network begins.
+/// How the parameters of a new network are drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Init {
@@ -23,7 +23,7 @@ pub struct Init {
     pub embedding: f64,
 }
 
-/// How recurrent matrices begin.
+/// How recurrent matrices are drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Recurrent {
@@ -46,8 +46,8 @@ impl Default for Init {
     }
 }
 
-/// All parameters of a new network. Each tensor draws from a stream of its own, so that adding
-/// one does not change the others.
+/// All parameters of a new network. Each tensor has its own generator, so that adding one does not
+/// change the others.
 pub(super) fn initialise(arch: &Arch, init: &Init, key: Key) -> Vec<f32> {
     let layout = Layout::of(arch);
     let mut params = vec![0.0; layout.len];
@@ -62,7 +62,7 @@ pub(super) fn initialise(arch: &Arch, init: &Init, key: Key) -> Vec<f32> {
             Recurrent::Uniform => uniform(w_hh, bound, key.child("w_hh", 0)),
             Recurrent::Orthogonal => {
                 for (block, w) in w_hh.chunks_exact_mut(layer.units * layer.units).enumerate() {
-                    orthogonal(w, layer.units, key.child("w_hh", block as u64).stream());
+                    orthogonal(w, layer.units, key.child("w_hh", block as u64).rng());
                 }
             }
         }
@@ -76,16 +76,16 @@ pub(super) fn initialise(arch: &Arch, init: &Init, key: Key) -> Vec<f32> {
 }
 
 fn uniform(values: &mut [f32], bound: f64, key: Key) {
-    let mut stream = key.stream();
-    values.iter_mut().for_each(|value| *value = stream.uniform(-bound, bound) as f32);
+    let mut rng = key.rng();
+    values.iter_mut().for_each(|value| *value = rng.uniform(-bound, bound) as f32);
 }
 
 /// A random orthogonal matrix: Gram–Schmidt on rows of normal draws, twice per row because once
 /// loses orthogonality to rounding.
-fn orthogonal(w: &mut [f32], d: usize, mut stream: Stream) {
+fn orthogonal(w: &mut [f32], d: usize, mut rng: Rng) {
     let mut rows: Vec<Vec<f64>> = Vec::with_capacity(d);
     for _ in 0..d {
-        let mut row: Vec<f64> = (0..d).map(|_| stream.normal()).collect();
+        let mut row: Vec<f64> = (0..d).map(|_| rng.normal()).collect();
         for _ in 0..2 {
             for other in &rows {
                 let dot: f64 = row.iter().zip(other).map(|(a, b)| a * b).sum();
@@ -101,7 +101,7 @@ fn orthogonal(w: &mut [f32], d: usize, mut stream: Stream) {
     }
 }
 
-/// Zero, but for the forget (and, with chrono, the input) biases of an LSTM.
+/// Sets the forget biases of an LSTM and, with chrono, its input biases; the others stay zero.
 fn biases(b: &mut [f32], layer: &Layer, init: &Init, key: Key) {
     let d = layer.units;
     if b.is_empty() || !matches!(layer.cell, Cell::Lstm { .. }) {
@@ -109,9 +109,9 @@ fn biases(b: &mut [f32], layer: &Layer, init: &Init, key: Key) {
     }
     b[d..2 * d].fill(init.forget_bias as f32);
     if let Some(steps) = init.chrono {
-        let mut stream = key.stream();
+        let mut rng = key.rng();
         for j in 0..d {
-            let forget = stream.uniform(1.0, (steps.max(3) - 1) as f64).ln();
+            let forget = rng.uniform(1.0, (steps.max(3) - 1) as f64).ln();
             b[j] = -forget as f32;
             b[d + j] = forget as f32;
         }
@@ -126,7 +126,7 @@ mod tests {
     fn orthogonal_blocks_are_orthogonal() {
         let d = 33;
         let mut w = vec![f32::NAN; d * d];
-        orthogonal(&mut w, d, Key::new(3).stream());
+        orthogonal(&mut w, d, Key::new(3).rng());
         for i in 0..d {
             for j in 0..d {
                 let dot: f32 = (0..d).map(|x| w[i * d + x] * w[j * d + x]).sum();

@@ -1,4 +1,4 @@
-//! Names, shapes and places of the parameters: PyTorch's names, gate order and row-major storage.
+//! Names, shapes and offsets of the parameters: PyTorch's names, gate order and row-major storage.
 
 use super::{Arch, Layer};
 use std::ops::Range;
@@ -10,11 +10,11 @@ pub struct Slot {
     pub name: String,
     /// Its shape, row-major.
     pub shape: Vec<usize>,
-    /// Where it lies.
+    /// Its range in the parameter vector.
     pub range: Range<usize>,
 }
 
-/// Where the tensors of one layer lie; a tensor the layer does not have is an empty range.
+/// The ranges of the tensors of one layer; empty for a tensor that the layer does not have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LayerSlots {
     /// `weight_ih_l*`: W `[blocks·D, E]`.
@@ -31,7 +31,7 @@ pub struct LayerSlots {
     pub centroids: Range<usize>,
 }
 
-/// Where everything lies.
+/// The ranges of all tensors in the parameter vector.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// All tensors, in order.
@@ -78,22 +78,22 @@ impl Layout {
         })
     }
 
-    /// How many of the first parameters belong to what the bottom layer reads: its embedding, and W.
-    pub(crate) fn of_input(&self) -> usize {
+    /// The end of the input parameters, which come first: the embedding and W of the bottom layer.
+    pub(crate) fn input_end(&self) -> usize {
         self.layers[0].w_ih.end
     }
 
-    /// Where everything but the embedding lies, counted from its end.
-    pub(crate) fn behind_embedding(&self) -> Layout {
+    /// The layout of all tensors but the embedding, counted from its end.
+    pub(crate) fn without_embedding(&self) -> Layout {
         let by = self.embedding.end;
-        let moved = |range: &Range<usize>| range.start - by..range.end - by;
+        let shifted = |range: &Range<usize>| range.start - by..range.end - by;
         let slots = self.slots.iter().filter(|slot| slot.range.start >= by);
         Layout {
-            slots: slots.map(|slot| Slot { range: moved(&slot.range), ..slot.clone() }).collect(),
+            slots: slots.map(|slot| Slot { range: shifted(&slot.range), ..slot.clone() }).collect(),
             embedding: 0..0,
-            layers: self.layers.iter().map(|slots| slots.behind(by)).collect(),
-            head_weight: moved(&self.head_weight),
-            head_bias: moved(&self.head_bias),
+            layers: self.layers.iter().map(|slots| slots.rebased(by)).collect(),
+            head_weight: shifted(&self.head_weight),
+            head_bias: shifted(&self.head_bias),
             len: self.len - by,
         }
     }
@@ -106,16 +106,16 @@ impl Layout {
 }
 
 impl LayerSlots {
-    /// The same, counted from place `by`; what lies before it is empty.
-    pub(crate) fn behind(&self, by: usize) -> LayerSlots {
-        let moved = |range: &Range<usize>| range.start.max(by) - by..range.end.max(by) - by;
+    /// The same ranges counted from index `by`; tensors before it become empty.
+    pub(crate) fn rebased(&self, by: usize) -> LayerSlots {
+        let shifted = |range: &Range<usize>| range.start.max(by) - by..range.end.max(by) - by;
         LayerSlots {
-            w_ih: moved(&self.w_ih),
-            w_hh: moved(&self.w_hh),
-            b_ih: moved(&self.b_ih),
-            b_hh: moved(&self.b_hh),
-            peephole: moved(&self.peephole),
-            centroids: moved(&self.centroids),
+            w_ih: shifted(&self.w_ih),
+            w_hh: shifted(&self.w_hh),
+            b_ih: shifted(&self.b_ih),
+            b_hh: shifted(&self.b_hh),
+            peephole: shifted(&self.peephole),
+            centroids: shifted(&self.centroids),
         }
     }
 }

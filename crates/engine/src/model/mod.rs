@@ -1,4 +1,4 @@
-//! What is learned, and nothing that runs it: the architecture, its parameters and their names.
+//! Models without the engines that run them: architecture, parameters and their names, files.
 //!
 //! Axis letters, used everywhere: T steps, B rows of a batch, N steps of all rows together,
 //! V vocabulary, E input width, D hidden units, K centroids, C classes.
@@ -9,14 +9,14 @@ mod init;
 mod layout;
 
 pub use digest::digest;
-pub use file::{FileError, Limits, ModelFile, Problem};
+pub use file::{FileError, ModelFile, ModelLimits, Problem};
 pub use init::{Init, Recurrent};
 pub use layout::{LayerSlots, Layout, Slot};
 
 use crate::key::Key;
 use serde::{Deserialize, Serialize};
 
-/// The shape of a network: everything but its numbers.
+/// The architecture of a network: everything but its parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Arch {
@@ -41,9 +41,9 @@ pub enum Input {
         symbols: usize,
         /// E: width of the embedding.
         embedding: usize,
-        /// Whether every sequence is led in by a start token.
+        /// Whether every sequence begins with a start token.
         start: bool,
-        /// Whether every sequence is closed by an end token: one more cell application, without
+        /// Whether every sequence ends with an end token: one more application of the cell, without
         /// the stochastic step.
         end: bool,
     },
@@ -132,7 +132,7 @@ impl Cell {
         }
     }
 
-    /// Whether anything but h connects two steps.
+    /// Whether the cell carries a state besides h.
     pub fn has_memory(self) -> bool {
         matches!(self, Cell::Lstm { .. })
     }
@@ -147,7 +147,7 @@ impl Cell {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reset {
-    /// `r ∘ (R h)`: PyTorch's and cuDNN's form, and the one the low-rank recurrence serves.
+    /// `r ∘ (R h)`: the form of PyTorch and cuDNN. Only this one has a low-rank recurrence.
     AfterMatrix,
     /// `R (r ∘ h)`: the original form.
     BeforeMatrix,
@@ -186,7 +186,7 @@ pub enum Score {
     Euclidean,
 }
 
-/// A softmax temperature: above zero, and such that τ and 1/τ are numbers in single precision.
+/// A softmax temperature: positive, with 1/τ positive and finite in single precision.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "f64", into = "f64")]
 pub struct Temperature(f64);
@@ -205,7 +205,7 @@ impl Temperature {
         }
     }
 
-    /// The number.
+    /// The value of τ.
     pub fn get(self) -> f64 {
         self.0
     }
@@ -282,31 +282,31 @@ pub enum When {
     EveryStep,
 }
 
-/// An architecture that cannot be.
+/// An invalid architecture.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ArchError {
-    /// A temperature that is not a positive number.
+    /// A temperature out of range.
     #[error(
         "temperature {tau}: must be above 0, and 1/τ a number in single precision (1 is the standard softmax)"
     )]
     Temperature {
-        /// What was given.
+        /// The given value.
         tau: f64,
     },
-    /// A size of zero.
+    /// A size that is too small.
     #[error("{what} is 0: give at least {least}")]
     TooSmall {
-        /// The size's name.
+        /// The name of the size.
         what: &'static str,
-        /// The smallest that works.
+        /// The smallest valid size.
         least: usize,
     },
-    /// A read-out of a cell state that is not there.
+    /// A read-out of the cell state of a GRU.
     #[error(
         "the read-out asks for the cell state c, but a GRU has none: read h or u, or use an LSTM"
     )]
     NoCellState,
-    /// More numbers than can be addressed.
+    /// Too many parameters.
     #[error("the network would have more than {limit} parameters: lower units, k or embedding")]
     TooLarge {
         /// The limit.
@@ -314,7 +314,7 @@ pub enum ArchError {
     },
 }
 
-/// Beyond this many parameters a configuration is taken for a mistake.
+/// The largest number of parameters of a valid architecture.
 pub const MAX_PARAMETERS: usize = 1 << 31;
 
 impl Arch {
@@ -333,17 +333,17 @@ impl Arch {
         if layer == 0 { self.input.width() } else { self.layers[layer - 1].units }
     }
 
-    /// Whether h is all that connects two steps, in every layer.
+    /// Whether every layer carries h alone.
     pub fn is_memoryless(&self) -> bool {
         self.layers.iter().all(|layer| !layer.cell.has_memory())
     }
 
-    /// Whether every layer moves between centroids.
+    /// Whether every layer has centroids.
     pub fn is_state_regularized(&self) -> bool {
         self.layers.iter().all(|layer| layer.centroids.is_some())
     }
 
-    /// Refuses sizes of zero, read-outs of what is not there, and absurd sizes.
+    /// Checks sizes, read-out and number of parameters.
     pub fn validate(&self) -> Result<(), ArchError> {
         let at_least = |what, size: usize, least| {
             if size < least { Err(ArchError::TooSmall { what, least }) } else { Ok(()) }
@@ -368,24 +368,24 @@ impl Arch {
     }
 }
 
-/// A network: a shape and its numbers, flat, in the order of its [`Layout`].
+/// A network: an architecture and its parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Model<F> {
-    /// The shape.
+    /// The architecture.
     pub arch: Arch,
-    /// All parameters, as [`Layout::of`] lays them out.
+    /// All parameters, in the order of the [`Layout`].
     pub params: Vec<F>,
 }
 
 impl Model<f32> {
-    /// A new network, initialised by `key`.
+    /// A new network with parameters drawn from `key`.
     pub fn new(arch: Arch, init: &Init, key: Key) -> Result<Self, ArchError> {
         arch.validate()?;
         let params = init::initialise(&arch, init, key);
         Ok(Model { arch, params })
     }
 
-    /// The same numbers in double precision.
+    /// The same parameters in double precision.
     pub fn to_f64(&self) -> Model<f64> {
         let params = self.params.iter().map(|&p| p as f64).collect();
         Model { arch: self.arch.clone(), params }
@@ -393,7 +393,7 @@ impl Model<f32> {
 }
 
 impl Model<f64> {
-    /// The nearest numbers in single precision.
+    /// The parameters rounded to single precision.
     pub fn to_f32(&self) -> Model<f32> {
         let params = self.params.iter().map(|&p| p as f32).collect();
         Model { arch: self.arch.clone(), params }
@@ -401,7 +401,7 @@ impl Model<f64> {
 }
 
 impl<F> Model<F> {
-    /// Where each parameter lies.
+    /// The layout of the parameters.
     pub fn layout(&self) -> Layout {
         Layout::of(&self.arch)
     }

@@ -3,10 +3,11 @@
 
 use super::linear::{add, add_product, add_product_dw, add_product_dx};
 use crate::model::{Cell, Gate, Layer, LayerSlots, Reset};
+use crate::objective::GatePenalty;
 
-/// What one application of a cell read and computed.
+/// Inputs and outputs of one application of a cell.
 #[derive(Clone, Debug)]
-pub struct Applied {
+pub struct CellOutput {
     /// x `[E]`.
     pub x: Vec<f64>,
     /// h of the step before `[D]`.
@@ -23,8 +24,8 @@ pub struct Applied {
     pub u: Vec<f64>,
 }
 
-/// Gradients with respect to what a cell read.
-pub struct Read {
+/// Gradients of the inputs of a cell.
+pub struct CellInputGradients {
     pub x: Vec<f64>,
     pub h_prev: Vec<f64>,
     pub c_prev: Vec<f64>,
@@ -38,8 +39,8 @@ pub fn forward(
     x: &[f64],
     h_prev: &[f64],
     c_prev: &[f64],
-) -> Applied {
-    let step = Forward { layer, slots, params, x, h_prev, c_prev };
+) -> CellOutput {
+    let step = ForwardPass { layer, slots, params, x, h_prev, c_prev };
     match layer.cell {
         Cell::Gru { reset: Reset::AfterMatrix } => step.gru_reset_after(),
         Cell::Gru { reset: Reset::BeforeMatrix } => step.gru_reset_before(),
@@ -47,9 +48,9 @@ pub fn forward(
     }
 }
 
-/// How far the gates are from 0 and 1 and the candidate from ±1, summed over units:
+/// The distance of the gates from 0 and 1 and of the candidate from ±1, summed over units:
 /// `Σ y(1 − y) + (1 − g²)/4`.
-pub fn unsaturated(layer: &Layer, a: &Applied) -> f64 {
+pub fn unsaturated(layer: &Layer, a: &CellOutput) -> f64 {
     let blocks = a.gates.chunks_exact(layer.units).enumerate();
     let far = |block: usize, y: f64| match block {
         CANDIDATE => (1.0 - y * y) / 4.0,
@@ -61,8 +62,8 @@ pub fn unsaturated(layer: &Layer, a: &Applied) -> f64 {
 /// The candidate's block, in GRU and LSTM alike.
 const CANDIDATE: usize = 2;
 
-/// How much is let in, summed over units: i of an LSTM, 1 − z of a GRU.
-pub fn written(layer: &Layer, a: &Applied) -> f64 {
+/// The write gate, summed over units: i of an LSTM, 1 − z of a GRU.
+pub fn write_amount(layer: &Layer, a: &CellOutput) -> f64 {
     let d = layer.units;
     match layer.cell {
         Cell::Gru { .. } => a.gates[d..2 * d].iter().map(|z| 1.0 - z).sum(),
@@ -70,27 +71,20 @@ pub fn written(layer: &Layer, a: &Applied) -> f64 {
     }
 }
 
-/// The weights of [`unsaturated`] and [`written`] in the loss.
-#[derive(Clone, Copy)]
-pub struct Press {
-    pub saturation: f64,
-    pub writing: f64,
-}
-
-/// The adjoint of [`forward`] and of what `press` weighs: from du `[D]` and dc `[D]`;
-/// parameter gradients accumulate in `grads`.
+/// The adjoint of [`forward`], and of [`unsaturated`] and [`write_amount`] with the weights of
+/// `penalty`: from du `[D]` and dc `[D]`. Parameter gradients accumulate in `grads`.
 #[allow(clippy::too_many_arguments)]
 pub fn backward(
     layer: &Layer,
     slots: &LayerSlots,
     params: &[f64],
     grads: &mut [f64],
-    a: &Applied,
+    a: &CellOutput,
     du: &[f64],
     dc: &[f64],
-    press: Press,
-) -> Read {
-    let step = Backward { layer, slots, params, a, du, dc, press };
+    penalty: GatePenalty<f64>,
+) -> CellInputGradients {
+    let step = BackwardPass { layer, slots, params, a, du, dc, penalty };
     match layer.cell {
         Cell::Gru { reset: Reset::AfterMatrix } => step.gru_reset_after(grads),
         Cell::Gru { reset: Reset::BeforeMatrix } => step.gru_reset_before(grads),
@@ -114,7 +108,7 @@ fn gate_slope(kind: Gate, y: f64) -> f64 {
     }
 }
 
-struct Forward<'a> {
+struct ForwardPass<'a> {
     layer: &'a Layer,
     slots: &'a LayerSlots,
     params: &'a [f64],
@@ -123,7 +117,7 @@ struct Forward<'a> {
     c_prev: &'a [f64],
 }
 
-impl Forward<'_> {
+impl ForwardPass<'_> {
     /// `W x + b_ih` `[blocks·D]`.
     fn input_part(&self) -> Vec<f64> {
         let mut a = vec![0.0; self.layer.cell.blocks() * self.layer.units];
@@ -142,22 +136,22 @@ impl Forward<'_> {
         a
     }
 
-    fn applied(&self, gates: Vec<f64>, candidate: Vec<f64>, c: Vec<f64>, u: Vec<f64>) -> Applied {
+    fn output(&self, gates: Vec<f64>, candidate: Vec<f64>, c: Vec<f64>, u: Vec<f64>) -> CellOutput {
         let (x, h_prev, c_prev) = (self.x.to_vec(), self.h_prev.to_vec(), self.c_prev.to_vec());
-        Applied { x, h_prev, c_prev, gates, candidate, c, u }
+        CellOutput { x, h_prev, c_prev, gates, candidate, c, u }
     }
 
-    fn gru_reset_after(&self) -> Applied {
+    fn gru_reset_after(&self) -> CellOutput {
         let (d, sigma) = (self.layer.units, |x| gate(self.layer.gate, x));
         let (a, q) = (self.input_part(), self.recurrent_part(0, self.h_prev));
         let r: Vec<f64> = (0..d).map(|j| sigma(a[j] + q[j])).collect();
         let z: Vec<f64> = (0..d).map(|j| sigma(a[d + j] + q[d + j])).collect();
         let n: Vec<f64> = (0..d).map(|j| (a[2 * d + j] + r[j] * q[2 * d + j]).tanh()).collect();
         let u = (0..d).map(|j| (1.0 - z[j]) * n[j] + z[j] * self.h_prev[j]).collect();
-        self.applied([r, z, n].concat(), q[2 * d..].to_vec(), vec![], u)
+        self.output([r, z, n].concat(), q[2 * d..].to_vec(), vec![], u)
     }
 
-    fn gru_reset_before(&self) -> Applied {
+    fn gru_reset_before(&self) -> CellOutput {
         let (d, sigma) = (self.layer.units, |x| gate(self.layer.gate, x));
         let (a, q) = (self.input_part(), self.recurrent_part(0, self.h_prev));
         let r: Vec<f64> = (0..d).map(|j| sigma(a[j] + q[j])).collect();
@@ -166,10 +160,10 @@ impl Forward<'_> {
         let q_n = self.recurrent_part(2, &rh);
         let n: Vec<f64> = (0..d).map(|j| (a[2 * d + j] + q_n[j]).tanh()).collect();
         let u = (0..d).map(|j| (1.0 - z[j]) * n[j] + z[j] * self.h_prev[j]).collect();
-        self.applied([r, z, n].concat(), q_n, vec![], u)
+        self.output([r, z, n].concat(), q_n, vec![], u)
     }
 
-    fn lstm(&self) -> Applied {
+    fn lstm(&self) -> CellOutput {
         let (d, sigma) = (self.layer.units, |x| gate(self.layer.gate, x));
         let mut a = self.input_part();
         add(&mut a, &self.recurrent_part(0, self.h_prev));
@@ -183,29 +177,29 @@ impl Forward<'_> {
         let c: Vec<f64> = (0..d).map(|j| f[j] * self.c_prev[j] + i[j] * g[j]).collect();
         let o: Vec<f64> = (0..d).map(|j| sigma(a[3 * d + j] + p_o[j] * c[j])).collect();
         let u = (0..d).map(|j| o[j] * c[j].tanh()).collect();
-        self.applied([i, f, g, o].concat(), vec![], c, u)
+        self.output([i, f, g, o].concat(), vec![], c, u)
     }
 }
 
-struct Backward<'a> {
+struct BackwardPass<'a> {
     layer: &'a Layer,
     slots: &'a LayerSlots,
     params: &'a [f64],
-    a: &'a Applied,
+    a: &'a CellOutput,
     du: &'a [f64],
     dc: &'a [f64],
-    press: Press,
+    penalty: GatePenalty<f64>,
 }
 
-impl Backward<'_> {
+impl BackwardPass<'_> {
     /// From the gradient of a gate y to that of its pre-activation.
     fn gate(&self, y: f64, dy: f64) -> f64 {
-        (dy + self.press.saturation * (1.0 - 2.0 * y)) * gate_slope(self.layer.gate, y)
+        (dy + self.penalty.saturation * (1.0 - 2.0 * y)) * gate_slope(self.layer.gate, y)
     }
 
     /// From the gradient of a candidate y to that of its pre-activation.
     fn candidate(&self, y: f64, dy: f64) -> f64 {
-        (dy - self.press.saturation * y / 2.0) * (1.0 - y * y)
+        (dy - self.penalty.saturation * y / 2.0) * (1.0 - y * y)
     }
 
     /// The adjoint of the input part: from da `[blocks·D]` to dx.
@@ -229,11 +223,11 @@ impl Backward<'_> {
         dh
     }
 
-    fn gru_reset_after(&self, grads: &mut [f64]) -> Read {
+    fn gru_reset_after(&self, grads: &mut [f64]) -> CellInputGradients {
         let (d, a, du) = (self.layer.units, self.a, self.du);
         let (r, z, n) = (&a.gates[..d], &a.gates[d..2 * d], &a.gates[2 * d..]);
         let dn = |j: usize| self.candidate(n[j], du[j] * (1.0 - z[j]));
-        let dz = |j: usize| self.gate(z[j], du[j] * (a.h_prev[j] - n[j]) - self.press.writing);
+        let dz = |j: usize| self.gate(z[j], du[j] * (a.h_prev[j] - n[j]) - self.penalty.writing);
         let dr = |j: usize| self.gate(r[j], dn(j) * a.candidate[j]);
         let gates: Vec<f64> = (0..d).map(dr).chain((0..d).map(dz)).collect();
         let da = [gates.clone(), (0..d).map(dn).collect()].concat();
@@ -241,27 +235,28 @@ impl Backward<'_> {
         let x = self.input_part(grads, &da);
         let mut h_prev = self.recurrent_part(grads, 0, &dq, &a.h_prev);
         (0..d).for_each(|j| h_prev[j] += du[j] * z[j]);
-        Read { x, h_prev, c_prev: vec![] }
+        CellInputGradients { x, h_prev, c_prev: vec![] }
     }
 
-    fn gru_reset_before(&self, grads: &mut [f64]) -> Read {
+    fn gru_reset_before(&self, grads: &mut [f64]) -> CellInputGradients {
         let (d, a, du) = (self.layer.units, self.a, self.du);
         let (r, z, n) = (&a.gates[..d], &a.gates[d..2 * d], &a.gates[2 * d..]);
         let dn: Vec<f64> = (0..d).map(|j| self.candidate(n[j], du[j] * (1.0 - z[j]))).collect();
         let rh: Vec<f64> = (0..d).map(|j| r[j] * a.h_prev[j]).collect();
         let drh = self.recurrent_part(grads, 2, &dn, &rh);
         let dr = (0..d).map(|j| self.gate(r[j], drh[j] * a.h_prev[j]));
-        let dz = (0..d).map(|j| self.gate(z[j], du[j] * (a.h_prev[j] - n[j]) - self.press.writing));
+        let dz =
+            (0..d).map(|j| self.gate(z[j], du[j] * (a.h_prev[j] - n[j]) - self.penalty.writing));
         let gates: Vec<f64> = dr.chain(dz).collect();
-        // The candidate's block is done above: its dq here is zero.
+        // The candidate's block was added above: its dq here is zero.
         let dq = [gates.clone(), vec![0.0; d]].concat();
         let mut h_prev = self.recurrent_part(grads, 0, &dq, &a.h_prev);
         (0..d).for_each(|j| h_prev[j] += drh[j] * r[j] + du[j] * z[j]);
         let x = self.input_part(grads, &[gates, dn].concat());
-        Read { x, h_prev, c_prev: vec![] }
+        CellInputGradients { x, h_prev, c_prev: vec![] }
     }
 
-    fn lstm(&self, grads: &mut [f64]) -> Read {
+    fn lstm(&self, grads: &mut [f64]) -> CellInputGradients {
         let (d, a, du) = (self.layer.units, self.a, self.du);
         let gates = &a.gates;
         let (i, f, g, o) = (&gates[..d], &gates[d..2 * d], &gates[2 * d..3 * d], &gates[3 * d..]);
@@ -275,7 +270,7 @@ impl Backward<'_> {
             .map(|j| self.dc[j] + du[j] * o[j] * (1.0 - tanh_c[j] * tanh_c[j]) + da_o[j] * p_o[j])
             .collect();
         let da_i: Vec<f64> =
-            (0..d).map(|j| self.gate(i[j], dc[j] * g[j] + self.press.writing)).collect();
+            (0..d).map(|j| self.gate(i[j], dc[j] * g[j] + self.penalty.writing)).collect();
         let da_f: Vec<f64> = (0..d).map(|j| self.gate(f[j], dc[j] * a.c_prev[j])).collect();
         let da_g: Vec<f64> = (0..d).map(|j| self.candidate(g[j], dc[j] * i[j])).collect();
         let c_prev = (0..d).map(|j| dc[j] * f[j] + da_i[j] * p_i[j] + da_f[j] * p_f[j]).collect();
@@ -288,6 +283,6 @@ impl Backward<'_> {
         let da = [da_i, da_f, da_g, da_o].concat();
         let x = self.input_part(grads, &da);
         let h_prev = self.recurrent_part(grads, 0, &da, &a.h_prev);
-        Read { x, h_prev, c_prev }
+        CellInputGradients { x, h_prev, c_prev }
     }
 }

@@ -1,14 +1,14 @@
 //! The stochastic component: g (Eqs. 2–4) and h (Eqs. 5, 6), forward beside backward.
 
-use super::cell::Press;
 use super::linear::{add_product, add_product_dw, add_product_dx, add_scaled, dot};
 use crate::Transition;
-use crate::key::Stream;
+use crate::key::Rng;
 use crate::model::{Centroids, Score};
+use crate::objective::RegularisationWeights;
 
-/// What one stochastic step computed.
+/// The output of one stochastic step.
 #[derive(Clone, Debug)]
-pub struct Moved {
+pub struct StochasticOutput {
     /// α `[K]`.
     pub alpha: Vec<f64>,
     /// ln α `[K]`, from the scores: finite where α underflows.
@@ -18,53 +18,32 @@ pub struct Moved {
 }
 
 /// `α = g(S, u)` (Eq. 2) at temperature τ, and αS.
-pub fn forward(centroids: &Centroids, s: &[f64], tau: f64, u: &[f64]) -> Moved {
+pub fn forward(centroids: &Centroids, s: &[f64], tau: f64, u: &[f64]) -> StochasticOutput {
     let scores = scores(centroids.score, s, u);
     let logits: Vec<f64> = scores.iter().map(|score| score / tau).collect();
     let log_alpha = log_softmax(&logits);
     let alpha: Vec<f64> = log_alpha.iter().map(|l| l.exp()).collect(); // Eqs. 3, 4
     let mut mixture = vec![0.0; u.len()];
     add_product_dx(&mut mixture, s, &alpha); // Eq. 6
-    Moved { alpha, log_alpha, mixture }
-}
-
-/// The weights of the terms that act inside the network, per step.
-#[derive(Clone, Copy)]
-pub struct Pressure {
-    /// One step's share in a mean over the stochastic steps; already in the next two.
-    pub share: f64,
-    pub commitment: f64,
-    pub entropy: f64,
-    /// The same over all steps; already in the next two.
-    pub share_of_all: f64,
-    pub saturation: f64,
-    pub writing: f64,
-}
-
-impl Pressure {
-    /// What acts on each unit's gates, of `d` units.
-    pub fn on_gates(&self, d: usize) -> Press {
-        let (saturation, writing) = (self.saturation / d as f64, self.writing / d as f64);
-        Press { saturation, writing }
-    }
+    StochasticOutput { alpha, log_alpha, mixture }
 }
 
 /// The adjoint of [`forward`], of the commitment loss `commitment · mean_D (u − αS)²` and of
-/// `entropy · H(α)`: from the gradient with respect to αS to the one with respect to u; the
-/// centroids' accumulates in `ds`.
+/// `entropy · H(α)`: from the gradient of αS to that of u. The gradient of the centroids accumulates
+/// in `ds`.
 #[allow(clippy::too_many_arguments)]
 pub fn backward(
     centroids: &Centroids,
     s: &[f64],
     tau: f64,
     u: &[f64],
-    m: &Moved,
+    m: &StochasticOutput,
     d_mixture: &[f64],
-    pressure: Pressure,
+    weights: RegularisationWeights<f64>,
     ds: &mut [f64],
 ) -> Vec<f64> {
     let d = u.len();
-    let w = 2.0 * pressure.commitment / d as f64;
+    let w = 2.0 * weights.commitment / d as f64;
     let gap: Vec<f64> = (0..d).map(|j| u[j] - m.mixture[j]).collect();
     let d_mixture: Vec<f64> = (0..d).map(|j| d_mixture[j] - w * gap[j]).collect();
     let mut d_alpha = vec![0.0; m.alpha.len()];
@@ -73,8 +52,7 @@ pub fn backward(
     let mean = dot(&m.alpha, &d_alpha);
     let entropy = entropy(m);
     let d_logits = (0..m.alpha.len()).map(|i| {
-        m.alpha[i] * (d_alpha[i] - mean)
-            - pressure.entropy * m.alpha[i] * (m.log_alpha[i] + entropy)
+        m.alpha[i] * (d_alpha[i] - mean) - weights.entropy * m.alpha[i] * (m.log_alpha[i] + entropy)
     });
     let d_scores: Vec<f64> = d_logits.map(|d| d / tau).collect();
     let mut du: Vec<f64> = gap.iter().map(|gap| w * gap).collect();
@@ -83,26 +61,26 @@ pub fn backward(
 }
 
 /// `H(α)` in nats.
-pub fn entropy(m: &Moved) -> f64 {
+pub fn entropy(m: &StochasticOutput) -> f64 {
     -dot(&m.alpha, &m.log_alpha)
 }
 
 /// `h_t = h(α, S)`: the next hidden state.
 pub fn transition(
-    how: Transition,
+    transition: Transition,
     s: &[f64],
     u: &[f64],
-    m: &Moved,
+    m: &StochasticOutput,
     lambda: f64,
-    draw: &mut Stream,
+    rng: &mut Rng,
 ) -> Vec<f64> {
     let d = u.len();
     let centroid = |i: usize| s[i * d..(i + 1) * d].to_vec();
-    match how {
+    match transition {
         Transition::Mixture => {
             (0..d).map(|j| (1.0 - lambda) * u[j] + lambda * m.mixture[j]).collect() // Eq. 6
         }
-        Transition::Sample(_) => centroid(sample(&m.alpha, draw.unit())), // Eq. 5
+        Transition::Sample(_) => centroid(sample(&m.alpha, rng.unit())), // Eq. 5
         Transition::Argmax => centroid(argmax(&m.alpha)),
     }
 }

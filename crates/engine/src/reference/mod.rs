@@ -1,4 +1,4 @@
-//! The specification: f64, one equation a line, forward and backward adjacent. Slow on purpose.
+//! The specification: f64, one equation a line, forward and backward adjacent. Not optimised.
 
 mod cell;
 mod centroids;
@@ -6,9 +6,9 @@ mod linear;
 mod network;
 
 pub use centroids::{argmax, log_softmax};
-pub use network::{Network, State};
+pub use network::{Network, NetworkState};
 
-use super::weights::{Weights, descend};
+use super::weights::{EngineWeights, update_if_finite};
 use super::{
     Batch, DeviceError, Fields, Gradients, LayerTrace, Loss, Mode, Regime, Runner, Snapshot, Step,
     Trace, Trainer, Transition,
@@ -20,7 +20,7 @@ use std::convert::Infallible;
 
 /// Runs a model.
 pub struct Reference {
-    weights: Weights<f64>,
+    weights: EngineWeights<f64>,
 }
 
 /// Trains a model.
@@ -32,7 +32,7 @@ pub struct ReferenceTrainer {
 impl ReferenceTrainer {
     /// A trainer that starts from `model`.
     pub fn new(model: &Model<f64>, optimiser: Optimiser) -> Self {
-        let weights = Weights::trained_by(&optimiser, model);
+        let weights = EngineWeights::for_training(&optimiser, model);
         ReferenceTrainer { reference: Reference { weights }, optimiser }
     }
 }
@@ -40,11 +40,11 @@ impl ReferenceTrainer {
 impl Reference {
     /// An engine that runs `model`.
     pub fn new(model: &Model<f64>) -> Self {
-        Reference { weights: Weights::new(model) }
+        Reference { weights: EngineWeights::new(model) }
     }
 
     fn network(&self) -> Network<'_> {
-        let Weights { arch, layout, state, .. } = &self.weights;
+        let EngineWeights { arch, layout, state, .. } = &self.weights;
         Network { arch, layout, params: &state.params }
     }
 }
@@ -124,17 +124,12 @@ impl Trainer<f64> for ReferenceTrainer {
             let run = network.forward(batch, b, mode);
             network.backward(batch, b, regime, &run, &mut loss, &mut values);
         }
-        loss.total = loss.task
-            + regime.commitment * loss.commitment
-            + regime.entropy * loss.entropy
-            + regime.saturation * loss.saturation
-            + regime.writing * loss.writing;
-        Ok(Gradients { loss, values })
+        Ok(Gradients { loss: loss.with_total(regime), values })
     }
 
     fn step(&mut self, batch: &Batch, regime: &Regime) -> Result<Step, DeviceError> {
         let gradients = self.gradients(batch, regime)?;
-        Ok(descend(&mut self.reference.weights.state, &gradients, |state| {
+        Ok(update_if_finite(&mut self.reference.weights.state, &gradients, |state| {
             self.optimiser.update(state, &gradients.values, regime.learning_rate)
         }))
     }
@@ -146,15 +141,15 @@ impl Trainer<f64> for ReferenceTrainer {
 
 fn record(step: &LayerStep, k: usize, fields: Fields, out: &mut LayerTrace<f64>) {
     if fields.alpha {
-        match &step.moved {
-            Some(moved) => out.alpha.extend(&moved.alpha),
+        match &step.stochastic {
+            Some(stochastic) => out.alpha.extend(&stochastic.alpha),
             None => out.alpha.extend(std::iter::repeat_n(0.0, k)),
         }
     }
     for (wanted, values, into) in [
-        (fields.u, &step.applied.u, &mut out.u),
+        (fields.u, &step.output.u, &mut out.u),
         (fields.h, &step.h, &mut out.h),
-        (fields.c, &step.applied.c, &mut out.c),
+        (fields.c, &step.output.c, &mut out.c),
     ] {
         if wanted {
             into.extend(values);

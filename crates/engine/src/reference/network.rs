@@ -1,73 +1,74 @@
 //! The network as a transition system, and its forward and backward on the rows of a batch.
 
-use super::cell::{self, Applied};
-use super::centroids::{self, Moved, Pressure, argmax, log_softmax};
+use super::cell::{self, CellOutput};
+use super::centroids::{self, StochasticOutput, argmax, log_softmax};
 use super::linear::{add, add_product, add_product_dw, add_product_dx};
-use crate::key::Stream;
+use crate::key::Rng;
 use crate::model::{Arch, Layout, When};
+use crate::objective::StepShare;
 use crate::{Batch, IGNORE, Inputs, Loss, Mode, Regime, Transition};
 
-/// Where a network stands between two steps: `(h, c)` of every layer, bottom first.
+/// The state of a network between two steps: `(h, c)` of every layer, bottom first.
 #[derive(Clone, Debug, PartialEq)]
-pub struct State {
+pub struct NetworkState {
     /// h `[D]` of each layer.
     pub h: Vec<Vec<f64>>,
     /// c `[D]` of each layer; empty for a GRU.
     pub c: Vec<Vec<f64>>,
     /// α `[K]` of each layer that led to h; zero where there was no stochastic step.
     pub alpha: Vec<Vec<f64>>,
-    /// u `[D]` of the top layer; zero at the beginning.
+    /// u `[D]` of the top layer; zero before the first step.
     pub u: Vec<f64>,
 }
 
 /// A network as a transition system: one step at a time, from any state.
 #[derive(Clone, Copy)]
 pub struct Network<'a> {
-    /// Its shape.
+    /// The architecture.
     pub arch: &'a Arch,
-    /// Where its parameters lie.
+    /// The layout of the parameters.
     pub layout: &'a Layout,
-    /// Its parameters.
+    /// The parameters.
     pub params: &'a [f64],
 }
 
-/// One step of one layer. `moved` is `None` where the stochastic step is skipped.
+/// One step of one layer. `stochastic` is `None` where the stochastic step is skipped.
 pub(super) struct LayerStep {
-    pub applied: Applied,
-    pub moved: Option<Moved>,
+    pub output: CellOutput,
+    pub stochastic: Option<StochasticOutput>,
     pub h: Vec<f64>,
 }
 
-/// Gradients that reach a layer's outputs from outside it, `[T][D]` each.
-struct Outside {
+/// The gradients of a layer's outputs from the layer above and the classifier, `[T][D]` each.
+struct OutputGradients {
     h: Vec<Vec<f64>>,
     u: Vec<Vec<f64>>,
     c: Vec<Vec<f64>>,
 }
 
-impl Outside {
-    /// Only h is read from above.
+impl OutputGradients {
+    /// Only h is read, by the layer above.
     fn from_above(h: Vec<Vec<f64>>, units: usize) -> Self {
         let zeros = vec![vec![0.0; units]; h.len()];
-        Outside { h, u: zeros.clone(), c: zeros }
+        OutputGradients { h, u: zeros.clone(), c: zeros }
     }
 }
 
-/// One row's way through the network.
-pub(super) struct Run {
+/// The forward pass of one row.
+pub(super) struct RowForward {
     /// `[layers][T]`.
     pub layers: Vec<Vec<LayerStep>>,
-    /// What the classifier read `[readouts][features]`, and its answers `[readouts][C]`.
+    /// What the classifier read `[readouts][features]`, and its logits `[readouts][C]`.
     features: Vec<Vec<f64>>,
     pub logits: Vec<Vec<f64>>,
 }
 
 impl<'a> Network<'a> {
     /// The state before the first step: all zeros.
-    pub fn initial(&self) -> State {
+    pub fn initial(&self) -> NetworkState {
         let zeros = |n: usize| vec![0.0; n];
         let layers = &self.arch.layers;
-        State {
+        NetworkState {
             h: layers.iter().map(|l| zeros(l.units)).collect(),
             c: layers
                 .iter()
@@ -81,23 +82,25 @@ impl<'a> Network<'a> {
     /// The state after reading `token` in `state`. An end token takes no stochastic step.
     ///
     /// # Panics
-    /// If transitions are sampled: a state does not know how many draws came before it. Sampled
-    /// runs go through [`trace`](crate::Engine::trace).
-    pub fn advance(&self, state: &State, token: u32, mode: Mode) -> State {
-        assert!(!matches!(mode.transition, Transition::Sample(_)), "a single step is not sampled");
+    /// If transitions are sampled: a state does not record how many draws came before it. Use
+    /// [`trace`](crate::Runner::trace) to sample.
+    pub fn advance(&self, state: &NetworkState, token: u32, mode: Mode) -> NetworkState {
+        assert!(
+            !matches!(mode.transition, Transition::Sample(_)),
+            "single steps cannot be sampled; use trace"
+        );
         let mut x = self.embedding(token).to_vec();
-        let stochastic = Some(token) != self.arch.input.end();
+        let takes_step = Some(token) != self.arch.input.end();
         let mut next = self.initial();
         for l in 0..self.arch.layers.len() {
-            let mut draw = mode.transition.draws(0, l);
-            let step =
-                self.layer_step(l, &x, &state.h[l], &state.c[l], mode, stochastic, &mut draw);
+            let mut rng = mode.transition.row_rng(0, l);
+            let step = self.layer_step(l, &x, &state.h[l], &state.c[l], mode, takes_step, &mut rng);
             x.clone_from(&step.h);
             next.h[l] = step.h;
-            next.c[l] = step.applied.c;
-            next.u = step.applied.u;
-            if let Some(moved) = step.moved {
-                next.alpha[l] = moved.alpha;
+            next.c[l] = step.output.c;
+            next.u = step.output.u;
+            if let Some(stochastic) = step.stochastic {
+                next.alpha[l] = stochastic.alpha;
             }
         }
         next
@@ -121,13 +124,13 @@ impl<'a> Network<'a> {
     /// # Panics
     /// If the layer has no centroids.
     pub fn probabilities(&self, l: usize, x: &[f64], h: &[f64], mode: Mode) -> Vec<f64> {
-        let mut draw = mode.transition.draws(0, l);
-        let step = self.layer_step(l, x, h, &[], mode, true, &mut draw);
-        step.moved.expect("a layer with centroids").alpha
+        let mut rng = mode.transition.row_rng(0, l);
+        let step = self.layer_step(l, x, h, &[], mode, true, &mut rng);
+        step.stochastic.expect("a layer with centroids").alpha
     }
 
-    /// What the classifier says of a state, without an end token `[C]`.
-    pub fn logits(&self, state: &State) -> Vec<f64> {
+    /// The logits of a state, without an end token `[C]`.
+    pub fn logits(&self, state: &NetworkState) -> Vec<f64> {
         let top = self.arch.layers.len() - 1;
         self.head(&self.features(&state.h[top], &state.u, &state.c[top]))
     }
@@ -158,20 +161,20 @@ impl<'a> Network<'a> {
         h_prev: &[f64],
         c_prev: &[f64],
         mode: Mode,
-        stochastic: bool,
-        draw: &mut Stream,
+        takes_step: bool,
+        rng: &mut Rng,
     ) -> LayerStep {
         let (layer, slots) = (&self.arch.layers[l], &self.layout.layers[l]);
-        let applied = cell::forward(layer, slots, self.params, x, h_prev, c_prev); // Eq. 1
-        let Some(centroids) = layer.centroids.filter(|_| stochastic) else {
-            let h = applied.u.clone();
-            return LayerStep { applied, moved: None, h };
+        let output = cell::forward(layer, slots, self.params, x, h_prev, c_prev); // Eq. 1
+        let Some(centroids) = layer.centroids.filter(|_| takes_step) else {
+            let h = output.u.clone();
+            return LayerStep { output, stochastic: None, h };
         };
         let s = &self.params[slots.centroids.clone()];
         let tau = centroids.tau.get() * mode.tau;
-        let moved = centroids::forward(&centroids, s, tau, &applied.u); // Eqs. 2–4
-        let h = centroids::transition(mode.transition, s, &applied.u, &moved, mode.lambda, draw);
-        LayerStep { applied, moved: Some(moved), h }
+        let stochastic = centroids::forward(&centroids, s, tau, &output.u); // Eqs. 2–4
+        let h = centroids::transition(mode.transition, s, &output.u, &stochastic, mode.lambda, rng);
+        LayerStep { output, stochastic: Some(stochastic), h }
     }
 
     fn inputs(&self, batch: &Batch, b: usize) -> Vec<Vec<f64>> {
@@ -184,33 +187,33 @@ impl<'a> Network<'a> {
         batch.row(b).map(read).collect()
     }
 
-    pub(super) fn forward(&self, batch: &Batch, b: usize, mode: Mode) -> Run {
+    pub(super) fn forward(&self, batch: &Batch, b: usize, mode: Mode) -> RowForward {
         let mut xs = self.inputs(batch, b);
         let end = self.arch.input.end().is_some();
         let steps = xs.len();
         let mut layers = Vec::with_capacity(self.arch.layers.len());
         for l in 0..self.arch.layers.len() {
-            let mut draw = mode.transition.draws(b, l);
-            let mut run: Vec<LayerStep> = Vec::with_capacity(steps);
-            let State { h, c, .. } = self.initial();
+            let mut rng = mode.transition.row_rng(b, l);
+            let mut outputs: Vec<LayerStep> = Vec::with_capacity(steps);
+            let NetworkState { h, c, .. } = self.initial();
             for (t, x) in xs.iter().enumerate() {
-                let last = run.last();
+                let last = outputs.last();
                 let h_prev = last.map_or(&h[l], |step| &step.h);
-                let c_prev = last.map_or(&c[l], |step| &step.applied.c);
-                let stochastic = !(end && t + 1 == steps);
-                run.push(self.layer_step(l, x, h_prev, c_prev, mode, stochastic, &mut draw));
+                let c_prev = last.map_or(&c[l], |step| &step.output.c);
+                let takes_step = !(end && t + 1 == steps);
+                outputs.push(self.layer_step(l, x, h_prev, c_prev, mode, takes_step, &mut rng));
             }
-            xs = run.iter().map(|step| step.h.clone()).collect();
-            layers.push(run);
+            xs = outputs.iter().map(|step| step.h.clone()).collect();
+            layers.push(outputs);
         }
         let features = self.read_out(layers.last().expect("at least one layer"));
         let logits = features.iter().map(|f| self.head(f)).collect();
-        Run { layers, features, logits }
+        RowForward { layers, features, logits }
     }
 
     /// What the classifier reads `[readouts][features]`; an empty row reads the initial state.
     fn read_out(&self, top: &[LayerStep]) -> Vec<Vec<f64>> {
-        let read = |step: &LayerStep| self.features(&step.h, &step.applied.u, &step.applied.c);
+        let read = |step: &LayerStep| self.features(&step.h, &step.output.u, &step.output.c);
         match self.arch.readout.when {
             When::EveryStep => top.iter().map(read).collect(),
             When::Last => vec![top.last().map_or_else(|| vec![0.0; self.arch.features()], read)],
@@ -223,43 +226,31 @@ impl<'a> Network<'a> {
         batch: &Batch,
         b: usize,
         regime: &Regime,
-        run: &Run,
+        run: &RowForward,
         loss: &mut Loss,
         grads: &mut [f64],
     ) {
         let d_features = self.head_backward(batch, b, regime, run, loss, grads);
-        let pressure = self.pressure(batch, regime);
+        let share = StepShare::of(batch, self.arch);
         let top = run.layers.len() - 1;
         let mut out = self.split_features(&d_features, run.layers[top].len());
         for l in (0..run.layers.len()).rev() {
-            let dx = self.layer_backward(l, &run.layers[l], &out, regime, pressure, loss, grads);
-            out = Outside::from_above(dx, if l > 0 { self.arch.layers[l - 1].units } else { 0 });
+            let dx = self.layer_backward(l, &run.layers[l], &out, regime, share, loss, grads);
+            out = OutputGradients::from_above(
+                dx,
+                if l > 0 { self.arch.layers[l - 1].units } else { 0 },
+            );
         }
         self.embedding_backward(batch, b, &out.h, grads);
     }
 
-    /// The weights of commitment, entropy and saturation per step.
-    fn pressure(&self, batch: &Batch, regime: &Regime) -> Pressure {
-        let steps = batch.stochastic_steps(self.arch.input.end().is_some());
-        let share = 1.0 / steps.max(1) as f64;
-        let share_of_all = 1.0 / batch.steps().max(1) as f64;
-        Pressure {
-            share,
-            share_of_all,
-            commitment: share * regime.commitment,
-            entropy: share * regime.entropy,
-            saturation: share_of_all * regime.saturation,
-            writing: share_of_all * regime.writing,
-        }
-    }
-
-    /// Cross-entropy and its gradient with respect to what the classifier read.
+    /// Adds the cross-entropy to the loss; returns the gradient of what the classifier read.
     fn head_backward(
         &self,
         batch: &Batch,
         b: usize,
         regime: &Regime,
-        run: &Run,
+        run: &RowForward,
         loss: &mut Loss,
         grads: &mut [f64],
     ) -> Vec<Vec<f64>> {
@@ -275,9 +266,9 @@ impl<'a> Network<'a> {
                 continue;
             }
             let weight = batch.class_weight(target) / total;
-            let mut behind = logits.clone();
-            behind[target as usize] -= regime.margin;
-            let log_p = log_softmax(&behind);
+            let mut shifted = logits.clone();
+            shifted[target as usize] -= regime.margin;
+            let log_p = log_softmax(&shifted);
             loss.task -= weight * log_p[target as usize];
             loss.counted += 1;
             loss.correct += (argmax(logits) == target as usize) as usize;
@@ -291,11 +282,11 @@ impl<'a> Network<'a> {
         d_features
     }
 
-    /// The read-out's gradients, laid onto the steps they were read from.
-    fn split_features(&self, d_features: &[Vec<f64>], steps: usize) -> Outside {
+    /// The gradients of the features, assigned to the steps they were read from.
+    fn split_features(&self, d_features: &[Vec<f64>], steps: usize) -> OutputGradients {
         let d = self.arch.top().units;
         let from = self.arch.readout.from;
-        let mut out = Outside::from_above(vec![vec![0.0; d]; steps], d);
+        let mut out = OutputGradients::from_above(vec![vec![0.0; d]; steps], d);
         if steps == 0 {
             return out;
         }
@@ -313,58 +304,59 @@ impl<'a> Network<'a> {
         out
     }
 
-    /// The adjoint of one layer's run; returns the gradient with respect to what it read.
+    /// The adjoint of one layer's forward pass; returns the gradient of its input.
     #[allow(clippy::too_many_arguments)]
     fn layer_backward(
         &self,
         l: usize,
         steps: &[LayerStep],
-        out: &Outside,
+        out: &OutputGradients,
         regime: &Regime,
-        pressure: Pressure,
+        share: StepShare,
         loss: &mut Loss,
         grads: &mut [f64],
     ) -> Vec<Vec<f64>> {
         let (layer, slots) = (&self.arch.layers[l], &self.layout.layers[l]);
-        let d = layer.units;
+        let (d, weights) = (layer.units, share.weights(regime));
         let (mut dh_next, mut dc_next) = (vec![0.0; d], vec![0.0; d]);
         let mut dx = vec![vec![]; steps.len()];
         for (t, step) in steps.iter().enumerate().rev() {
             let dh: Vec<f64> = (0..d).map(|j| out.h[t][j] + dh_next[j]).collect();
             let mut du = out.u[t].clone();
-            match (&step.moved, layer.centroids) {
-                (Some(moved), Some(centroids)) => {
-                    let u = &step.applied.u;
-                    if pressure.commitment != 0.0 {
-                        loss.commitment += pressure.share * commitment(u, moved);
+            match (&step.stochastic, layer.centroids) {
+                (Some(stochastic), Some(centroids)) => {
+                    let u = &step.output.u;
+                    if weights.commitment != 0.0 {
+                        loss.commitment += share.stochastic * commitment(u, stochastic);
                     }
-                    if pressure.entropy != 0.0 {
-                        loss.entropy += pressure.share * centroids::entropy(moved);
+                    if weights.entropy != 0.0 {
+                        loss.entropy += share.stochastic * centroids::entropy(stochastic);
                     }
                     let s = &self.params[slots.centroids.clone()];
                     let tau = centroids.tau.get() * regime.tau;
                     let d_mixture: Vec<f64> = dh.iter().map(|dh| regime.lambda * dh).collect();
                     let ds = &mut grads[slots.centroids.clone()];
-                    let through =
-                        centroids::backward(&centroids, s, tau, u, moved, &d_mixture, pressure, ds);
-                    (0..d).for_each(|j| du[j] += through[j] + (1.0 - regime.lambda) * dh[j]);
+                    let from_alpha = centroids::backward(
+                        &centroids, s, tau, u, stochastic, &d_mixture, weights, ds,
+                    );
+                    (0..d).for_each(|j| du[j] += from_alpha[j] + (1.0 - regime.lambda) * dh[j]);
                 }
                 _ => add(&mut du, &dh),
             }
             let dc: Vec<f64> = (0..d).map(|j| out.c[t][j] + dc_next[j]).collect();
-            let (a, press) = (&step.applied, pressure.on_gates(d));
-            let share = pressure.share_of_all / d as f64;
-            if press.saturation != 0.0 {
-                loss.saturation += share * cell::unsaturated(layer, a);
+            let (a, penalty) = (&step.output, weights.of_gates(d));
+            let per_unit = share.all / d as f64;
+            if penalty.saturation != 0.0 {
+                loss.saturation += per_unit * cell::unsaturated(layer, a);
             }
-            if press.writing != 0.0 {
-                loss.writing += share * cell::written(layer, a);
+            if penalty.writing != 0.0 {
+                loss.writing += per_unit * cell::write_amount(layer, a);
             }
-            let read = cell::backward(layer, slots, self.params, grads, a, &du, &dc, press);
-            dx[t] = read.x;
-            dh_next = read.h_prev;
+            let inputs = cell::backward(layer, slots, self.params, grads, a, &du, &dc, penalty);
+            dx[t] = inputs.x;
+            dh_next = inputs.h_prev;
             if layer.cell.has_memory() {
-                dc_next = read.c_prev;
+                dc_next = inputs.c_prev;
             }
         }
         dx
@@ -381,7 +373,7 @@ impl<'a> Network<'a> {
 }
 
 /// Mean over the units of (u − αS)².
-fn commitment(u: &[f64], moved: &Moved) -> f64 {
-    let squares = u.iter().zip(&moved.mixture).map(|(u, m)| (u - m) * (u - m));
+fn commitment(u: &[f64], stochastic: &StochasticOutput) -> f64 {
+    let squares = u.iter().zip(&stochastic.mixture).map(|(u, m)| (u - m) * (u - m));
     squares.sum::<f64>() / u.len() as f64
 }

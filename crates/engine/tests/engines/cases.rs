@@ -8,7 +8,7 @@ mod crowds;
 
 pub use crowds::crowds;
 
-use srnn_engine::key::{Key, Stream};
+use srnn_engine::key::{Key, Rng};
 use srnn_engine::model::{
     Arch, Cell, Centroids, Gate, Input, Layer, Layout, Model, ReadFrom, Readout, Reset, Score,
     Temperature, When,
@@ -56,16 +56,7 @@ const LSTM: Cell = Cell::Lstm { peephole: false };
 const LSTM_P: Cell = Cell::Lstm { peephole: true };
 
 /// The paper's regime.
-const PAPER: Regime = Regime {
-    lambda: 1.0,
-    commitment: 0.0,
-    entropy: 0.0,
-    saturation: 0.0,
-    writing: 0.0,
-    tau: 1.0,
-    margin: 0.0,
-    learning_rate: 0.01,
-};
+const PAPER: Regime = Regime::plain(0.01);
 /// Every term at once.
 const ALL_TERMS: Regime = Regime {
     lambda: 0.4,
@@ -335,7 +326,7 @@ impl Spec {
     }
 
     fn batch(&self, key: Key) -> Batch {
-        let mut draw = key.stream();
+        let mut draw = key.rng();
         let mut offsets = vec![0];
         let mut ids = vec![];
         for &length in &self.lengths {
@@ -360,7 +351,7 @@ impl Spec {
     }
 
     /// A random class a row, or a step; every fourth step has none.
-    fn targets(&self, steps: usize, draw: &mut Stream) -> Targets {
+    fn targets(&self, steps: usize, draw: &mut Rng) -> Targets {
         let mut class = || draw.below(self.classes) as u32;
         match self.readout.when {
             When::Last => Targets::Rows(self.lengths.iter().map(|_| class()).collect()),
@@ -376,7 +367,7 @@ fn parameters(arch: &Arch, key: Key) -> Vec<f32> {
     let layout = Layout::of(arch);
     let mut params = vec![f32::NAN; layout.len];
     for (i, slot) in layout.slots.iter().enumerate() {
-        let mut draw = key.child("slot", i as u64).stream();
+        let mut draw = key.child("slot", i as u64).rng();
         let matrix = slot.name.starts_with("rnn.weight") || slot.name.starts_with("head.weight");
         // Hard gates saturate beyond ±2.5: these weights take about every tenth there.
         let hard = arch.layers.iter().any(|layer| layer.gate == Gate::HardSigmoid);

@@ -2,7 +2,7 @@
 
 use crate::cases::{self, Case};
 use crate::kinks::{self, Pattern};
-use srnn_engine::key::Stream;
+use srnn_engine::key::Rng;
 use srnn_engine::model::Model;
 use srnn_engine::reference::ReferenceTrainer;
 use srnn_engine::{Mode, Runner as _, Trainer, Transition};
@@ -48,7 +48,7 @@ fn check(case: &Case, count: &mut Count) {
     let here = pattern(case, &model);
     count.hard_gates += here.gates.len();
     count.saturated += here.gates.iter().filter(|gate| **gate != 0).count();
-    for index in coordinates(&model, case.key().child("coordinates", 0).stream()) {
+    for index in coordinates(&model, case.key().child("coordinates", 0).rng()) {
         let Some(difference) = difference(case, &model, &here, index) else {
             count.at_a_kink += 1;
             continue;
@@ -94,7 +94,7 @@ fn pattern(case: &Case, model: &Model<f64>) -> Pattern {
 }
 
 /// Random coordinates, about equally many of each tensor.
-fn coordinates(model: &Model<f64>, mut draw: Stream) -> Vec<usize> {
+fn coordinates(model: &Model<f64>, mut draw: Rng) -> Vec<usize> {
     let layout = model.layout();
     let share = COORDINATES.div_ceil(layout.slots.len());
     let mut all = vec![];

@@ -67,7 +67,7 @@ fn sure_steps(case: &Case, trace: &Trace<f64>, transition: Transition, b: usize)
         let Some(centroids) = layer.centroids else { continue };
         let mut draw = match transition {
             Transition::Sample(key) => {
-                Some(key.child("row", b as u64).child("layer", l as u64).stream())
+                Some(key.child("row", b as u64).child("layer", l as u64).rng())
             }
             Transition::Mixture | Transition::Argmax => None,
         };

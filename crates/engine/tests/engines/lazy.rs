@@ -1,8 +1,8 @@
 //! Rows of an embedding that wait for their updates are, to whoever looks, those that do not.
 
 use crate::agreement::PLAIN;
-use srnn_engine::cpu::{CpuTrainer, Level, Tuning};
-use srnn_engine::key::{Key, Stream};
+use srnn_engine::cpu::{CpuTrainer, CpuTuning, SimdLevel};
+use srnn_engine::key::{Key, Rng};
 use srnn_engine::model::{
     Arch, Cell, Centroids, Gate, Init, Input, Layer, Model, ReadFrom, Readout, Reset, Score,
     Temperature, When,
@@ -59,8 +59,8 @@ fn model(embedding: usize) -> Model<f32> {
 
 /// A batch of update i: a few tokens that are always there, some of a window that wanders over the
 /// lower half, and now and then a rare one.
-fn batch(i: usize, stream: &mut Stream) -> Batch {
-    let token = |stream: &mut Stream| match stream.below(8) {
+fn batch(i: usize, stream: &mut Rng) -> Batch {
+    let token = |stream: &mut Rng| match stream.below(8) {
         0..4 => stream.below(3) as u32,
         4..7 => 3 + (i / 40 * 4 + stream.below(6)) as u32 % 22,
         _ if i.is_multiple_of(31) => 25 + stream.below(15) as u32,
@@ -111,10 +111,10 @@ const NEVER: usize = usize::MAX;
 fn pair(
     model: &Model<f32>,
     optimiser: Optimiser,
-    level: Level,
+    level: SimdLevel,
     threads: usize,
 ) -> (CpuTrainer, CpuTrainer) {
-    let with = |lazy_from| Tuning { level, lazy_from, ..Tuning::default() };
+    let with = |defer_from| CpuTuning { level, defer_from, ..CpuTuning::default() };
     let dense = CpuTrainer::tuned(model, optimiser, 1, with(NEVER));
     (dense, CpuTrainer::tuned(model, optimiser, threads, with(0)))
 }
@@ -152,12 +152,12 @@ fn same(dense: &CpuTrainer, lazy: &CpuTrainer, when: &str) {
 
 #[test]
 fn rows_that_wait_have_the_bits_of_rows_that_do_not_after_hundreds_of_updates() {
-    let levels = Level::available();
+    let levels = SimdLevel::available();
     for (which, optimiser) in optimisers().into_iter().enumerate() {
         for (embedding, threads) in [(7, 1), (16, 2), (70, 3)] {
             let (model, level) = (model(embedding), levels[which % levels.len()]);
             let (mut dense, mut lazy) = pair(&model, optimiser, level, threads);
-            let mut stream = Key::new(2).stream();
+            let mut stream = Key::new(2).rng();
             for i in 0..700 {
                 step(&mut dense, &mut lazy, &batch(i, &mut stream), &regime(rate(i)));
                 if [0, 1, 2, 97, 430, 699].contains(&i) {
@@ -172,8 +172,8 @@ fn rows_that_wait_have_the_bits_of_rows_that_do_not_after_hundreds_of_updates() 
 fn rows_that_wait_thousands_of_updates_have_the_bits_of_rows_that_do_not() {
     for optimiser in optimisers() {
         let model = model(5);
-        let (mut dense, mut lazy) = pair(&model, optimiser, Level::best(), 1);
-        let mut stream = Key::new(3).stream();
+        let (mut dense, mut lazy) = pair(&model, optimiser, SimdLevel::best(), 1);
+        let mut stream = Key::new(3).rng();
         for i in 0..9_000 {
             let early = batch(if i < 50 { i } else { 0 }, &mut stream);
             let late = of(vec![vec![SYMBOLS as u32, 1, 2]], Targets::Rows(vec![1]));
@@ -189,8 +189,8 @@ fn rows_that_wait_thousands_of_updates_have_the_bits_of_rows_that_do_not() {
 fn whoever_looks_between_updates_sees_rows_that_have_not_waited() {
     for optimiser in optimisers() {
         let model = model(7);
-        let (mut dense, mut lazy) = pair(&model, optimiser, Level::best(), 2);
-        let (mut stream, mut kept) = (Key::new(4).stream(), None);
+        let (mut dense, mut lazy) = pair(&model, optimiser, SimdLevel::best(), 2);
+        let (mut stream, mut kept) = (Key::new(4).rng(), None);
         let all = of((0..BAD).map(|id| vec![id]).collect(), Targets::Rows(vec![0; BAD as usize]));
         let bad = of(vec![vec![0, BAD, 1]], Targets::Rows(vec![0]));
         for i in 0..400 {
@@ -236,8 +236,8 @@ fn whoever_looks_between_updates_sees_rows_that_have_not_waited() {
 }
 
 /// An engine with the state of one and the shape and rule of another.
-fn swapped(from: &CpuTrainer, like: &CpuTrainer, threads: usize, lazy_from: usize) -> CpuTrainer {
-    let tuning = Tuning { lazy_from, ..Tuning::default() };
+fn swapped(from: &CpuTrainer, like: &CpuTrainer, threads: usize, defer_from: usize) -> CpuTrainer {
+    let tuning = CpuTuning { defer_from, ..CpuTuning::default() };
     let mut engine = CpuTrainer::tuned(&like.model().unwrap(), *like.optimiser(), threads, tuning);
     engine.restore(&from.snapshot().unwrap()).unwrap();
     engine
@@ -248,8 +248,8 @@ fn strange_rates_do_to_rows_that_wait_what_they_do_to_others() {
     for strange in [-1e-2, -0.0, 1e60, f64::NAN] {
         let model = model(7);
         let optimiser = optimisers()[0];
-        let (mut dense, mut lazy) = pair(&model, optimiser, Level::best(), 1);
-        let mut stream = Key::new(5).stream();
+        let (mut dense, mut lazy) = pair(&model, optimiser, SimdLevel::best(), 1);
+        let mut stream = Key::new(5).rng();
         for i in 0..60 {
             step(&mut dense, &mut lazy, &batch(i, &mut stream), &regime(rate(i)));
             if i % 20 == 10 {

@@ -1,13 +1,13 @@
 //! Sums over the lanes of many vectors at a time.
 
-use super::kernels::{ROWS, Rows};
+use super::kernels::{PerRow, ROWS};
 use pulp::Simd;
 
-/// Puts the sums of each row's vectors to `out`, `[ROWS, width]` from the first of them on.
+/// Writes the lane sums of each row's vectors to the first TILE columns of `out` `[ROWS, width]`.
 #[inline(always)]
-pub fn sums<S: Simd, const TILE: usize>(
+pub fn lane_sums<S: Simd, const TILE: usize>(
     simd: S,
-    acc: &Rows<[S::f32s; TILE]>,
+    acc: &PerRow<[S::f32s; TILE]>,
     out: &mut [f32],
     width: usize,
 ) {
@@ -22,9 +22,9 @@ pub fn sums<S: Simd, const TILE: usize>(
     }
 }
 
-/// Four vectors become one at every level, so that no lane is idle. Each sum is made in the order of
-/// `reduce_sum_f32s`.
-// PERF: 2.8 instructions a sum, where one after the other takes 9 (T=16, d=100, k=50, two threads:
+/// Every level reduces four vectors to one, so that no lane is unused. Each sum is computed in the
+/// order of `reduce_sum_f32s`.
+// PERF: 2.8 instructions a sum; one sum after the other takes 9 (T=16, d=100, k=50, two threads:
 // 1.197 ms a step, 1.230 without).
 #[cfg(target_arch = "x86_64")]
 mod avx512 {
@@ -33,12 +33,12 @@ mod avx512 {
     use pulp::x86::V4;
     use std::arch::x86_64::__m512;
 
-    // PERF: no closures, for they are not inlined, and what is not inlined into `vectorize` has no
-    // vector instructions.
+    // PERF: no closures: they are not inlined, and what is not inlined into `vectorize` has no vector
+    // instructions.
     #[inline(always)]
     pub fn sums<S: Simd, const TILE: usize>(
         simd: V4,
-        acc: &Rows<[S::f32s; TILE]>,
+        acc: &PerRow<[S::f32s; TILE]>,
         out: &mut [f32],
         width: usize,
     ) {
@@ -64,11 +64,11 @@ mod avx512 {
         }
     }
 
-    /// Vector j of each row: the sum of its quarters, in the row's quarter.
+    /// For vector j of each row, the sum of its quarters; in quarter r for row r.
     #[inline(always)]
     fn over_quarters<S: Simd, const TILE: usize>(
         simd: V4,
-        acc: &Rows<[S::f32s; TILE]>,
+        acc: &PerRow<[S::f32s; TILE]>,
         j: usize,
     ) -> __m512 {
         let avx512 = simd.avx512f;
@@ -82,9 +82,9 @@ mod avx512 {
         avx512._mm512_add_ps(lower, avx512._mm512_shuffle_f32x4::<0b11_01_11_01>(a, b))
     }
 
-    /// The sum of each quarter of four vectors: a row's four.
+    /// The lane sum of each quarter of four vectors; four sums per row.
     #[inline(always)]
-    fn in_quarters(simd: V4, [a, b, c, d]: [__m512; 4]) -> Rows<[f32; 4]> {
+    fn in_quarters(simd: V4, [a, b, c, d]: [__m512; 4]) -> PerRow<[f32; 4]> {
         let avx512 = simd.avx512f;
         let lower = avx512._mm512_shuffle_ps::<0b01_00_01_00>(a, b);
         let a = avx512._mm512_add_ps(lower, avx512._mm512_shuffle_ps::<0b11_10_11_10>(a, b));
@@ -103,14 +103,14 @@ mod avx512 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::simd::Level;
+    use super::super::simd::SimdLevel;
     use super::*;
     use pulp::WithSimd;
 
-    /// Sums at a time, and one after the other.
-    struct Both<const TILE: usize>;
+    /// The sums computed together, and one after the other.
+    struct Compare<const TILE: usize>;
 
-    impl<const TILE: usize> WithSimd for Both<TILE> {
+    impl<const TILE: usize> WithSimd for Compare<TILE> {
         type Output = [Vec<f32>; 2];
 
         fn with_simd<S: Simd>(self, simd: S) -> [Vec<f32>; 2] {
@@ -120,11 +120,11 @@ mod tests {
                     (0..S::F32_LANES).map(|lane| number(at * S::F32_LANES + lane)).collect();
                 simd.partial_load_f32s(&numbers)
             };
-            let acc: Rows<[S::f32s; TILE]> =
+            let acc: PerRow<[S::f32s; TILE]> =
                 std::array::from_fn(|r| std::array::from_fn(|j| vector(r * TILE + j)));
             let width = TILE + 3;
             let (mut found, mut expected) = (vec![9.0; ROWS * width], vec![9.0; ROWS * width]);
-            sums(simd, &acc, &mut found, width);
+            lane_sums(simd, &acc, &mut found, width);
             for (r, acc) in acc.iter().enumerate() {
                 for (j, &acc) in acc.iter().enumerate() {
                     expected[r * width + j] = simd.reduce_sum_f32s(acc);
@@ -135,9 +135,9 @@ mod tests {
     }
 
     #[test]
-    fn sums_at_a_time_have_the_bits_of_those_one_after_the_other() {
-        for level in Level::available() {
-            let all = [level.run(Both::<1>), level.run(Both::<4>), level.run(Both::<5>)];
+    fn sums_computed_together_have_the_bits_of_single_sums() {
+        for level in SimdLevel::available() {
+            let all = [level.run(Compare::<1>), level.run(Compare::<4>), level.run(Compare::<5>)];
             for [found, expected] in all {
                 assert_eq!(found, expected, "{level:?}");
             }

@@ -1,0 +1,136 @@
+//! Loss and gradients of a batch.
+
+use super::adjoint::add_parameter_gradients;
+use super::group::{BatchContext, Group, TrainGroup, groups};
+use super::head::PaddedHead;
+use super::prepare::{PreparedLayer, copy_for_workers, prepare};
+use super::sums::{ChunkSums, PairwiseSum};
+use super::thread_pool::Executor;
+use super::token_table::{EmbeddingGradients, EmbeddingRows};
+use super::{Cpu, CpuTrainer};
+use crate::objective::StepShare;
+use crate::tokens::BatchTokens;
+use crate::weights::EngineWeights;
+use crate::{Batch, Gradients, Loss, Mode, Regime, Transition};
+use std::sync::Mutex;
+
+/// A batch's gradients are summed in this many chunks (or as many as it has groups of rows).
+const CHUNKS: usize = 8;
+
+impl CpuTrainer {
+    /// Loss and gradient of every parameter.
+    pub(super) fn dense_gradients(&mut self, batch: &Batch, regime: &Regime) -> Gradients<f32> {
+        let tokens = self.batch_tokens(batch);
+        self.loss_and_gradients(batch, &tokens, regime, EmbeddingRows::All)
+    }
+
+    /// Loss and gradient, with the gradients of these rows of the embedding.
+    pub(super) fn loss_and_gradients(
+        &mut self,
+        batch: &Batch,
+        tokens: &BatchTokens,
+        regime: &Regime,
+        rows: EmbeddingRows,
+    ) -> Gradients<f32> {
+        let mut chunks = std::mem::take(&mut self.chunk_sums);
+        let mut sum = std::mem::take(&mut self.batch_sum);
+        let mut table = std::mem::take(&mut self.cpu.table);
+        let mut values = std::mem::take(&mut self.gradient_buffer);
+        let cpu = &mut self.cpu;
+        cpu.batches += 1;
+        let EngineWeights { arch, layout, state } = &cpu.weights;
+        let executor = Executor { level: cpu.tuning.level, pool: &cpu.pool };
+        let params = &state.params;
+        let (lambda, tau) = (regime.lambda, regime.tau);
+        let layers = prepare(arch, layout, params, tokens, (lambda, tau), &mut table, executor);
+        copy_for_workers(&layers, &mut cpu.layer_copies, &cpu.pool);
+        let head = PaddedHead::prepare(arch, layout, params);
+        let share = StepShare::of(batch, arch);
+        let context = BatchContext {
+            arch,
+            batch,
+            tokens,
+            layers: &layers,
+            table: table.read(),
+            head: &head,
+            mode: Mode { transition: Transition::Mixture, lambda, tau },
+            weights: share.weights(regime).to_f32(),
+            margin: regime.margin as f32,
+            total_weight: batch.total_weight(),
+            recompute: cpu.tuning.recompute(),
+        };
+        cpu.sum_chunks(context, &mut chunks, &mut sum);
+        let rows_len = rows.count(tokens, arch.input.vocabulary()) * arch.input.width();
+        values.resize(rows_len + self.rest_layout.len, 0.0);
+        let (d, params) =
+            ((&sum.total.panels[..], sum.table()), params.split_at(layout.embedding.len()));
+        let (row_values, rest) = values.split_at_mut(rows_len);
+        let into = (EmbeddingGradients { rows, values: row_values }, &mut *rest);
+        add_parameter_gradients(
+            arch,
+            &self.rest_layout,
+            params,
+            tokens,
+            &layers,
+            d,
+            executor,
+            into,
+        );
+        sum.total.head.add_gradients(arch, &self.rest_layout, rest);
+        let loss = loss(&sum.total, &layers, share, regime);
+        (self.chunk_sums, self.batch_sum) = (chunks, sum);
+        self.cpu.table = table;
+        Gradients { loss, values }
+    }
+}
+
+impl Cpu {
+    /// The sums over all rows of a batch: of each chunk, then pairwise of the chunks.
+    fn sum_chunks(
+        &self,
+        context: BatchContext<'_>,
+        chunks: &mut Vec<Mutex<ChunkSums>>,
+        sum: &mut PairwiseSum,
+    ) {
+        let groups = groups(context.arch, context.batch);
+        // Groups are dealt out in turn, so that every chunk has long rows and short ones.
+        let count = CHUNKS.min(groups.len()).max(1);
+        let groups_of = |i: usize| groups.iter().skip(i).step_by(count).copied().collect();
+        let chunk_groups: Vec<(usize, Vec<Group>)> =
+            (0..count).map(|i| (i, groups_of(i))).collect();
+        chunks.resize_with(count.max(chunks.len()), Mutex::default);
+        self.pool.map(&chunk_groups, |worker, (i, groups)| {
+            let sums = &mut *chunks[*i].lock().expect("one worker computes each chunk");
+            sums.clear(&context, groups);
+            self.with_worker_memory(worker, context, |context, buffers| {
+                for &group in groups {
+                    self.tuning.level.run(TrainGroup { context, group, buffers, sums });
+                }
+            });
+        });
+        let chunks: Vec<&ChunkSums> = (chunks[..count].iter_mut())
+            .map(|chunk| &*chunk.get_mut().expect("no worker panicked"))
+            .collect();
+        sum.compute(&chunks, &context, &self.pool);
+    }
+}
+
+fn loss(sums: &ChunkSums, layers: &[PreparedLayer], share: StepShare, regime: &Regime) -> Loss {
+    let mut loss = Loss {
+        task: sums.readouts.loss,
+        correct: sums.readouts.correct,
+        counted: sums.readouts.counted,
+        ..Loss::default()
+    };
+    for (terms, layer) in sums.regularisation.iter().zip(layers) {
+        loss.commitment += share.stochastic * terms.commitment / layer.d as f64;
+        loss.entropy += share.stochastic * terms.entropy;
+        if regime.saturation != 0.0 {
+            loss.saturation += share.all * terms.saturation / layer.d as f64;
+        }
+        if regime.writing != 0.0 {
+            loss.writing += share.all * terms.writing / layer.d as f64;
+        }
+    }
+    loss.with_total(regime)
+}
