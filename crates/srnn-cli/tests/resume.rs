@@ -82,7 +82,7 @@ fn live_and_die(
 #[test]
 fn a_run_killed_at_any_moment_goes_on_to_the_same_bits() {
     const KILLS: usize = 20;
-    let mut stream = Key::new(1).child("kill", 0).stream();
+    let mut stream = Key::new(1).child("kill", 0).rng();
     let (mut kills, mut midway) = (0, 0);
     for sampling in ["draw", "epochs"] {
         let place = Place::new();

@@ -14,7 +14,7 @@ use regex_automata::dfa::{Automaton as _, StartKind, dense};
 use regex_automata::nfa::thompson::{self, Transition};
 use regex_automata::util::look::Look;
 use regex_automata::{Anchored, Input};
-use srnn::key::{Key, Stream};
+use srnn::key::{Key, Rng};
 use srnn::stream::{ByteClasses, CompiledAutomaton, Kernel};
 use srnn::task::tomita::{Grammar, truth};
 use srnn_automata::{Alphabet, Dfa, State, Symbol, random_dfa};
@@ -52,7 +52,7 @@ struct Contender<'a> {
 }
 
 fn main() {
-    let mut stream = Key::new(2026).stream();
+    let mut stream = Key::new(2026).rng();
     let tomita = Grammar::ALL.into_iter().zip(1..).map(|(grammar, number)| {
         let table = truth(grammar);
         let next = table.next.iter().flatten().map(|&to| State(to)).collect();
@@ -62,7 +62,7 @@ fn main() {
     let random = [16, 64, 1000].map(|states| {
         (format!("random {states}"), random_dfa(states, &bits(), 0.5, &mut || stream.bits()))
     });
-    let mut stream = Key::new(2027).stream();
+    let mut stream = Key::new(2027).rng();
     for (name, dfa) in tomita.chain(random) {
         let case = Case::new(name, dfa);
         case.verify(&mut stream);
@@ -148,7 +148,7 @@ impl Case {
         self.dfa.accepts(&word)
     }
 
-    fn verify(&self, stream: &mut Stream) {
+    fn verify(&self, stream: &mut Rng) {
         for i in 0..2000 {
             let word: Vec<u8> = (0..i / 10).map(|_| b'0' + stream.below(2) as u8).collect();
             for contender in self.one_word() {
@@ -160,7 +160,7 @@ impl Case {
     }
 
     /// A long word that stays where acceptance is possible: the peer stops where it is not.
-    fn live_text(&self, length: usize, stream: &mut Stream) -> Vec<u8> {
+    fn live_text(&self, length: usize, stream: &mut Rng) -> Vec<u8> {
         let live = self.live();
         let mut state = self.dfa.start();
         let step = |_| {
@@ -173,7 +173,7 @@ impl Case {
         (0..length).map(step).collect()
     }
 
-    fn lines(&self, longest: usize, stream: &mut Stream) -> Vec<u8> {
+    fn lines(&self, longest: usize, stream: &mut Rng) -> Vec<u8> {
         let mut text = Vec::with_capacity(BYTES + longest);
         while text.len() < BYTES {
             let length = stream.below(longest + 1);

@@ -9,7 +9,7 @@
 mod interval;
 
 use interval::Interval;
-use srnn::key::{Key, Stream};
+use srnn::key::{Key, Rng};
 use std::io::{BufWriter, Write};
 
 const POINTS: usize = 1_000_000;
@@ -35,7 +35,7 @@ const FUNCTIONS: [(&str, Binary); 12] = [
 fn main() -> std::io::Result<()> {
     let mut out = BufWriter::new(std::io::stdout().lock());
     for (name, image) in FUNCTIONS {
-        let mut draw = Key::new(31).child(name, 0).stream();
+        let mut draw = Key::new(31).child(name, 0).rng();
         for _ in 0..POINTS {
             let ((a, x), (b, y)) = (within(&mut draw), divisor(name, &mut draw));
             let Interval { lo, hi } = image(a, b);
@@ -48,7 +48,7 @@ fn main() -> std::io::Result<()> {
 }
 
 /// An interval and a double in it; none that holds 0 to divide by.
-fn divisor(name: &str, draw: &mut Stream) -> (Interval, f64) {
+fn divisor(name: &str, draw: &mut Rng) -> (Interval, f64) {
     loop {
         let found = within(draw);
         if name != "quotient" || found.0.mig() > 0.0 {
@@ -57,7 +57,7 @@ fn divisor(name: &str, draw: &mut Stream) -> (Interval, f64) {
     }
 }
 
-fn within(draw: &mut Stream) -> (Interval, f64) {
+fn within(draw: &mut Rng) -> (Interval, f64) {
     let a = awkward(draw);
     let b = match draw.below(4) {
         0 | 1 => return (Interval::point(a), a),
@@ -75,8 +75,8 @@ fn within(draw: &mut Stream) -> (Interval, f64) {
 
 /// Zero, denormal, tiny, next to powers of two, to the clamp of exp and to where its reduction
 /// changes, small, moderate, large and huge, of both signs.
-fn awkward(draw: &mut Stream) -> f64 {
-    let near = |x: f64, draw: &mut Stream| {
+fn awkward(draw: &mut Rng) -> f64 {
+    let near = |x: f64, draw: &mut Rng| {
         f64::from_bits((x.to_bits() as i64 + draw.below(9) as i64 - 4) as u64)
     };
     let size = match draw.below(10) {

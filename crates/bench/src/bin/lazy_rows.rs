@@ -12,12 +12,12 @@
 //! a number made of every bit of the parameters and moments at the end, which must be the same for
 //! both.
 
-use srnn::engine::cpu::{CpuTrainer, Tuning};
+use srnn::engine::cpu::{CpuTrainer, CpuTuning};
 use srnn::engine::{
     Batch, Fields, Inputs, Mode, Optimiser, Regime, Rule, Runner as _, Snapshot, Targets,
     Trainer as _,
 };
-use srnn::key::{Key, Stream};
+use srnn::key::{Key, Rng};
 use srnn::model::{
     Arch, Cell, Centroids, Gate, Init, Input, Layer, Model, ReadFrom, Readout, Recurrent, Score,
     Temperature, When,
@@ -26,16 +26,7 @@ use std::time::{Duration, Instant};
 
 const ROWS: usize = 32;
 const STEPS: usize = 100;
-const REGIME: Regime = Regime {
-    lambda: 1.0,
-    commitment: 0.0,
-    entropy: 0.0,
-    saturation: 0.0,
-    writing: 0.0,
-    tau: 1.0,
-    margin: 0.0,
-    learning_rate: 1e-3,
-};
+const REGIME: Regime = Regime::plain(1e-3);
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -46,16 +37,16 @@ fn main() {
         panic!("give dense or lazy, V, E, threads and updates, as the head of this file has it");
     };
     let read_every = number(5).unwrap_or(200);
-    let lazy_from = match arguments[0].as_str() {
+    let defer_from = match arguments[0].as_str() {
         "dense" => usize::MAX,
         "lazy" => 0,
         other => panic!("{other}: give dense or lazy"),
     };
     let optimiser = Optimiser { rule: Rule::ADAM, clip: 1.0, l2: 0.0 };
-    let tuning = Tuning { lazy_from, ..Tuning::default() };
+    let tuning = CpuTuning { defer_from, ..CpuTuning::default() };
     let mut engine = CpuTrainer::tuned(&model(v, e), optimiser, threads, tuning);
     let zipf = Zipf::new(v);
-    let (mut stream, mut met) = (Key::new(1).stream(), vec![false; v]);
+    let (mut stream, mut met) = (Key::new(1).rng(), vec![false; v]);
     let (mut clock, mut busy) = (Duration::ZERO, Duration::ZERO);
     for update in 1..=updates {
         let batch = batch(&zipf, &mut stream);
@@ -118,13 +109,13 @@ impl Zipf {
         Zipf { up_to: sums.collect() }
     }
 
-    fn draw(&self, stream: &mut Stream) -> u32 {
+    fn draw(&self, stream: &mut Rng) -> u32 {
         let at = stream.unit() * self.up_to.last().expect("a word");
         self.up_to.partition_point(|&up_to| up_to < at) as u32
     }
 }
 
-fn batch(zipf: &Zipf, stream: &mut Stream) -> Batch {
+fn batch(zipf: &Zipf, stream: &mut Rng) -> Batch {
     Batch {
         offsets: (0..=ROWS).map(|b| b * STEPS).collect(),
         input: Inputs::Tokens((0..ROWS * STEPS).map(|_| zipf.draw(stream)).collect()),

@@ -187,7 +187,7 @@ impl Case {
     ) -> &'static str {
         let Labels::Corrected(correction) = &learned.labels else { return "" };
         let alphabet = Alphabet::of_chars("01").expect("two symbols");
-        let mut stream = Key::new(self.seed).child("control", 0).stream();
+        let mut stream = Key::new(self.seed).child("control", 0).rng();
         let found = (0..correction.belief.candidates).map(|_| {
             let mut next = || stream.bits();
             let automaton = random_dfa(CONTROL_STATES as u32, &alphabet, 0.5, &mut next);
@@ -215,7 +215,7 @@ fn with_repetitions(grammar: Grammar, repetitions: usize, key: &Key) -> Dataset 
         };
         let count = if accepts(grammar, &accepted) { repetitions } else { 0 };
         let others = (1usize << length) - usize::from(count > 0);
-        let mut stream = key.child("noisy set", length as u64).stream();
+        let mut stream = key.child("noisy set", length as u64).rng();
         let mut seen = BTreeSet::new();
         while seen.len() < others.min(REJECTED) {
             let tokens: Vec<u32> = (0..length).map(|_| stream.below(2) as u32).collect();

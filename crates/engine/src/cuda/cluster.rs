@@ -10,7 +10,7 @@ use super::layer::{Call, FIXED, OnDevice, Reads, Shape};
 use super::scan::{SUMS, Scan};
 use super::upload::Placed;
 use crate::Transition;
-use crate::form::{Form, form};
+use crate::form::{Recurrence, recurrence};
 use crate::model::{Layer, Score};
 use cudarc::driver::CudaFunction;
 
@@ -212,7 +212,7 @@ pub fn compiled(
     let Some(mut definitions) = shape.definitions() else { return Ok(None) };
     let mixes = call.transition == Transition::Mixture && !call.commits;
     let suits = layer.centroids.is_none_or(|centroids| {
-        let low_rank = form(layer, call.lambda) == Form::LowRank;
+        let low_rank = recurrence(layer, call.lambda) == Recurrence::LowRank;
         mixes && low_rank && centroids.score == Score::Dot
     });
     if !device.gpu.clusters || !suits {

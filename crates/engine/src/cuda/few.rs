@@ -12,7 +12,7 @@ use super::matrix::{Into, Job, Matrix, Products};
 use super::scan::{MEASURED, SUMS, Scan};
 use super::upload::Placed;
 use crate::Transition;
-use crate::form::{Form, form};
+use crate::form::{Recurrence, recurrence};
 use crate::model::Score;
 use cudarc::driver::CudaFunction;
 
@@ -117,7 +117,8 @@ pub fn compiled(
     call: Call,
 ) -> Result<Option<Compiled>, CudaError> {
     let layer = &shape.layer;
-    let (Some(centroids), Form::LowRank) = (layer.centroids, form(layer, call.lambda)) else {
+    let (Some(centroids), Recurrence::LowRank) = (layer.centroids, recurrence(layer, call.lambda))
+    else {
         return Ok(None);
     };
     let (d, k) = (layer.units, centroids.k);

@@ -12,7 +12,7 @@ use super::scan::{MEASURED, SUMS, Scan, by_fours};
 use super::upload::Placed;
 use super::{cluster, few, plain};
 use crate::Transition;
-use crate::form::{Form, form, state_blocks};
+use crate::form::{Recurrence, recurrence, state_blocks};
 use crate::model::{Cell, Gate, Reset, Score};
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -93,10 +93,10 @@ impl OnDevice {
         call: Call,
         draws: Address,
     ) -> Result<Scan, CudaError> {
-        let form = form(&self.shape.layer, call.lambda);
+        let form = recurrence(&self.shape.layer, call.lambda);
         let (d, k, cell) = (self.shape.layer.units, self.k(), self.cell());
         let Shape { layer, slots, end, .. } = &self.shape;
-        let n = if form == Form::LowRank { k } else { d };
+        let n = if form == Recurrence::LowRank { k } else { d };
         let (ns, ni) = (state_blocks(layer.cell, form), layer.cell.blocks());
         let steps = placed.steps;
         let rooms = &mut self.rooms;
@@ -109,7 +109,7 @@ impl OnDevice {
             cell,
             hard: (layer.gate == Gate::HardSigmoid) as i32,
             euclidean: layer.centroids.is_some_and(|s| s.score == Score::Euclidean) as i32,
-            low_rank: (form == Form::LowRank) as i32,
+            low_rank: (form == Recurrence::LowRank) as i32,
             d: d as i32,
             k: k as i32,
             n: n as i32,
@@ -225,7 +225,7 @@ impl OnDevice {
         draws: Address,
     ) -> Result<(), CudaError> {
         let kernels = self.kernels(device, placed, reads, call)?;
-        let mut jobs = self.prepare(device, params, form(&self.shape.layer, call.lambda))?;
+        let mut jobs = self.prepare(device, params, recurrence(&self.shape.layer, call.lambda))?;
         let read = self.read(device, params, placed, reads, &kernels)?;
         if let (Kernels::Few(few), Reads::Tokens { .. }, true) =
             (&*kernels, reads, placed.chunks.is_cut())

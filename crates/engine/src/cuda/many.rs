@@ -169,7 +169,7 @@ mod tests {
     fn products_and_sums_of_one_launch_do_not_meet() {
         let Some(gpu) = gpu_for_tests() else { return };
         let device = Device::new(&gpu).unwrap();
-        let mut stream = Key::new(3).stream();
+        let mut stream = Key::new(3).rng();
         let values: Vec<f32> = (0..400 * 400).map(|_| stream.unit() as f32 - 0.5).collect();
         let (mut from, mut to) = (Room::<f32>::default(), Room::<f32>::default());
         let at = from.write(&device, &values).unwrap();

@@ -380,7 +380,7 @@ fn add_parts(device: &Device, product: Arguments, c: Address) -> Result<(), Cuda
 mod tests {
     use super::super::device::gpu_for_tests;
     use super::*;
-    use crate::key::{Key, Stream};
+    use crate::key::{Key, Rng};
 
     /// Of the largest number: what sums of a few thousand floats lose.
     const TOLERANCE: f64 = 2e-6;
@@ -395,7 +395,7 @@ mod tests {
     }
 
     impl Operand {
-        fn new(stream: &mut Stream, (lines, long): (usize, usize), case: &Case) -> Operand {
+        fn new(stream: &mut Rng, (lines, long): (usize, usize), case: &Case) -> Operand {
             let (apart, before) = (long + case.gap, case.before);
             let count = before + (lines + 3) * apart;
             let value = |i: usize| match i >= before && (i - before) % apart < long {
@@ -440,7 +440,7 @@ mod tests {
     fn worst(gpu: &std::sync::Arc<crate::cuda::Gpu>, case: Case) -> f64 {
         let device = Device::new(gpu).unwrap();
         let ((m, k, n), (a_k, b_k)) = (case.size, case.along_k);
-        let mut stream = Key::new(7).child("product", (m * k + n) as u64).stream();
+        let mut stream = Key::new(7).child("product", (m * k + n) as u64).rng();
         // A list names rows by m of A, by k of B: lines that go the other way have none.
         let plain = Case { lists: false, ..case };
         let (a_case, b_case) = (if a_k { case } else { plain }, if b_k { plain } else { case });

@@ -1,13 +1,13 @@
 //! The tokens of a batch in the order in which time meets them: what the first steps read is known
 //! before the rest.
 
-use crate::tokens::Tokens;
+use crate::tokens::BatchTokens;
 use crate::{Batch, Inputs};
 
 /// The distinct tokens of a batch, as time meets them.
 #[derive(Default)]
 pub struct Met {
-    pub tokens: Tokens,
+    pub tokens: BatchTokens,
     /// `[T+1]`: how many of them the steps before each time have met.
     pub before: Vec<u32>,
 }
@@ -46,7 +46,7 @@ impl Met {
             before.push(count);
         }
         distinct.truncate(count as usize);
-        Met { tokens: Tokens { distinct, places }, before }
+        Met { tokens: BatchTokens { distinct, places }, before }
     }
 }
 

@@ -38,7 +38,7 @@ pub use chunks::Cut;
 pub use device::Gpu;
 pub use error::CudaError;
 
-use super::share::Share;
+use super::objective::StepShare;
 use super::{
     Batch, DeviceError, Fields, Gradients, LayerTrace, Loss, Mode, NextBatch, Regime, Runner,
     Snapshot, Step, Trace, Trainer, Transition,
@@ -174,7 +174,7 @@ impl CudaTrainer {
     /// The loss and the gradient's norm, from the report.
     fn told(&self, batch: &Batch, regime: &Regime) -> Result<(Loss, f64), CudaError> {
         let report = self.told.told(self.reported())?;
-        let share = Share::of(batch, &self.arch);
+        let share = StepShare::of(batch, &self.arch);
         let mut loss = Loss {
             task: report[SAID],
             correct: report[SAID + 1] as usize,
@@ -189,7 +189,7 @@ impl CudaTrainer {
             loss.saturation += weighed(regime.saturation, share.all * measured[2] / d);
             loss.writing += weighed(regime.writing, share.all * measured[3] / d);
         }
-        Ok((loss.weighed(regime), report[0].sqrt()))
+        Ok((loss.with_total(regime), report[0].sqrt()))
     }
 
     fn try_step(

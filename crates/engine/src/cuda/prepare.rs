@@ -5,7 +5,7 @@ use super::device::{Address, Device, Grid, launch};
 use super::layer::{Kernels, OnDevice, Reads, Shape};
 use super::matrix::{Addend, Into, Job, Matrix};
 use super::upload::Placed;
-use crate::form::{Form, state_blocks};
+use crate::form::{Recurrence, state_blocks};
 
 impl OnDevice {
     /// Parameters as the scan reads them: M `[n][ns·D]`, the candidate's matrix.
@@ -13,14 +13,14 @@ impl OnDevice {
         &mut self,
         device: &Device,
         params: Address,
-        form: Form,
+        form: Recurrence,
     ) -> Result<Vec<Job>, CudaError> {
         let Shape { layer, slots, .. } = &self.shape;
         let (d, k, blocks) = (layer.units, self.k(), layer.cell.blocks());
         let ns = state_blocks(layer.cell, form);
         let at = |range: &std::ops::Range<usize>| params + 4 * range.start as u64;
         let (r, s) = (at(&slots.w_hh), at(&slots.centroids));
-        if form == Form::Direct {
+        if form == Recurrence::Direct {
             let m = self.rooms.m.fit(device, d * ns * d)?;
             transpose(device, (ns * d, d), r, (m, ns * d))?;
             if ns < blocks {

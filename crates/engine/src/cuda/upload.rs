@@ -4,7 +4,7 @@ use super::CudaError;
 use super::chunks::Chunks;
 use super::device::{Address, Device, Gpu, Pinned, Room};
 use super::matrix::NO_ROW;
-use crate::tokens::Tokens;
+use crate::tokens::BatchTokens;
 use crate::{Batch, Inputs, Transition};
 use std::sync::Arc;
 
@@ -93,7 +93,7 @@ impl Upload {
         device: &Device,
         batch: &Batch,
         order: &[u32],
-        (tokens, sorting): (&Tokens, Sorting),
+        (tokens, sorting): (&BatchTokens, Sorting),
         (chunks, met): (Chunks, &[u32]),
         presses: &[Vec<u32>],
     ) -> Result<Placed, CudaError> {
@@ -186,7 +186,7 @@ impl Upload {
         }
         let mut draws = vec![0.0f32; batch.steps()];
         for b in 0..batch.rows() {
-            let mut stream = transition.draws(b, l);
+            let mut stream = transition.row_rng(b, l);
             let row = batch.row(b);
             let moves = row.len() - (end && !row.is_empty()) as usize;
             draws[row][..moves].fill_with(|| stream.unit() as f32);
@@ -198,7 +198,7 @@ impl Upload {
 }
 
 /// Steps in the order of their tokens' places, and where each of so many places begins.
-fn sorted(tokens: &Tokens, places: usize) -> (Vec<u32>, Vec<u32>) {
+fn sorted(tokens: &BatchTokens, places: usize) -> (Vec<u32>, Vec<u32>) {
     // While steps are put in their order, a place's next step is counted one further on; in the end
     // that is where the place after it begins.
     let mut first = vec![0u32; places + 2];
@@ -224,7 +224,7 @@ mod tests {
 
     #[test]
     fn places_that_are_none_have_no_steps() {
-        let tokens = Tokens { distinct: vec![3, 5], places: vec![1, 0, 1] };
+        let tokens = BatchTokens { distinct: vec![3, 5], places: vec![1, 0, 1] };
         let (by_place, first) = sorted(&tokens, 4);
         assert_eq!((by_place, first), (vec![1, 0, 2], vec![0, 1, 3, 3, 3]));
     }

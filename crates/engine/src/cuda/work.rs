@@ -13,7 +13,7 @@ use super::scan::{MEASURED, Press};
 use super::upload::{self, Placed, Sorting};
 use super::{CudaError, CudaTrainer, LAYERS, SAID, update};
 use crate::model::{Layer, When};
-use crate::share::Share;
+use crate::objective::StepShare;
 use crate::{Batch, Fields, NextBatch, Regime, Transition};
 use cudarc::driver::CudaGraph;
 
@@ -117,7 +117,7 @@ impl CudaTrainer {
     /// Copies a batch and what may change with every update to where the last one was, when
     /// everything asked so far is done.
     fn place(&mut self, batch: &Batch, regime: &Regime, update: u64) -> Result<Work, CudaError> {
-        let share = Share::of(batch, &self.arch);
+        let share = StepShare::of(batch, &self.arch);
         let press = |layer: &OnDevice| press(&layer.shape.layer, share, regime).words();
         let mut presses: Vec<Vec<u32>> = self.layers.iter().map(press).collect();
         presses.push(head::press(regime.margin, batch.total_weight()));
@@ -277,7 +277,7 @@ impl CudaTrainer {
 }
 
 /// What of a regime acts on a layer.
-fn press(layer: &Layer, share: Share, regime: &Regime) -> Press {
+fn press(layer: &Layer, share: StepShare, regime: &Regime) -> Press {
     let d = layer.units as f64;
     let tau = layer.centroids.map_or(1.0, |centroids| centroids.tau.get()) * regime.tau;
     Press {

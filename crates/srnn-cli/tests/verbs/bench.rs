@@ -12,16 +12,7 @@ use std::path::Path;
 
 const PLAIN: Optimiser = Optimiser { rule: Rule::ADAM, clip: f64::INFINITY, l2: 0.0 };
 
-const PAPER: Regime = Regime {
-    lambda: 1.0,
-    commitment: 0.0,
-    entropy: 0.0,
-    saturation: 0.0,
-    writing: 0.0,
-    tau: 1.0,
-    margin: 0.0,
-    learning_rate: 0.0,
-};
+const PAPER: Regime = Regime::plain(0.0);
 
 fn bench(arguments: &[&str]) -> crate::program::Ran {
     let folder = tempfile::tempdir().unwrap();

@@ -1,14 +1,14 @@
 use super::super::oracle::{self, Double};
 use super::*;
-use crate::key::{Key, Stream};
+use crate::key::{Key, Rng};
 
 /// Per function. `bench/certificate/mpfr` does the same against MPFR.
 const POINTS: usize = 1_000_000;
 
 /// A double of the kinds that break functions; not beyond ±`limit`.
-fn awkward(draw: &mut Stream, limit: f64) -> f64 {
+fn awkward(draw: &mut Rng, limit: f64) -> f64 {
     let sign = if draw.below(2) == 0 { 1.0 } else { -1.0 };
-    let near = |x: f64, draw: &mut Stream| {
+    let near = |x: f64, draw: &mut Rng| {
         let steps = draw.below(9) as i64 - 4;
         f64::from_bits((x.to_bits() as i64 + steps) as u64)
     };
@@ -27,7 +27,7 @@ fn awkward(draw: &mut Stream, limit: f64) -> f64 {
 }
 
 /// An interval and a double in it: points, neighbours, and wide ones.
-fn interval(draw: &mut Stream, limit: f64) -> (Interval, f64) {
+fn interval(draw: &mut Rng, limit: f64) -> (Interval, f64) {
     let a = awkward(draw, limit);
     let b = match draw.below(4) {
         0 | 1 => return (Interval::point(a), a),
@@ -51,7 +51,7 @@ fn contains(found: Interval, exact: Double) -> bool {
 
 /// No point of an interval has a value outside the interval's image.
 fn encloses(name: &str, image: impl Fn(Interval) -> Interval, exact: impl Fn(f64) -> Double) {
-    let mut draw = Key::new(11).child(name, 0).stream();
+    let mut draw = Key::new(11).child(name, 0).rng();
     for _ in 0..POINTS {
         let (within, x) = interval(&mut draw, 708.0);
         let (found, exact) = (image(within), exact(x));
@@ -110,7 +110,7 @@ fn the_images_under_roots_squares_and_the_hard_sigmoid_hold_a_million_values() {
 
 #[test]
 fn secant_slopes_of_the_hard_sigmoid_lie_between_any_two_points() {
-    let mut draw = Key::new(12).stream();
+    let mut draw = Key::new(12).rng();
     for _ in 0..POINTS {
         let (a, b) = (draw.uniform(-6.0, 6.0), draw.uniform(-6.0, 6.0));
         let slopes = Interval::new(a.min(b), a.max(b)).hard_sigmoid_slope();
@@ -139,7 +139,7 @@ fn images_under_the_four_operations_hold_a_million_values() {
         ("quotient", |a, b| a / b, |a, b| Double::of(a).over(Double::of(b))),
     ];
     for (name, image, exact) in operations {
-        let mut draw = Key::new(13).child(name, 0).stream();
+        let mut draw = Key::new(13).child(name, 0).rng();
         for _ in 0..POINTS {
             let ((a, x), (b, y)) = (interval(&mut draw, 1e12), interval(&mut draw, 1e12));
             // The oracle divides where neither quotient nor remainder underflows.
@@ -154,7 +154,7 @@ fn images_under_the_four_operations_hold_a_million_values() {
 
 #[test]
 fn enclosures_of_points_are_narrow() {
-    let mut draw = Key::new(14).stream();
+    let mut draw = Key::new(14).rng();
     for _ in 0..100_000 {
         let x = Interval::point(draw.uniform(-700.0, 700.0));
         let e = x.exp();
@@ -186,7 +186,7 @@ fn what_is_no_number_or_beyond_the_doubles_is_enclosed_by_everything() {
 
 #[test]
 fn sums_rounded_up_are_no_less_than_exact_ones() {
-    let mut draw = Key::new(15).stream();
+    let mut draw = Key::new(15).rng();
     for terms in [1, 2, 3, 10, 100, 1000] {
         for _ in 0..200 {
             let x: Vec<[f64; 3]> =

@@ -155,7 +155,7 @@ mod tests {
     fn products_contain_what_exact_integers_give() {
         // Entries are multiples of 2⁻²⁰ below 2, so that i128 is exact.
         let unit = (1u64 << 20) as f64;
-        let mut draw = Key::new(1).child("test", 0).stream();
+        let mut draw = Key::new(1).child("test", 0).rng();
         let mut entry = || ((draw.unit() * 4.0 - 2.0) * unit).round() as i64;
         let (m, n, p) = (3, 40, 5);
         let a: Vec<i64> = (0..m * n).map(|_| entry()).collect();

@@ -143,7 +143,7 @@ mod tests {
 
     /// The largest |ours − exact| / scale over 10,000 points.
     fn worst(ours: impl Fn(f64) -> Double, exact: impl Fn(Big) -> Big, relative: bool) -> f64 {
-        let mut draw = Key::new(3).child("oracle", 0).stream();
+        let mut draw = Key::new(3).child("oracle", 0).rng();
         let mut worst = 0f64;
         for i in 0..10_000 {
             let size = [1e-6, 0.5, 3.0, 40.0, 300.0][i % 5];

@@ -21,7 +21,7 @@ pub struct Distribution {
 impl Distribution {
     /// `count` words.
     pub fn draw(&self, count: usize, key: &Key) -> Vec<Word> {
-        let mut draw = key.child("words of a distribution", 0).stream();
+        let mut draw = key.child("words of a distribution", 0).rng();
         let word = |_| {
             let length = draw.below(self.longest + 1);
             (0..length).map(|_| Symbol(draw.below(self.symbols) as u32)).collect()

@@ -8,9 +8,9 @@ use super::samples::{self, KINDS, Sample, sample};
 use super::set::{Ball, Set, Step, step};
 use super::step_tests::{is_in_box, is_u_enclosed, reaches};
 use crate::engine::Arithmetic;
-use crate::engine::cpu::{Cpu, Level, Tuning};
+use crate::engine::cpu::{Cpu, CpuTuning, SimdLevel};
 use crate::engine::{Batch, Fields, Inputs, Mode, Runner as _, Targets, Trace};
-use crate::key::{Key, Stream};
+use crate::key::{Key, Rng};
 
 const LENGTH: usize = 6;
 const WORDS: usize = 2;
@@ -36,7 +36,7 @@ struct Run<'a> {
     trace: Trace<f32>,
 }
 
-fn run<'a>(sample: &'a Sample, network: &'a Network, level: Level, word: &[u32]) -> Run<'a> {
+fn run<'a>(sample: &'a Sample, network: &'a Network, level: SimdLevel, word: &[u32]) -> Run<'a> {
     let input = &sample.single.arch.input;
     let tokens: Vec<u32> =
         input.start().into_iter().chain(word.iter().copied()).chain(input.end()).collect();
@@ -46,7 +46,7 @@ fn run<'a>(sample: &'a Sample, network: &'a Network, level: Level, word: &[u32])
         targets: Targets::None,
         class_weights: vec![],
     };
-    let tuning = Tuning { level, ..Tuning::default() };
+    let tuning = CpuTuning { level, ..CpuTuning::default() };
     let mut engine = Cpu::tuned(&sample.single, 1, tuning);
     let fields = Fields { alpha: true, u: true, ..Fields::default() };
     let Ok(trace) = engine.trace(&batch, Mode::default(), fields);
@@ -73,7 +73,7 @@ impl Run<'_> {
     }
 
     /// Every step from the computed α as a point, and from a ball around it.
-    fn check(&self, draw: &mut Stream) -> Used {
+    fn check(&self, draw: &mut Rng) -> Used {
         let errors = Errors::of(Arithmetic::F32);
         let mut used = Used::default();
         let mut alpha = vec![0.0; self.network.width()];
@@ -95,7 +95,7 @@ impl Run<'_> {
         used
     }
 
-    fn demand(&self, stepped: &Step, t: usize, next: &[f64], draw: &mut Stream) {
+    fn demand(&self, stepped: &Step, t: usize, next: &[f64], draw: &mut Rng) {
         let name = &self.sample.name;
         assert!(is_in_box(&stepped.set, next), "{name} step {t}: box");
         assert!(reaches(&stepped.set, next, draw), "{name} step {t}: zonotope");
@@ -136,7 +136,7 @@ impl Run<'_> {
 }
 
 /// A ball of random size that a computed α lies in.
-fn around(alpha: &[f64], draw: &mut Stream) -> Ball {
+fn around(alpha: &[f64], draw: &mut Rng) -> Ball {
     let size = 10f64.powf(draw.uniform(-9.0, -1.0));
     let radii: Vec<f64> = alpha.iter().map(|_| size * draw.uniform(0.1, 1.0)).collect();
     let off = radii.iter().map(|r| 0.9 * draw.uniform(-r, *r));
@@ -150,8 +150,8 @@ fn the_cpu_engine_stays_in_the_enclosures_on_every_instruction_set() {
     for kind in 0..KINDS {
         let sample = sample(kind, 50);
         let network = Network::new(&sample.model);
-        let mut draw = Key::new(24).child("words", kind as u64).stream();
-        for level in Level::available() {
+        let mut draw = Key::new(24).child("words", kind as u64).rng();
+        for level in SimdLevel::available() {
             for _ in 0..WORDS {
                 let word: Vec<u32> = (0..LENGTH).map(|_| draw.below(2) as u32).collect();
                 used.raise(&run(&sample, &network, level, &word).check(&mut draw));

@@ -2,8 +2,8 @@
 
 use super::set::Ball;
 use crate::engine::Mode;
-use crate::engine::reference::{Network as Reference, State};
-use crate::key::{Key, Stream};
+use crate::engine::reference::{Network as Reference, NetworkState};
+use crate::key::{Key, Rng};
 use crate::model::{
     Arch, Cell, Centroids, Gate, Input, Layer, Layout, Model, ReadFrom, Readout, Reset, Score,
     Temperature, When,
@@ -23,7 +23,7 @@ pub const KINDS: usize = 1 << 8;
 /// Network `index` of a kind: score, gate, bias, reset, layers, start, end, read-out.
 pub fn sample(kind: usize, index: u64) -> Sample {
     let name = format!("kind {kind:#010b} number {index}");
-    let mut draw = Key::new(21).child(&name, 0).stream();
+    let mut draw = Key::new(21).child(&name, 0).rng();
     let option = |bit: usize| kind >> bit & 1 == 1;
     let layers = (0..1 + option(4) as usize).map(|_| layer(kind, &mut draw)).collect();
     let input = Input::Tokens {
@@ -43,7 +43,7 @@ pub fn sample(kind: usize, index: u64) -> Sample {
     Sample { name, model: single.to_f64(), single, layout }
 }
 
-fn layer(kind: usize, draw: &mut Stream) -> Layer {
+fn layer(kind: usize, draw: &mut Rng) -> Layer {
     let option = |bit: usize| kind >> bit & 1 == 1;
     let tau = [1.0, 0.3, 2.0, 0.05][draw.below(4)];
     let score = if option(0) { Score::Euclidean } else { Score::Dot };
@@ -73,7 +73,7 @@ impl Sample {
     }
 
     /// The reference's state with the α of all layers one after the other.
-    pub fn state(&self, alpha: &[f64]) -> State {
+    pub fn state(&self, alpha: &[f64]) -> NetworkState {
         let mut state = self.reference().initial();
         let mut first = 0;
         for (l, k) in self.counts().into_iter().enumerate() {
@@ -88,7 +88,7 @@ impl Sample {
     }
 
     /// Where a token leads.
-    pub fn advance(&self, alpha: &[f64], token: u32) -> State {
+    pub fn advance(&self, alpha: &[f64], token: u32) -> NetworkState {
         self.reference().advance(&self.state(alpha), token, Mode::default())
     }
 
@@ -104,7 +104,7 @@ impl Sample {
     }
 
     /// By how much `class` leads in the reference, at a state.
-    pub fn lead(&self, state: &State, class: usize) -> f64 {
+    pub fn lead(&self, state: &NetworkState, class: usize) -> f64 {
         let state = match self.model.arch.input.end() {
             Some(end) => self.reference().advance(state, end, Mode::default()),
             None => state.clone(),
@@ -113,7 +113,7 @@ impl Sample {
     }
 
     /// A ball around a state that can be: its α sum to one, the first of the top layer is 0.
-    pub fn ball(&self, draw: &mut Stream) -> Ball {
+    pub fn ball(&self, draw: &mut Rng) -> Ball {
         let (mut centre, counts) = (vec![], self.counts());
         for (l, &k) in counts.iter().enumerate() {
             let hardness = draw.uniform(0.0, 8.0);
@@ -130,7 +130,7 @@ impl Sample {
     }
 
     /// A state of a ball: often a corner of it, and each layer sums to one.
-    pub fn point(&self, ball: &Ball, draw: &mut Stream) -> Vec<f64> {
+    pub fn point(&self, ball: &Ball, draw: &mut Rng) -> Vec<f64> {
         let mut first = 0;
         let mut point = vec![];
         for k in self.counts() {
@@ -148,7 +148,7 @@ pub fn lead(logits: &[f64], class: usize) -> f64 {
     others.map(|k| logits[class] - logits[k]).fold(f64::INFINITY, f64::min)
 }
 
-fn balanced(centre: &[f64], radii: &[f64], draw: &mut Stream) -> Vec<f64> {
+fn balanced(centre: &[f64], radii: &[f64], draw: &mut Rng) -> Vec<f64> {
     let corner = draw.below(2) == 0;
     let mut v: Vec<f64> = radii
         .iter()

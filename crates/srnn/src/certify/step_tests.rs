@@ -7,8 +7,8 @@ use super::network::Network;
 use super::samples::{KINDS, Sample, sample};
 use super::set::{Ball, Set, step};
 use crate::engine::Arithmetic;
-use crate::engine::reference::State;
-use crate::key::{Key, Stream};
+use crate::engine::reference::NetworkState;
+use crate::key::{Key, Rng};
 use crate::model::Score;
 
 /// What double precision costs a sum of a dozen products of numbers up to 1.
@@ -19,7 +19,7 @@ const DEPTH: usize = 3;
 
 /// Whether a state can lie in c + Γξ: in no direction is it farther out than the set. Ends that are
 /// no numbers, here and below, say nothing: with them nothing is proved.
-pub fn reaches(set: &Set, state: &[f64], draw: &mut Stream) -> bool {
+pub fn reaches(set: &Set, state: &[f64], draw: &mut Rng) -> bool {
     let n = state.len();
     (0..DIRECTIONS).all(|i| {
         let p: Vec<f64> = match i < n {
@@ -58,10 +58,10 @@ struct Trial<'a> {
 
 impl Trial<'_> {
     /// Follows points of a ball and the ball itself.
-    fn follow(&self, ball: &Ball, word: &[u32], draw: &mut Stream) {
+    fn follow(&self, ball: &Ball, word: &[u32], draw: &mut Rng) {
         let errors = Errors::of(self.arithmetic);
         let mut set = Set::of_ball(&self.network, ball, errors);
-        let mut points: Vec<State> =
+        let mut points: Vec<NetworkState> =
             (0..POINTS).map(|_| self.sample.state(&self.sample.point(ball, draw))).collect();
         self.judge(&set, None, &points);
         for (t, &token) in word.iter().enumerate() {
@@ -80,7 +80,7 @@ impl Trial<'_> {
     }
 
     /// No point is led by less than what is said of its set.
-    fn judge(&self, set: &Set, u: Option<&Computed>, points: &[State]) {
+    fn judge(&self, set: &Set, u: Option<&Computed>, points: &[NetworkState]) {
         let (network, errors) = (&self.network, Errors::of(self.arithmetic));
         for class in 0..network.arch.classes {
             let least = match (network.reads_u_on_the_way(), u) {
@@ -99,7 +99,7 @@ impl Trial<'_> {
 fn try_kinds(arithmetic: Arithmetic, number: u64) {
     for kind in 0..KINDS {
         let mut sample = sample(kind, number);
-        let mut draw = Key::new(22).child("step", kind as u64).child("number", number).stream();
+        let mut draw = Key::new(22).child("step", kind as u64).child("number", number).rng();
         let ball = sample.ball(&mut draw);
         let word: Vec<u32> = (0..DEPTH).map(|_| draw.below(2) as u32).collect();
         let is_euclidean =
@@ -140,7 +140,7 @@ fn the_start_token_leads_into_its_enclosure() {
 fn enormous_weights_and_the_smallest_temperatures_give_wide_sets_and_no_panic() {
     for kind in 0..KINDS {
         let mut sample = sample(kind, 100);
-        let mut draw = Key::new(23).child("wide", kind as u64).stream();
+        let mut draw = Key::new(23).child("wide", kind as u64).rng();
         let ball = sample.ball(&mut draw);
         let large = [1e3, 1e9, 1e30][draw.below(3)];
         sample.single.params.iter_mut().for_each(|p| *p *= large);

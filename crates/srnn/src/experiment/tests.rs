@@ -179,7 +179,7 @@ fn outcomes(experiment: &Experiment, tests: &[[f64; 2]; 4]) -> Vec<Outcome> {
 #[test]
 fn tests_never_select() {
     let experiment = experiment();
-    let mut stream = Key::new(5).stream();
+    let mut stream = Key::new(5).rng();
     for _ in 0..50 {
         let tests: [[f64; 2]; 4] = std::array::from_fn(|_| [stream.unit(), stream.unit()]);
         let table = table(&experiment, &outcomes(&experiment, &tests));

@@ -3,7 +3,7 @@
 
 use super::TransitionSystem;
 use crate::engine::Real;
-use crate::engine::reference::State;
+use crate::engine::reference::NetworkState;
 use crate::engine::{Batch, Fields, Mode, Runner};
 use crate::model::{Arch, When};
 use srnn_automata::{Symbol, Word, shortlex};
@@ -114,7 +114,7 @@ pub fn classify_short_words(system: &TransitionSystem, longest: usize) -> Classi
 /// `index(word) · |A| + x + 1`.
 fn classify_extensions(
     system: &TransitionSystem,
-    state: &State,
+    state: &NetworkState,
     index: usize,
     left: usize,
     classes: &mut [Option<u32>],

@@ -9,7 +9,7 @@
 use super::explore::{StateIndex, explore};
 use super::{CentroidState, ExtractedAutomaton, TransitionSystem};
 use crate::engine::Mode;
-use crate::engine::reference::State;
+use crate::engine::reference::NetworkState;
 
 /// The result of a search for a cover.
 #[derive(Clone, Debug, PartialEq)]
@@ -97,7 +97,7 @@ struct CellIndex {
 const SLACK: f64 = 1e-9;
 
 impl StateIndex for CellIndex {
-    fn find(&mut self, state: &State, class: u32) -> Option<usize> {
+    fn find(&mut self, state: &NetworkState, class: u32) -> Option<usize> {
         // The initial state lies outside the simplex: it shares its cell with no other state.
         if CentroidState::of(state) == CentroidState::Initial {
             return None;
@@ -113,7 +113,7 @@ impl StateIndex for CellIndex {
         Some(i)
     }
 
-    fn insert(&mut self, state: &State, class: u32) {
+    fn insert(&mut self, state: &NetworkState, class: u32) {
         let number = self.cells.len();
         self.cells.push(SoftCell { centre: state.alpha.clone(), radius: 0.0, class });
         if CentroidState::of(state) != CentroidState::Initial {
@@ -126,7 +126,7 @@ impl StateIndex for CellIndex {
 
 /// `p · α` of the top layer with |p_i| ≤ 1, so that |p · v| ≤ ‖v‖₁. The p_i are multiples of the
 /// golden ratio modulo 1, which separates them, and with them states near different centroids.
-fn projection(state: &State) -> f64 {
+fn projection(state: &NetworkState) -> f64 {
     const GOLDEN: f64 = 0.618_033_988_749_894_9;
     let top = state.alpha.last().expect("at least one layer");
     top.iter().enumerate().map(|(i, a)| a * (2.0 * (i as f64 * GOLDEN).fract() - 1.0)).sum()

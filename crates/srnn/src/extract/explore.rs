@@ -3,23 +3,23 @@
 
 use super::{CentroidState, ExtractedAutomaton, TransitionSystem};
 use crate::engine::Mode;
-use crate::engine::reference::State;
+use crate::engine::reference::NetworkState;
 use srnn_automata::{self as automata, Moore, Partial};
 
 /// Decides which network states are merged into one automaton state.
 pub(super) trait StateIndex {
     /// The index of the automaton state that represents a network state of this class, if any.
-    fn find(&mut self, state: &State, class: u32) -> Option<usize>;
+    fn find(&mut self, state: &NetworkState, class: u32) -> Option<usize>;
     /// Adds an automaton state for a network state that [`find`](Self::find) did not find. Indices
     /// are given in this order.
-    fn insert(&mut self, state: &State, class: u32);
+    fn insert(&mut self, state: &NetworkState, class: u32);
 }
 
 /// The result of a search.
 pub(super) struct Exploration {
     /// The network state that each automaton state was inserted for. It is exactly the state after
     /// the first shortest word that leads there, because only such states are expanded.
-    pub states: Vec<State>,
+    pub states: Vec<NetworkState>,
     pub classes: Vec<u32>,
     /// `[states, symbols]` for the states that were expanded.
     pub successors: Vec<automata::State>,
@@ -54,7 +54,7 @@ impl Exploration {
     fn visit(
         &mut self,
         system: &TransitionSystem,
-        state: State,
+        state: NetworkState,
         index: &mut impl StateIndex,
     ) -> usize {
         let class = system.classify(&state);

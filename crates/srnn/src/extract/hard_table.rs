@@ -4,7 +4,7 @@
 
 use super::explore::{StateIndex, explore};
 use super::{CentroidState, ExtractError, ExtractedAutomaton, TransitionSystem};
-use crate::engine::reference::State;
+use crate::engine::reference::NetworkState;
 use crate::engine::{Mode, Transition};
 use srnn_automata::{Word, shortlex};
 use std::collections::HashMap;
@@ -46,11 +46,11 @@ struct TupleIndex {
 }
 
 impl StateIndex for TupleIndex {
-    fn find(&mut self, state: &State, class: u32) -> Option<usize> {
+    fn find(&mut self, state: &NetworkState, class: u32) -> Option<usize> {
         self.indices.get(&(CentroidState::of(state), class)).copied()
     }
 
-    fn insert(&mut self, state: &State, class: u32) {
+    fn insert(&mut self, state: &NetworkState, class: u32) {
         let index = self.indices.len();
         self.indices.insert((CentroidState::of(state), class), index);
     }

@@ -48,7 +48,7 @@ pub use refine::{
 };
 pub use transition_system::{ExtractError, TransitionSystem};
 
-use crate::engine::reference::{State, argmax};
+use crate::engine::reference::{NetworkState, argmax};
 use srnn_automata::{Dfa, Incomplete, Moore, Partial};
 use std::collections::BTreeSet;
 
@@ -79,7 +79,7 @@ pub enum CentroidState {
 
 impl CentroidState {
     /// The most probable centroid of each layer; the lowest index wins a tie.
-    pub fn of(state: &State) -> CentroidState {
+    pub fn of(state: &NetworkState) -> CentroidState {
         // Only the initial state has an all-zero α: a softmax never gives zeros only.
         if state.alpha[0].iter().all(|&a| a == 0.0) {
             return CentroidState::Initial;

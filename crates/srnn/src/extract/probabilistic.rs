@@ -4,7 +4,7 @@
 use super::transition_system::centroid_counts;
 use super::{CentroidState, ExtractError, TransitionSystem};
 use crate::engine::Mode;
-use crate::engine::reference::{Network, State};
+use crate::engine::reference::{Network, NetworkState};
 use srnn_automata::Symbol;
 
 /// A probabilistic automaton of n states.
@@ -32,8 +32,8 @@ pub fn probabilistic_automaton(
     let network = system.network();
     let mode = Mode { tau, ..Mode::default() };
     let states = states(system, cap)?;
-    let points: Vec<State> = states.iter().map(|state| system.state_at(state)).collect();
-    let row = |state: &State, token| successors(&network, state, token, mode, states.len());
+    let points: Vec<NetworkState> = states.iter().map(|state| system.state_at(state)).collect();
+    let row = |state: &NetworkState, token| successors(&network, state, token, mode, states.len());
     let initial = match system.arch().input.start() {
         Some(token) => row(&network.initial(), token),
         None => (1..=states.len()).map(|i| f64::from(i == states.len())).collect(),
@@ -82,7 +82,13 @@ fn states(system: &TransitionSystem, cap: usize) -> Result<Vec<CentroidState>, E
 
 /// One row of P_x. Each layer samples from its α, given the sample of the layer below. The tuples
 /// are in lexicographic order. The initial state, if it is one of the states, is never re-entered.
-fn successors(network: &Network<'_>, state: &State, token: u32, mode: Mode, n: usize) -> Vec<f64> {
+fn successors(
+    network: &Network<'_>,
+    state: &NetworkState,
+    token: u32,
+    mode: Mode,
+    n: usize,
+) -> Vec<f64> {
     let mut reached = vec![(1.0, network.embedding(token))];
     for (l, h) in state.h.iter().enumerate() {
         let branch = |&(p, x): &(f64, _)| {

@@ -10,7 +10,7 @@ use srnn_automata::{Symbol, Word, shortlex};
 
 /// 32 random words of at most `longest` symbols with their classes.
 fn batch(truth: &Moore<u32>, input: &Input, longest: usize, key: Key) -> Batch {
-    let mut draw = key.stream();
+    let mut draw = key.rng();
     let mut word = || -> Word {
         let length = draw.below(longest + 1);
         (0..length).map(|_| Symbol(draw.below(2) as u32)).collect()

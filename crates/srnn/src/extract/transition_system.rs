@@ -2,7 +2,7 @@
 
 use super::CentroidState;
 use crate::engine::Mode;
-use crate::engine::reference::{Network, State, argmax};
+use crate::engine::reference::{Network, NetworkState, argmax};
 use crate::model::{Arch, Input, Layout, Model};
 use srnn_automata::{Alphabet, Symbol};
 
@@ -142,7 +142,7 @@ impl<'a> TransitionSystem<'a> {
 
     /// The state in which the first symbol is read: after the start token, or the initial state if
     /// there is no start token.
-    pub fn start(&self, mode: Mode) -> State {
+    pub fn start(&self, mode: Mode) -> NetworkState {
         let (network, initial) = (self.network(), self.network().initial());
         match self.model.arch.input.start() {
             Some(token) => network.advance(&initial, token, mode),
@@ -151,13 +151,13 @@ impl<'a> TransitionSystem<'a> {
     }
 
     /// The state after `symbol`.
-    pub fn next(&self, state: &State, symbol: Symbol, mode: Mode) -> State {
+    pub fn next(&self, state: &NetworkState, symbol: Symbol, mode: Mode) -> NetworkState {
         self.network().advance(state, symbol.0, mode)
     }
 
     /// The class of a word that ends in `state`: the index of the largest logit, where the lowest
     /// index wins a tie. If there is an end token, its cell application comes first.
-    pub fn classify(&self, state: &State) -> u32 {
+    pub fn classify(&self, state: &NetworkState) -> u32 {
         let network = self.network();
         let logits = match self.model.arch.input.end() {
             Some(end) => network.logits(&network.advance(state, end, Mode::default())),
@@ -167,7 +167,7 @@ impl<'a> TransitionSystem<'a> {
     }
 
     /// The network state that lies exactly at some centroids.
-    pub fn state_at(&self, centroids: &CentroidState) -> State {
+    pub fn state_at(&self, centroids: &CentroidState) -> NetworkState {
         let (network, mut state) = (self.network(), self.network().initial());
         if let CentroidState::Tuple(tuple) = centroids {
             for (l, &i) in tuple.iter().enumerate() {

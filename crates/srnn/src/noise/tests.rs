@@ -71,7 +71,7 @@ fn simplification_never_increases_the_description_length_and_errors_are_counted_
     let tree = PrefixTree::of(&[&set]);
     let split = Split { train: set, valid: Dataset::default(), test: None };
     let alphabet = Alphabet::of_chars("01").unwrap();
-    let mut stream = Key::new(4).stream();
+    let mut stream = Key::new(4).rng();
     for states in 1..20 {
         let start = random_dfa(states, &alphabet, 0.5, &mut || stream.bits());
         let start = start.map_outputs(|&accepts| u32::from(accepts)).minimize();

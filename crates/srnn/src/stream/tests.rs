@@ -3,7 +3,7 @@
 use super::{
     ByteClasses, CompiledAutomaton, InvalidByte, Kernel, StreamError, StreamProgress, run_lines,
 };
-use crate::key::{Key, Stream};
+use crate::key::{Key, Rng};
 use srnn_automata::{Alphabet, Dfa, State, Symbol, random_dfa};
 use std::convert::Infallible;
 use std::io::{self, Read};
@@ -14,7 +14,7 @@ fn alphabet(symbols: usize) -> Alphabet {
     Alphabet::of_chars(&LETTERS[..symbols]).unwrap()
 }
 
-fn automaton(states: usize, symbols: usize, stream: &mut Stream) -> Dfa {
+fn automaton(states: usize, symbols: usize, stream: &mut Rng) -> Dfa {
     random_dfa(states as u32, &alphabet(symbols), 0.5, &mut || stream.bits())
 }
 
@@ -25,7 +25,7 @@ fn compiled(dfa: &Dfa) -> Vec<CompiledAutomaton> {
     kernels.into_iter().filter_map(|kernel| CompiledAutomaton::with(kernel, dfa, &bytes)).collect()
 }
 
-fn random_word(symbols: usize, length: usize, stream: &mut Stream) -> String {
+fn random_word(symbols: usize, length: usize, stream: &mut Rng) -> String {
     (0..length).map(|_| char::from(LETTERS.as_bytes()[stream.below(symbols)])).collect()
 }
 
@@ -44,7 +44,7 @@ fn expected_ends(dfa: &Dfa, text: &str) -> (Vec<State>, State) {
 }
 
 /// A reader that returns a few bytes per call.
-struct SlowReader<'a>(&'a [u8], Stream);
+struct SlowReader<'a>(&'a [u8], Rng);
 
 impl Read for SlowReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
@@ -70,7 +70,7 @@ fn end_states_of(
 
 #[test]
 fn every_kernel_ends_where_the_automaton_does() {
-    let mut stream = Key::new(1).stream();
+    let mut stream = Key::new(1).rng();
     for case in 0..400 {
         let (states, symbols) = (1 + case % 40, 1 + stream.below(6));
         let dfa = automaton(states, symbols, &mut stream);
@@ -89,7 +89,7 @@ fn every_kernel_ends_where_the_automaton_does() {
 
 #[test]
 fn a_run_can_start_in_any_state() {
-    let mut stream = Key::new(2).stream();
+    let mut stream = Key::new(2).rng();
     for states in 1..=40 {
         let dfa = automaton(states, 2, &mut stream);
         let text = random_word(2, 3000, &mut stream);
@@ -104,7 +104,7 @@ fn a_run_can_start_in_any_state() {
 
 #[test]
 fn words_of_all_lengths_end_where_the_automaton_does_however_the_text_is_cut() {
-    let mut stream = Key::new(3).stream();
+    let mut stream = Key::new(3).rng();
     for case in 0..120 {
         let (states, symbols) = (1 + case % 40, 1 + stream.below(6));
         let dfa = automaton(states, symbols, &mut stream);
@@ -133,7 +133,7 @@ fn words_of_all_lengths_end_where_the_automaton_does_however_the_text_is_cut() {
 
 #[test]
 fn large_tables_have_wide_entries() {
-    let mut stream = Key::new(4).stream();
+    let mut stream = Key::new(4).rng();
     let dfa = automaton(20_000, 3, &mut stream);
     let text = random_word(4 - 1, 5000, &mut stream) + "\n" + &random_word(3, 90, &mut stream);
     let (ends, last) = expected_ends(&dfa, &text);
@@ -147,8 +147,8 @@ fn large_tables_have_wide_entries() {
 
 #[test]
 fn the_fastest_kernel_possible_is_chosen() {
-    let mut stream = Key::new(5).stream();
-    let kernel = |states: usize, stream: &mut Stream| {
+    let mut stream = Key::new(5).rng();
+    let kernel = |states: usize, stream: &mut Rng| {
         let dfa = automaton(states, 2, stream);
         CompiledAutomaton::new(&dfa, &ByteClasses::of_characters(dfa.alphabet()).unwrap()).kernel()
     };
@@ -161,7 +161,7 @@ fn the_fastest_kernel_possible_is_chosen() {
 
 #[test]
 fn an_invalid_byte_is_found_at_any_offset_and_words_before_it_are_reported() {
-    let mut stream = Key::new(6).stream();
+    let mut stream = Key::new(6).rng();
     let dfa = automaton(7, 3, &mut stream);
     let lines: Vec<String> = (0..3000).map(|i| random_word(3, i % 23, &mut stream)).collect();
     let text = lines.join("\n");
@@ -183,7 +183,7 @@ fn an_invalid_byte_is_found_at_any_offset_and_words_before_it_are_reported() {
 fn an_alphabet_of_many_letters_accepts_exactly_its_letters() {
     let letters: String = (b'!'..=b'z').map(char::from).collect();
     let alphabet = Alphabet::of_chars(&letters).unwrap();
-    let mut stream = Key::new(7).stream();
+    let mut stream = Key::new(7).rng();
     let dfa = random_dfa(9, &alphabet, 0.5, &mut || stream.bits());
     for program in compiled(&dfa) {
         let (ends, _) = expected_ends(&dfa, &(letters.clone() + "\n"));
@@ -200,7 +200,7 @@ fn an_alphabet_of_many_letters_accepts_exactly_its_letters() {
 
 #[test]
 fn a_stream_gives_one_end_state_per_line_however_slow_the_reader() {
-    let mut stream = Key::new(8).stream();
+    let mut stream = Key::new(8).rng();
     let dfa = automaton(5, 2, &mut stream);
     for text in ["", "\n", "a", "a\n", "\nab", "ab\r\n\r\nba\r\n", "a b\n\n\nb", " ", "abab\n\n"] {
         let mut expected = expected_ends(&dfa, text);
@@ -209,7 +209,7 @@ fn a_stream_gives_one_end_state_per_line_however_slow_the_reader() {
         }
         for program in compiled(&dfa) {
             for text in [text.to_string(), format!("\u{feff}{text}")] {
-                let slow = SlowReader(text.as_bytes(), Key::new(stream.bits()).stream());
+                let slow = SlowReader(text.as_bytes(), Key::new(stream.bits()).rng());
                 let (ends, progress) = end_states_of(&program, slow).unwrap();
                 assert_eq!(ends, expected.0, "{text:?}");
                 assert_eq!(progress.words as usize, ends.len());
@@ -220,7 +220,7 @@ fn a_stream_gives_one_end_state_per_line_however_slow_the_reader() {
 
 #[test]
 fn an_invalid_symbol_is_reported_with_its_line_and_column() {
-    let mut stream = Key::new(9).stream();
+    let mut stream = Key::new(9).rng();
     let dfa = automaton(5, 2, &mut stream);
     let far = "ab\n".repeat(200_000) + &"a".repeat(700_000) + "é";
     for (text, message) in [
@@ -243,7 +243,7 @@ fn an_invalid_symbol_is_reported_with_its_line_and_column() {
 
 #[test]
 fn the_callback_can_stop_a_stream() {
-    let mut stream = Key::new(10).stream();
+    let mut stream = Key::new(10).rng();
     let dfa = automaton(5, 2, &mut stream);
     for program in compiled(&dfa) {
         let stop = |_: &[State], progress: StreamProgress| match progress.words {

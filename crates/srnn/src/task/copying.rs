@@ -62,7 +62,7 @@ impl Default for Counts {
 impl Copying {
     /// `count` sequences of delay T.
     pub fn draw(delay: NonZeroUsize, count: usize, key: &Key) -> Copying {
-        let mut stream = key.child("copying", 0).stream();
+        let mut stream = key.child("copying", 0).rng();
         let mut symbol = |_| 1 + stream.below(CLASSES - 1) as u8;
         let remembered = (0..count).map(|_| std::array::from_fn(&mut symbol)).collect();
         Copying { delay, remembered }

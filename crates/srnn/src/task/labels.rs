@@ -28,7 +28,7 @@ impl Rate {
 pub fn label_noise(dataset: &mut Dataset, fraction: Rate, key: &Key) -> Vec<usize> {
     let classes = dataset.classes.len();
     assert!(classes >= 2, "label noise needs two classes, and there are {classes}");
-    let mut stream = key.child("label noise", 0).stream();
+    let mut stream = key.child("label noise", 0).rng();
     let mut chosen: Vec<usize> = (0..dataset.sequences.len()).collect();
     stream.shuffle(&mut chosen);
     chosen.truncate((dataset.sequences.len() as f64 * fraction.0).round() as usize);

@@ -1,7 +1,7 @@
 //! Palindromes ww⁻¹ over the letters `a` to `z`, and two kinds of strings that are not.
 
 use super::{Dataset, Sequence, Split};
-use crate::key::{Key, Stream};
+use crate::key::{Key, Rng};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::ops::RangeInclusive;
@@ -46,7 +46,7 @@ impl Negatives {
     }
 
     /// A string made from a palindrome, unless it is a palindrome still.
-    fn make(self, palindrome: &[u32], stream: &mut Stream) -> Option<Vec<u32>> {
+    fn make(self, palindrome: &[u32], stream: &mut Rng) -> Option<Vec<u32>> {
         let mut made = palindrome.to_vec();
         match self {
             Negatives::Corrupted => {
@@ -64,7 +64,7 @@ impl Negatives {
     }
 }
 
-fn any(stream: &mut Stream) -> u32 {
+fn any(stream: &mut Rng) -> u32 {
     stream.below(SYMBOLS) as u32
 }
 
@@ -89,7 +89,7 @@ pub fn baseline(set: &Dataset, pairs: usize) -> f64 {
 /// palindrome occurs twice.
 pub fn sets(negatives: Negatives, key: &Key) -> Split {
     let set = |halves: RangeInclusive<usize>, draws, key: Key| {
-        let mut stream = key.stream();
+        let mut stream = key.rng();
         let mut seen = HashSet::new();
         let drawn = halves.flat_map(|half| std::iter::repeat_n(half, draws));
         let drawn: Vec<Vec<u32>> = drawn.map(|half| palindrome(2 * half, &mut stream)).collect();
@@ -110,7 +110,7 @@ pub fn sets(negatives: Negatives, key: &Key) -> Split {
 /// If `longest` is below 50.
 pub fn test(longest: usize, negatives: Negatives, count: usize, key: &Key) -> Dataset {
     assert!(longest >= SHORTEST, "test strings have at least {SHORTEST} letters");
-    let mut stream = key.child("palindrome test", 0).stream();
+    let mut stream = key.child("palindrome test", 0).rng();
     let mut draw = || {
         let length = SHORTEST + 2 * stream.below((longest - SHORTEST) / 2 + 1);
         let string = palindrome(length, &mut stream);
@@ -125,7 +125,7 @@ pub fn test(longest: usize, negatives: Negatives, count: usize, key: &Key) -> Da
     dataset(accepted, rejected)
 }
 
-fn palindrome(length: usize, stream: &mut Stream) -> Vec<u32> {
+fn palindrome(length: usize, stream: &mut Rng) -> Vec<u32> {
     let mut string: Vec<u32> = (0..length / 2).map(|_| any(stream)).collect();
     string.extend_from_within(..);
     string[length / 2..].reverse();

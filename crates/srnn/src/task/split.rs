@@ -89,7 +89,7 @@ pub fn assign(dataset: &Dataset, fractions: Fractions, key: &Key) -> Vec<Part> {
     }
     let mut parts = vec![Part::Train; dataset.sequences.len()];
     for (class, mut groups) in by_class.into_iter().enumerate() {
-        key.child("split", class as u64).stream().shuffle(&mut groups);
+        key.child("split", class as u64).rng().shuffle(&mut groups);
         assign_class(&groups, fractions, &mut parts);
     }
     parts
@@ -124,7 +124,7 @@ mod tests {
     use crate::task::tests::dataset;
 
     fn random(n: usize, seed: u64) -> Dataset {
-        let mut stream = Key::new(seed).stream();
+        let mut stream = Key::new(seed).rng();
         let mut data = dataset(&[("abc", "x"), ("b", "y"), ("c", "z")]);
         data.sequences = (0..n)
             .map(|_| Sequence {

@@ -3,7 +3,7 @@
 //!
 //! ε is in all seven languages.
 
-use crate::key::{Key, Stream};
+use crate::key::{Key, Rng};
 use std::collections::HashSet;
 
 use super::{Dataset, Sequence, Split};
@@ -155,7 +155,7 @@ pub fn test(
     seen: &Split,
     key: &Key,
 ) -> Dataset {
-    let mut stream = key.child("tomita test", grammar.number() as u64).stream();
+    let mut stream = key.child("tomita test", grammar.number() as u64).rng();
     let table = truth(grammar);
     let sets = [&seen.train, &seen.valid].map(|set| &set.sequences);
     let mut taken: HashSet<Vec<u32>> =
@@ -196,7 +196,7 @@ impl Ways {
     }
 
     /// One of these words, all equally likely; nothing where there is none.
-    fn word(&self, table: &Table, length: usize, stream: &mut Stream) -> Option<Vec<u32>> {
+    fn word(&self, table: &Table, length: usize, stream: &mut Rng) -> Option<Vec<u32>> {
         let mut state = table.start as usize;
         if self.0[length][state] == 0.0 {
             return None;
@@ -214,7 +214,7 @@ impl Ways {
 
 fn set(grammar: Grammar, lengths: &[usize], key: &Key) -> Dataset {
     let of_length = |&length: &usize| {
-        let words = draw(length, &mut key.child("length", length as u64).stream());
+        let words = draw(length, &mut key.child("length", length as u64).rng());
         balance(grammar, words)
     };
     Dataset {
@@ -225,7 +225,7 @@ fn set(grammar: Grammar, lengths: &[usize], key: &Key) -> Dataset {
 }
 
 /// Distinct random words of one length, as numbers in binary: all of them, or 1,000.
-fn draw(length: usize, stream: &mut Stream) -> Vec<Vec<u32>> {
+fn draw(length: usize, stream: &mut Rng) -> Vec<Vec<u32>> {
     let count = 1usize << length;
     let mut drawn: Vec<usize> = Vec::new();
     if count <= LISTED {

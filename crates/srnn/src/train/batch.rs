@@ -72,7 +72,7 @@ impl Sampler {
         match self.sampling {
             Sampling::Draw => {
                 let open = &self.curriculum.by_length[..self.open(update)];
-                let mut stream = self.key.child("draw", update).stream();
+                let mut stream = self.key.child("draw", update).rng();
                 (0..self.batch_size).map(|_| open[stream.below(open.len())]).collect()
             }
             Sampling::Epochs => {
@@ -112,7 +112,7 @@ impl Sampler {
     fn order(&mut self, place: Place) -> &[usize] {
         if self.pass.as_ref().is_none_or(|(epoch, _)| *epoch != place.epoch) {
             let mut order = self.curriculum.by_length[..place.sequences].to_vec();
-            self.key.child("epoch", place.epoch).stream().shuffle(&mut order);
+            self.key.child("epoch", place.epoch).rng().shuffle(&mut order);
             self.pass = Some((place.epoch, order));
         }
         &self.pass.as_ref().expect("it was just made").1

@@ -3,7 +3,7 @@
 use super::examples::Examples;
 use crate::engine::Real;
 use crate::engine::{Batch, DeviceError, Fields, Mode, Trainer, Transition};
-use crate::key::{Key, Stream};
+use crate::key::{Key, Rng};
 
 /// Moves the centroids of every layer to hidden states u of `sequences` drawn sequences, as the
 /// network visits them at λ = 0. The optimiser's moments are left alone.
@@ -25,7 +25,7 @@ pub fn reseed<F: Real, E: Trainer<F> + ?Sized>(
         let d = layer.units;
         let states: Vec<&[F]> =
             visited.iter().map(|&step| &trace.layers[l].u[step * d..][..d]).collect();
-        let stream = key.child("layer", l as u64).stream();
+        let stream = key.child("layer", l as u64).rng();
         let centroids = &mut snapshot.params[layout.layers[l].centroids.clone()];
         seed_plus_plus(centroids, d, &states, stream);
     }
@@ -39,7 +39,7 @@ fn sample<F: Real, E: Trainer<F> + ?Sized>(
     key: Key,
 ) -> Batch {
     let mut indices: Vec<usize> = (0..examples.count()).collect();
-    key.child("sample", 0).stream().shuffle(&mut indices);
+    key.child("sample", 0).rng().shuffle(&mut indices);
     indices.truncate(sequences);
     examples.batch(&indices, engine.arch())
 }
@@ -58,7 +58,7 @@ fn stochastic_steps(batch: &Batch, end_token: bool) -> Vec<usize> {
 /// The first centroid is any state; each further one a state drawn with probability proportional
 /// to the squared distance from the nearest so far. Where the states are used up, the remaining
 /// centroids keep their places: equal ones would have equal gradients and never part.
-fn seed_plus_plus<F: Real>(centroids: &mut [F], d: usize, states: &[&[F]], mut stream: Stream) {
+fn seed_plus_plus<F: Real>(centroids: &mut [F], d: usize, states: &[&[F]], mut stream: Rng) {
     let mut nearest = vec![f64::INFINITY; states.len()];
     for centroid in centroids.chunks_exact_mut(d) {
         let Some(chosen) = choose(&nearest, &mut stream) else { return };
@@ -71,7 +71,7 @@ fn seed_plus_plus<F: Real>(centroids: &mut [F], d: usize, states: &[&[F]], mut s
 
 /// An index drawn in proportion to `weights`; uniformly while they are infinite, nothing where
 /// they are all zero.
-fn choose(weights: &[f64], stream: &mut Stream) -> Option<usize> {
+fn choose(weights: &[f64], stream: &mut Rng) -> Option<usize> {
     let total: f64 = weights.iter().sum();
     if weights.is_empty() || total == 0.0 {
         return None;
@@ -125,7 +125,7 @@ mod tests {
     fn centroids_become_distinct_states_and_keep_their_places_when_these_are_used_up() {
         let states: [&[f64]; 4] = [&[1.0, 1.0], &[2.0, 2.0], &[1.0, 1.0], &[2.0, 2.0]];
         let mut centroids = vec![9.0; 6];
-        seed_plus_plus(&mut centroids, 2, &states, Key::new(4).stream());
+        seed_plus_plus(&mut centroids, 2, &states, Key::new(4).rng());
         let mut found: Vec<&[f64]> = centroids.chunks(2).collect();
         found.sort_by(|a, b| a[0].total_cmp(&b[0]));
         assert_eq!(found, [&[1.0, 1.0], &[2.0, 2.0], &[9.0, 9.0]]);
@@ -134,7 +134,7 @@ mod tests {
     #[test]
     fn no_states_move_no_centroid() {
         let mut centroids = vec![9.0f32; 4];
-        seed_plus_plus(&mut centroids, 2, &[], Key::new(4).stream());
+        seed_plus_plus(&mut centroids, 2, &[], Key::new(4).rng());
         assert_eq!(centroids, [9.0; 4]);
     }
 }

@@ -361,7 +361,7 @@ impl<'a, F: Real, E: Trainer<F> + ?Sized, D: Examples> Training<'a, F, E, D> {
 /// A fixed draw of training sequences, ascending: evaluations along a run are comparable.
 fn train_sample<D: Examples>(job: &Job<'_, D>) -> Vec<usize> {
     let mut indices: Vec<usize> = (0..job.split.train.count()).collect();
-    job.key.child("train sample", 0).stream().shuffle(&mut indices);
+    job.key.child("train sample", 0).rng().shuffle(&mut indices);
     indices.truncate(job.config.train_sample);
     indices.sort_unstable();
     indices

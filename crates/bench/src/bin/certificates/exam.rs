@@ -6,7 +6,7 @@ use srnn::engine::reference::Reference;
 use srnn::extract::{
     ClassifiedWords, TransitionSystem, WordSet, agreement, classify_short_words, classify_words,
 };
-use srnn::key::{Key, Stream};
+use srnn::key::{Key, Rng};
 use srnn::model::ModelFile;
 use srnn_automata::{Moore, Partial, State, Symbol, Word};
 
@@ -77,7 +77,7 @@ fn answered(answers: &[ClassifiedWords; 2], automaton: &Moore<u32>) -> Answered 
 fn random_words(automaton: &Moore<u32>, exam: &Exam, key: &Key) -> Vec<Word> {
     let live = live(automaton);
     let word = |i: usize| {
-        let mut stream = key.child("word", i as u64).stream();
+        let mut stream = key.child("word", i as u64).rng();
         let length = stream.below(exam.longest + 1);
         let free = if i.is_multiple_of(2) { 0 } else { length - length / 10 };
         let mut state = automaton.start();
@@ -96,7 +96,7 @@ fn symbol(
     live: &[bool],
     state: State,
     stay: bool,
-    stream: &mut Stream,
+    stream: &mut Rng,
 ) -> Symbol {
     let next = automaton.successors(state);
     let lively: Vec<usize> = (0..next.len()).filter(|&x| live[next[x].index()]).collect();

@@ -1,6 +1,6 @@
 //! Training and validation words of a known automaton.
 
-use srnn::key::{Key, Stream};
+use srnn::key::{Key, Rng};
 use srnn::task::{Dataset, Sequence, Split};
 use srnn_automata::{Moore, State, Symbol, Word};
 use std::collections::BTreeSet;
@@ -44,10 +44,10 @@ impl Sample {
 
     fn of_length(&self, ways: &Ways, length: usize, key: &Key) -> Vec<Sequence> {
         let of_class = |label: u32| {
-            let mut stream = key.child("class", label as u64).stream();
+            let mut stream = key.child("class", label as u64).rng();
             let drawn = (0..TRIES * self.each).map_while(|_| ways.draw(length, label, &mut stream));
             let mut words = first(self.each, drawn);
-            let mut stream = key.child("walks", label as u64).stream();
+            let mut stream = key.child("walks", label as u64).rng();
             let walks = (0..TRIES * self.walks).map(|_| ways.walk(length, &mut stream));
             let walks = walks.filter(|word| *ways.automaton.output_of(word) == label);
             words.extend(first(self.walks, walks));
@@ -99,7 +99,7 @@ impl<'a> Ways<'a> {
     }
 
     /// A word of this length and class, each equally likely, if there is one.
-    fn draw(&self, length: usize, class: u32, stream: &mut Stream) -> Option<Word> {
+    fn draw(&self, length: usize, class: u32, stream: &mut Rng) -> Option<Word> {
         let counts = &self.counts[class as usize];
         let mut state = self.automaton.start();
         if counts[length][state.index()] == 0.0 {
@@ -117,7 +117,7 @@ impl<'a> Ways<'a> {
     }
 
     /// A word of this length that goes to every next state with the same probability.
-    fn walk(&self, length: usize, stream: &mut Stream) -> Word {
+    fn walk(&self, length: usize, stream: &mut Rng) -> Word {
         let mut state = self.automaton.start();
         let step = |_| {
             let successors = self.automaton.successors(state);
@@ -133,7 +133,7 @@ impl<'a> Ways<'a> {
 }
 
 /// An index, by weight.
-fn choose(weights: &[f64], stream: &mut Stream) -> usize {
+fn choose(weights: &[f64], stream: &mut Rng) -> usize {
     let mut left = stream.unit() * weights.iter().sum::<f64>();
     for (index, &weight) in weights.iter().enumerate() {
         left -= weight;

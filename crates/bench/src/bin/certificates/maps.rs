@@ -59,7 +59,7 @@ fn table(map: &str, changes: &str) -> String {
 fn minimal(symbols: usize, states: usize, index: u64) -> Dfa {
     let alphabet = Alphabet::of_chars(&"abcdefgh"[..symbols]).expect("letters");
     let key = Key::new(0).child("random automaton", (symbols * 100 + states) as u64);
-    let mut stream = key.child("index", index).stream();
+    let mut stream = key.child("index", index).rng();
     loop {
         let dfa = srnn_automata::random_dfa(states as u32, &alphabet, 0.5, &mut || stream.bits());
         let dfa = dfa.minimize();
@@ -115,7 +115,7 @@ pub fn mlregtest(desk: &Desk, from: &Path, changes: &str) {
     let entries = std::fs::read_dir(from).expect("a folder of AT&T files");
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry").path()).collect();
     paths.sort();
-    Key::new(0).child("mlregtest", 0).stream().shuffle(&mut paths);
+    Key::new(0).child("mlregtest", 0).rng().shuffle(&mut paths);
     let target = |path: &PathBuf| {
         let text = std::fs::read_to_string(path).expect("a readable file");
         let dfa = att::read_dfa(&text, &Limits::default()).expect("AT&T text");

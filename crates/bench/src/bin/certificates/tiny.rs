@@ -17,7 +17,7 @@ pub fn recipe() -> Recipe {
 pub fn target(index: u64) -> Moore<u32> {
     let alphabet = Alphabet::of_chars("01").expect("two symbols");
     let states = 2 + index as usize % 3;
-    let mut stream = Key::new(0).child("small automaton", index).stream();
+    let mut stream = Key::new(0).child("small automaton", index).rng();
     loop {
         let dfa = random_dfa(states as u32, &alphabet, 0.5, &mut || stream.bits()).minimize();
         if dfa.state_count() == states {

@@ -194,9 +194,9 @@ impl Setting {
     /// A batch of `rows` rows of `steps` steps, named by `key`.
     pub fn batch(&self, rows: usize, steps: usize, key: Key) -> Batch {
         let Shape { width, symbols, classes, .. } = self.shape;
-        let mut input = key.child("input", 0).stream();
-        let mut targets = key.child("targets", 0).stream();
-        let token = |stream: &mut srnn::key::Stream, t: usize| match t {
+        let mut input = key.child("input", 0).rng();
+        let mut targets = key.child("targets", 0).rng();
+        let token = |stream: &mut srnn::key::Rng, t: usize| match t {
             0 => symbols as u32,
             t if t + 1 == steps => symbols as u32 + 1,
             _ => stream.below(symbols) as u32,

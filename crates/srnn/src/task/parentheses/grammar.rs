@@ -11,7 +11,7 @@
 //! comes out has the distribution of the grammar given the depth.
 
 use super::{CLOSE, LETTERS, OPEN};
-use crate::key::Stream;
+use crate::key::Rng;
 use std::ops::RangeInclusive;
 
 /// How probable depths are.
@@ -62,12 +62,12 @@ impl Odds {
     }
 
     /// A depth of the range, by its probability.
-    pub(super) fn depth(&self, range: &RangeInclusive<usize>, stream: &mut Stream) -> usize {
+    pub(super) fn depth(&self, range: &RangeInclusive<usize>, stream: &mut Rng) -> usize {
         let weights: Vec<f64> = range.clone().map(|depth| self.exactly(depth)).collect();
         range.start() + choose(&weights, stream)
     }
 
-    fn rule(&self, todo: Todo, stream: &mut Stream) -> Rule {
+    fn rule(&self, todo: Todo, stream: &mut Rng) -> Rule {
         match todo {
             Todo::Any => match stream.below(3) {
                 0 => Rule::Nest(Todo::Any),
@@ -104,19 +104,19 @@ impl Odds {
         &self,
         depth: usize,
         longest: usize,
-        stream: &mut Stream,
+        stream: &mut Rng,
     ) -> Option<Vec<u32>> {
         self.derive(Todo::Exactly(depth), longest, stream)
     }
 
     /// A string of any depth, unless it gets longer than `longest`.
-    pub(super) fn any_string(longest: usize, stream: &mut Stream) -> Option<Vec<u32>> {
+    pub(super) fn any_string(longest: usize, stream: &mut Rng) -> Option<Vec<u32>> {
         Odds { deeper: vec![] }.derive(Todo::Any, longest, stream)
     }
 
     /// Leftmost derivation. What is written and what is to be written only ever get longer
     /// together, so a string that is too long is given up early.
-    fn derive(&self, start: Todo, longest: usize, stream: &mut Stream) -> Option<Vec<u32>> {
+    fn derive(&self, start: Todo, longest: usize, stream: &mut Rng) -> Option<Vec<u32>> {
         let (mut written, mut todo) = (Vec::new(), vec![start]);
         while let Some(next) = todo.pop() {
             if written.len() + todo.len() + 1 > longest {
@@ -140,7 +140,7 @@ impl Odds {
 }
 
 /// An index, by its weight.
-fn choose(weights: &[f64], stream: &mut Stream) -> usize {
+fn choose(weights: &[f64], stream: &mut Rng) -> usize {
     let mut left = stream.unit() * weights.iter().sum::<f64>();
     let found = weights.iter().position(|weight| {
         left -= weight;
@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn depths_have_the_probabilities_of_the_grammar() {
         let odds = Odds::up_to(9);
-        let mut stream = Key::new(1).stream();
+        let mut stream = Key::new(1).rng();
         let mut counts = [0usize; 10];
         let draws = 40_000;
         for _ in 0..draws {
@@ -178,7 +178,7 @@ mod tests {
     #[test]
     fn strings_have_the_depth_asked_for_and_the_lengths_of_strings_that_were_waited_for() {
         let odds = Odds::up_to(3);
-        let mut stream = Key::new(2).stream();
+        let mut stream = Key::new(2).rng();
         let mut asked = Vec::new();
         while asked.len() < 3_000 {
             let Some(string) = odds.string(3, 60, &mut stream) else { continue };

@@ -5,7 +5,7 @@ mod grammar;
 mod negatives;
 
 use super::{Dataset, Sequence, Split};
-use crate::key::{Key, Stream};
+use crate::key::{Key, Rng};
 use grammar::Odds;
 use std::collections::HashSet;
 use std::ops::{Range, RangeInclusive};
@@ -110,11 +110,11 @@ pub(crate) fn has_equal_counts(string: &[u32]) -> bool {
 /// Training and validation sets made as the paper's. Classes are `reject` and `accept`; no string
 /// occurs twice. Negatives are made from the positives, one from each, where one can be.
 pub fn sets(size: Size, negatives: Negatives, key: &Key) -> Split {
-    let mut stream = key.child("parentheses", 0).stream();
+    let mut stream = key.child("parentheses", 0).rng();
     let drawn = (0..size.draws()).filter_map(|_| Odds::any_string(LONGEST, &mut stream));
     let mut seen = HashSet::new();
     let positives: Vec<Vec<u32>> = drawn.filter(|string| seen.insert(string.clone())).collect();
-    let mut stream = key.child("parentheses negatives", 0).stream();
+    let mut stream = key.child("parentheses negatives", 0).rng();
     let mut set = |depths: RangeInclusive<usize>| {
         let of_depth = |string: &&Vec<u32>| depths.contains(&depth(string));
         let accepted: Vec<Vec<u32>> = positives.iter().filter(of_depth).cloned().collect();
@@ -138,7 +138,7 @@ pub fn test(
     let sets = [&seen.train, &seen.valid].map(|set| &set.sequences);
     let mut taken: HashSet<Vec<u32>> =
         sets.into_iter().flatten().map(|s| s.tokens.clone()).collect();
-    let mut stream = key.child("parentheses test", 0).stream();
+    let mut stream = key.child("parentheses test", 0).rng();
     let odds = Odds::up_to(*shape.depths.end());
     let (mut accepted, mut rejected) = (Vec::new(), Vec::new());
     for _ in 0..count.saturating_mul(PATIENCE) {
@@ -161,7 +161,7 @@ pub fn test(
 }
 
 impl Shape {
-    fn draw(&self, odds: &Odds, stream: &mut Stream) -> Option<Vec<u32>> {
+    fn draw(&self, odds: &Odds, stream: &mut Rng) -> Option<Vec<u32>> {
         let depth = odds.depth(&self.depths, stream);
         odds.string(depth, self.longest, stream)
     }

@@ -1,7 +1,7 @@
 //! Strings that are not balanced, made from strings that are.
 
 use super::{CLOSE, OPEN, SYMBOLS, has_equal_counts, is_balanced};
-use crate::key::Stream;
+use crate::key::Rng;
 use serde::{Deserialize, Serialize};
 
 /// How strings that are not balanced are made.
@@ -34,12 +34,7 @@ impl Negatives {
 
     /// A negative of a set that is made in one go: the authors' corruption is tried once, a small
     /// change until it gives a negative.
-    pub(super) fn once(
-        self,
-        string: &[u32],
-        longest: usize,
-        stream: &mut Stream,
-    ) -> Option<Vec<u32>> {
+    pub(super) fn once(self, string: &[u32], longest: usize, stream: &mut Rng) -> Option<Vec<u32>> {
         match self {
             Negatives::UnequalCounts => self.make(string, stream),
             Negatives::Near => self.until(string, longest, stream),
@@ -51,14 +46,14 @@ impl Negatives {
         self,
         string: &[u32],
         longest: usize,
-        stream: &mut Stream,
+        stream: &mut Rng,
     ) -> Option<Vec<u32>> {
         let fits = |made: &Vec<u32>| made.len() <= longest;
         (0..TRIES).find_map(|_| self.make(string, stream).filter(fits))
     }
 
     /// One corruption, if it gives a negative.
-    fn make(self, string: &[u32], stream: &mut Stream) -> Option<Vec<u32>> {
+    fn make(self, string: &[u32], stream: &mut Rng) -> Option<Vec<u32>> {
         match self {
             Negatives::UnequalCounts => {
                 Some(replaced(string, stream)).filter(|made| !has_equal_counts(made))
@@ -74,17 +69,17 @@ impl Negatives {
     }
 }
 
-fn symbol(stream: &mut Stream) -> u32 {
+fn symbol(stream: &mut Rng) -> u32 {
     stream.below(SYMBOLS) as u32
 }
 
-fn replaced(string: &[u32], stream: &mut Stream) -> Vec<u32> {
+fn replaced(string: &[u32], stream: &mut Rng) -> Vec<u32> {
     let replace = |&old| if stream.below(2) == 0 { old } else { symbol(stream) };
     string.iter().map(replace).collect()
 }
 
 /// A `(` and a later `)` change places.
-fn swapped(string: &[u32], stream: &mut Stream) -> Option<Vec<u32>> {
+fn swapped(string: &[u32], stream: &mut Rng) -> Option<Vec<u32>> {
     let places = |wanted, from: usize| {
         let places = string.iter().enumerate().skip(from).filter(move |&(_, &s)| s == wanted);
         places.map(|(place, _)| place).collect::<Vec<usize>>()
@@ -96,12 +91,12 @@ fn swapped(string: &[u32], stream: &mut Stream) -> Option<Vec<u32>> {
     Some(made)
 }
 
-fn any(places: &[usize], stream: &mut Stream) -> Option<usize> {
+fn any(places: &[usize], stream: &mut Rng) -> Option<usize> {
     (!places.is_empty()).then(|| places[stream.below(places.len())])
 }
 
 /// One symbol replaced, put in or left out.
-fn edited(string: &[u32], stream: &mut Stream) -> Vec<u32> {
+fn edited(string: &[u32], stream: &mut Rng) -> Vec<u32> {
     let mut made = string.to_vec();
     match stream.below(3) {
         0 => made[stream.below(string.len())] = symbol(stream),
@@ -126,7 +121,7 @@ mod tests {
 
     #[test]
     fn near_negatives_are_one_edit_or_one_swap_away_and_both_occur() {
-        let mut stream = Key::new(1).stream();
+        let mut stream = Key::new(1).rng();
         let mut equal = 0;
         for _ in 0..1_000 {
             let made = Negatives::Near.until(&STRING, 100, &mut stream).unwrap();
@@ -143,7 +138,7 @@ mod tests {
 
     #[test]
     fn the_authors_negatives_have_unequal_counts_and_about_half_their_symbols_changed() {
-        let mut stream = Key::new(2).stream();
+        let mut stream = Key::new(2).rng();
         let mut changed = 0;
         for _ in 0..1_000 {
             let made = Negatives::UnequalCounts.until(&STRING, 100, &mut stream).unwrap();
@@ -156,7 +151,7 @@ mod tests {
 
     #[test]
     fn a_string_without_parentheses_can_still_be_spoilt() {
-        let mut stream = Key::new(3).stream();
+        let mut stream = Key::new(3).rng();
         for negatives in Negatives::ALL {
             let made = negatives.until(&[5], 100, &mut stream).unwrap();
             assert!(!is_balanced(&made));

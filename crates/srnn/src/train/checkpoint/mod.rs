@@ -54,7 +54,7 @@ impl Identity {
         let mut config = Sha256::new();
         config.update(serde_json::to_vec(arch).expect("an architecture is plain data"));
         config.update(serde_json::to_vec(job.config).expect("a configuration is plain data"));
-        config.update(job.key.child("identity", 0).stream().bits().to_le_bytes());
+        config.update(job.key.child("identity", 0).rng().bits().to_le_bytes());
         let mut data = Sha256::new();
         data.update(job.split.train.digest());
         data.update(job.split.valid.digest());

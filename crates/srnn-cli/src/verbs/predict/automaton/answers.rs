@@ -6,7 +6,7 @@ use super::out_file;
 use crate::failure::Failure;
 use crate::files;
 use crate::output::{Output, visible};
-use srnn::atomic::Pending;
+use srnn::atomic::PendingFile;
 use srnn_automata::State;
 use std::fs;
 use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
@@ -47,7 +47,7 @@ pub enum Stop {
 enum Sink {
     Nowhere,
     Stdout,
-    File { pending: Pending, path: PathBuf },
+    File { pending: PendingFile, path: PathBuf },
 }
 
 impl Answers {
@@ -77,7 +77,7 @@ impl Answers {
     /// The file that is there until the answers are whole.
     pub fn beside(&self) -> Option<PathBuf> {
         match &self.sink {
-            Sink::File { pending, .. } => Some(pending.beside().to_path_buf()),
+            Sink::File { pending, .. } => Some(pending.temp_path().to_path_buf()),
             Sink::Nowhere | Sink::Stdout => None,
         }
     }
@@ -130,13 +130,13 @@ impl Answers {
     }
 }
 
-fn create(path: &Path) -> Result<Pending, Failure> {
+fn create(path: &Path) -> Result<PendingFile, Failure> {
     if path.file_name().is_none() || path.is_dir() {
         return Err(Failure::new(format!("{}: names no file", files::shown(path)), "name a file"));
     }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let made = folder.map_or(Ok(()), fs::create_dir_all);
-    made.and_then(|()| Pending::create(path)).map_err(|error| failed(path, error))
+    made.and_then(|()| PendingFile::create(path)).map_err(|error| failed(path, error))
 }
 
 fn failed(path: &Path, error: io::Error) -> Failure {

@@ -1,5 +1,5 @@
 use super::*;
-use crate::key::{Key, Stream};
+use crate::key::{Key, Rng};
 
 const SEEDS: [(&str, Option<Format>, &str); 6] = [
     ("f.csv", None, "label,sequence\nx,\"a\"\"b\"\ny,b c\nx,\n"),
@@ -21,7 +21,7 @@ const SEEDS: [(&str, Option<Format>, &str); 6] = [
 /// Bytes that mean something to some reader.
 const TELLING: &[u8] = b"\"\\,;\t\n\r {}[]:-+.0129Tx\xff\xc3\xef\xbb\xbf\x1f\x8b\0";
 
-fn mutate(bytes: &mut Vec<u8>, stream: &mut Stream) {
+fn mutate(bytes: &mut Vec<u8>, stream: &mut Rng) {
     for _ in 0..1 + stream.below(4) {
         let at = stream.below(bytes.len() + 1);
         let telling = TELLING[stream.below(TELLING.len())];
@@ -40,7 +40,7 @@ fn mutate(bytes: &mut Vec<u8>, stream: &mut Stream) {
     }
 }
 
-fn options(format: Option<Format>, stream: &mut Stream) -> ReadOptions {
+fn options(format: Option<Format>, stream: &mut Rng) -> ReadOptions {
     let separator = Tokens::Separator("b".into());
     let rules = [Tokens::Guess, Tokens::Whitespace, Tokens::Characters, separator];
     ReadOptions {
@@ -79,7 +79,7 @@ fn mutated_files_are_read_or_refused_but_never_panic() {
     let (mut read, mut refused) = (0, 0);
     for round in 0..4_000 {
         for (at, (name, format, text)) in SEEDS.into_iter().enumerate() {
-            let mut stream = Key::new(round).child("fuzz", at as u64).stream();
+            let mut stream = Key::new(round).child("fuzz", at as u64).rng();
             let mut bytes = text.as_bytes().to_vec();
             mutate(&mut bytes, &mut stream);
             if stream.below(8) == 0 {
@@ -99,8 +99,8 @@ fn mutated_files_are_read_or_refused_but_never_panic() {
 #[test]
 fn random_bytes_never_panic() {
     for round in 0..2_000 {
-        let mut stream = Key::new(round).child("noise", 0).stream();
-        let byte = |stream: &mut Stream| match stream.below(2) {
+        let mut stream = Key::new(round).child("noise", 0).rng();
+        let byte = |stream: &mut Rng| match stream.below(2) {
             0 => TELLING[stream.below(TELLING.len())],
             _ => stream.bits() as u8,
         };
