@@ -1,4 +1,4 @@
-//! `certificate.json`: a proof as a file (`docs/certificate.md`).
+//! `certificate.json`: the file format of a proof, described in `docs/src/certificate.md`.
 
 use super::prove::{Proof, ProvedCell};
 use crate::engine::Arithmetic;
@@ -7,78 +7,78 @@ use serde::{Deserialize, Serialize};
 use srnn_automata::Moore;
 use srnn_check::{Refused, check};
 
-/// A certificate, as it is written.
+/// The content of `certificate.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Certificate {
-    /// `srnn-certificate`.
+    /// Always `srnn-certificate`.
     pub format: String,
-    /// 1.
+    /// Version of the format: 1.
     pub version: u64,
-    /// What it says, in words.
+    /// The theorem as a sentence; see [`statement`].
     pub statement: String,
-    /// The network it is about.
+    /// The network that is certified.
     pub model: CertifiedModel,
-    /// What it holds for.
+    /// The weakest arithmetic that is covered.
     pub arithmetic: Arithmetic,
-    /// The engines that are covered.
+    /// Names of the engines that are covered.
     pub engines: Vec<String>,
-    /// The start cell.
+    /// Index of the start cell.
     pub start: usize,
-    /// The cells.
+    /// The cells of the proof.
     pub cells: Vec<CertifiedCell>,
-    /// Their minimal automaton.
+    /// The minimal automaton of the cells.
     pub automaton: CertifiedAutomaton,
 }
 
-/// The network a certificate is about.
+/// The network that a certificate is about.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CertifiedModel {
-    /// Of its weights.
+    /// SHA-256 of the weights.
     pub digest: String,
-    /// Its shape, τ included.
+    /// The architecture, with τ of each layer.
     pub arch: Arch,
-    /// Its symbols.
+    /// Names of the symbols.
     pub alphabet: Vec<String>,
-    /// Its classes.
+    /// Names of the classes.
     pub classes: Vec<String>,
 }
 
-/// A cell.
+/// A cell of a certificate: the set of all α within `radii` of `centre`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CertifiedCell {
-    /// `[n]`.
+    /// Centre `[n]`, layers bottom first.
     pub centre: Vec<f64>,
-    /// `[n]`.
+    /// Radius of each coordinate `[n]`.
     pub radii: Vec<f64>,
-    /// m.
+    /// m: the number of steps after which the images lie in cells again.
     pub depth: usize,
-    /// A class.
+    /// Index of the class that is given to words ending here.
     pub decision: u32,
-    /// In logits.
+    /// Minimum logit margin of that class.
     pub margin: f64,
-    /// A cell for each symbol.
+    /// Index of the next cell, for each symbol.
     pub successors: Vec<usize>,
-    /// A state of the automaton.
+    /// State of the minimal automaton.
     pub state: u32,
 }
 
-/// The minimal automaton.
+/// The minimal automaton of a certificate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CertifiedAutomaton {
-    /// A state.
+    /// The start state.
     pub start: u32,
-    /// `[states][symbols]`.
+    /// Next state `[states][symbols]`.
     pub transitions: Vec<Vec<u32>>,
-    /// A class for each state.
+    /// Class of each state.
     pub outputs: Vec<u32>,
 }
 
 impl Certificate {
-    /// A proof about a model, as a file.
+    /// The certificate of a proof about `model`.
     pub fn new(model: &ModelFile, proof: &Proof) -> Certificate {
         let arithmetic = proof.arithmetic;
         Certificate {
@@ -94,30 +94,31 @@ impl Certificate {
             arithmetic,
             engines: arithmetic.engines().iter().map(|&engine| engine.into()).collect(),
             start: 0,
-            cells: proof.cells.iter().map(cell).collect(),
-            automaton: automaton(&proof.automaton),
+            cells: proof.cells.iter().map(certified_cell).collect(),
+            automaton: certified_automaton(&proof.automaton),
         }
     }
 
-    /// As it is written: every double reads back to the same bits.
+    /// The text of the file. Every double reads back to the same bits.
     pub fn to_json(&self) -> String {
-        let mut text = serde_json::to_string_pretty(self).expect("a certificate has no odd keys");
+        let mut text =
+            serde_json::to_string_pretty(self).expect("a certificate has only string keys");
         text.push('\n');
         text
     }
 
-    /// Reads what was written. What it says is not checked: that is the checker's work.
+    /// Parses the file. The claims are not verified: use the crate `srnn-check` for that.
     pub fn from_json(text: &str) -> Result<Certificate, serde_json::Error> {
         serde_json::from_str(text)
     }
 
-    /// The smallest margin of a cell.
+    /// Minimum logit margin over all cells.
     pub fn margin(&self) -> f64 {
         self.cells.iter().map(|cell| cell.margin).fold(f64::INFINITY, f64::min)
     }
 }
 
-/// Checks a proof as `srnn-check` checks a file: only what it accepts may be called proved.
+/// The certificate of a proof, if `srnn-check` accepts it. Only such a proof may be called proved.
 pub fn check_proof(model: &ModelFile, proof: &Proof) -> Result<Certificate, Refused> {
     let certificate = Certificate::new(model, proof);
     let text = certificate.to_json();
@@ -125,9 +126,9 @@ pub fn check_proof(model: &ModelFile, proof: &Proof) -> Result<Certificate, Refu
     Ok(certificate)
 }
 
-/// What is proved, in words.
+/// The theorem as a sentence.
 pub fn statement(alphabet: &[String], automaton: &Moore<u32>, arithmetic: Arithmetic) -> String {
-    // Quoted, so that no symbol's name can read as a part of the sentence.
+    // Quotes keep a symbol's name from reading as a part of the sentence.
     let quoted: Vec<String> =
         alphabet.iter().map(|name| serde_json::json!(name).to_string()).collect();
     let states = match automaton.state_count() {
@@ -142,10 +143,10 @@ pub fn statement(alphabet: &[String], automaton: &Moore<u32>, arithmetic: Arithm
     )
 }
 
-fn cell(cell: &ProvedCell) -> CertifiedCell {
+fn certified_cell(cell: &ProvedCell) -> CertifiedCell {
     CertifiedCell {
-        centre: cell.ball.centre.clone(),
-        radii: cell.ball.radii.clone(),
+        centre: cell.region.centre.clone(),
+        radii: cell.region.radii.clone(),
         depth: cell.depth,
         decision: cell.decision,
         margin: cell.margin,
@@ -154,7 +155,7 @@ fn cell(cell: &ProvedCell) -> CertifiedCell {
     }
 }
 
-fn automaton(moore: &Moore<u32>) -> CertifiedAutomaton {
+fn certified_automaton(moore: &Moore<u32>) -> CertifiedAutomaton {
     let row = |state| moore.successors(state).iter().map(|next| next.0).collect();
     CertifiedAutomaton {
         start: moore.start().0,

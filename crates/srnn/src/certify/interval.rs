@@ -1,7 +1,8 @@
-//! Intervals of doubles that contain every real value they stand for.
+//! Intervals of doubles with outward rounding.
 //!
-//! Each operation is computed to nearest and moved outward by one double, so the true result lies
-//! inside. The exponential is our own: libraries do not promise an error bound.
+//! Each operation is rounded to nearest and then moved outward by one double, so the interval
+//! contains the exact result. The exponential is implemented here because libraries do not promise
+//! an error bound.
 
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
@@ -15,13 +16,13 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// From `lo` to `hi`.
+    /// The interval from `lo` to `hi`.
     pub fn new(lo: f64, hi: f64) -> Interval {
         debug_assert!(lo <= hi || lo.is_nan() || hi.is_nan(), "from {lo} to {hi}");
         Interval { lo, hi }
     }
 
-    /// A double, exactly.
+    /// The interval that contains only `x`.
     pub fn point(x: f64) -> Interval {
         Interval { lo: x, hi: x }
     }
@@ -36,18 +37,18 @@ impl Interval {
         self.lo + 0.5 * (self.hi - self.lo)
     }
 
-    /// The largest distance of a point of it from [`Interval::mid`], or more.
+    /// Upper bound on the distance of a point of the interval from [`Interval::mid`].
     pub fn rad(self) -> f64 {
         let mid = self.mid();
         (self.hi - mid).max(mid - self.lo).next_up()
     }
 
-    /// The largest magnitude in it.
+    /// The largest magnitude of a point.
     pub fn mag(self) -> f64 {
         self.lo.abs().max(self.hi.abs())
     }
 
-    /// The smallest magnitude in it.
+    /// The smallest magnitude of a point.
     pub fn mig(self) -> f64 {
         if self.lo <= 0.0 && self.hi >= 0.0 { 0.0 } else { self.lo.abs().min(self.hi.abs()) }
     }
@@ -58,7 +59,7 @@ impl Interval {
         Interval { lo: (mig * mig).next_down().max(0.0), hi: (mag * mag).next_up() }
     }
 
-    /// The square root of what is not negative in it.
+    /// The square roots of the non-negative points.
     pub fn sqrt(self) -> Interval {
         let root = |x: f64| if x < 0.0 { 0.0 } else { x.sqrt() };
         Interval { lo: root(self.lo).next_down().max(0.0), hi: root(self.hi).next_up() }
@@ -90,7 +91,7 @@ impl Interval {
         Interval { lo: at(self.lo).lo.max(-1.0), hi: at(self.hi).hi.min(1.0) }
     }
 
-    /// The slopes of σ over it: σ' falls with |x|.
+    /// The slopes of σ over the interval; σ' decreases with |x|.
     pub fn sigmoid_slope(self) -> Interval {
         let at = |x: f64| {
             let (e, one) = (exp(-x), Interval::point(1.0));
@@ -99,11 +100,12 @@ impl Interval {
         Interval { lo: at(self.mag()).lo.max(0.0), hi: at(self.mig()).hi.min(0.25) }
     }
 
-    /// The slopes of tanh over it: tanh' falls with |x|.
+    /// The slopes of tanh over the interval; tanh' decreases with |x|.
     pub fn tanh_slope(self) -> Interval {
         let twice = Interval { lo: 2.0 * self.lo, hi: 2.0 * self.hi };
         let slope = twice.sigmoid_slope();
-        Interval { lo: 4.0 * slope.lo, hi: 4.0 * slope.hi } // tanh'(x) = 4 σ'(2x), exactly scaled
+        // tanh'(x) = 4 σ'(2x); scaling by 4 is exact.
+        Interval { lo: 4.0 * slope.lo, hi: 4.0 * slope.hi }
     }
 
     /// `clamp(x/5 + ½, 0, 1)`.
@@ -112,7 +114,7 @@ impl Interval {
         Interval { lo: line.lo.clamp(0.0, 1.0), hi: line.hi.clamp(0.0, 1.0) }
     }
 
-    /// The secant slopes of the hard sigmoid over it.
+    /// The secant slopes of the hard sigmoid over the interval.
     pub fn hard_sigmoid_slope(self) -> Interval {
         let fifth = Interval::point(1.0) / Interval::point(5.0);
         match (self.hi <= -2.5 || self.lo >= 2.5, self.lo >= -2.5 && self.hi <= 2.5) {
@@ -167,8 +169,8 @@ impl std::iter::Sum for Interval {
     }
 }
 
-/// The hull of four doubles, each at most half a double from its true value; all reals where one
-/// of them is 0·∞ or ∞/∞: `min` and `max` would pass over it.
+/// The hull of four doubles, each at most half a unit in the last place from its exact value. If
+/// one of them is 0·∞ or ∞/∞, the result is all reals: `min` and `max` would skip a NaN.
 fn outward(ends: [f64; 4]) -> Interval {
     if ends.iter().any(|end| end.is_nan()) {
         return Interval { lo: f64::NEG_INFINITY, hi: f64::INFINITY };
@@ -181,14 +183,15 @@ fn outward(ends: [f64; 4]) -> Interval {
 /// `eˣ` of a double.
 ///
 /// `x = n ln 2 + r` with |r| ≤ 0.35. ln 2 is split so that n times its head is exact for
-/// |n| ≤ 1100 (the head ends in 21 zero bits); the difference is exact too, and its tail costs half
-/// a double of r. Taylor to degree 13 leaves 0.35¹⁴/14! < 5e-18. Horner's scheme on it errs by less
-/// than 3 doubles of the result. All together below 2⁻⁵¹ of the result: 2⁻⁵⁰ is charged.
+/// |n| ≤ 1100 (the head ends in 21 zero bits). The difference is exact too, and its tail costs half
+/// a unit in the last place of r. Taylor to degree 13 leaves 0.35¹⁴/14! < 5e-18. Horner's scheme
+/// has an error below 3 units in the last place of the result. Together this is below 2⁻⁵¹ of the
+/// result; the bound used is 2⁻⁵⁰.
 fn exp(x: f64) -> Interval {
     const HEAD: f64 = 0.693_147_180_369_123_8;
     const TAIL: f64 = 1.908_214_929_270_587_7e-10;
     if !(-700.0..=700.0).contains(&x) {
-        return beyond(x);
+        return exp_out_of_range(x);
     }
     let n = (x * std::f64::consts::LOG2_E).round();
     let r = (x - n * HEAD) - n * TAIL;
@@ -199,17 +202,17 @@ fn exp(x: f64) -> Interval {
     Interval { lo: value - error, hi: value + error }
 }
 
-/// `eˣ` where its value is of no interest: e⁷⁰⁰ ≈ 1.01e304. Of what is no number nothing is known.
-fn beyond(x: f64) -> Interval {
+/// Coarse bounds on `eˣ` for |x| > 700 and NaN; e⁷⁰⁰ ≈ 1.01e304.
+fn exp_out_of_range(x: f64) -> Interval {
     let lo = if x > 0.0 { 1e304 } else { 0.0 };
     let hi = if x < 0.0 { 1e-304 } else { f64::INFINITY };
     Interval { lo, hi }
 }
 
-/// At least the sum of `terms` non-negative numbers whose sum was computed to nearest, in any
-/// order, each of them a product or quotient of at most three doubles.
-pub fn up(sum: f64, terms: usize) -> f64 {
-    // (1 + ε)^(n+4) ≤ 1 + 2(n + 4)ε for n ε ≪ 1; the denormal pays for underflow.
+/// Upper bound on an exact sum, given the computed one. The sum has `terms` non-negative terms, in
+/// any order, and each term is a product or quotient of at most three doubles.
+pub fn round_up(sum: f64, terms: usize) -> f64 {
+    // (1 + ε)^(n+4) ≤ 1 + 2(n + 4)ε for n ε ≪ 1; the smallest normal number covers underflow.
     sum * (1.0 + 2.0 * (terms + 4) as f64 * f64::EPSILON) + f64::MIN_POSITIVE
 }
 

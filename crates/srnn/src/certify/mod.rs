@@ -1,44 +1,43 @@
 //! Proof that a network and an automaton agree on every word, of any length.
 //!
-//! What is proved and how is told in `docs/certificate.md`; the letters here are its letters.
-//! [`prove`] covers the reachable soft states by cells, finds radii with which every cell's images
-//! lie in cells, and checks that the classifier decides every cell; the result becomes a
-//! [`Certificate`], which a separate crate checks. All bounds are rounded outward, and the rounding
-//! of the program that runs is charged ([`Arithmetic`]).
+//! `docs/src/certificate.md` defines what is proved and how; the letters here are its letters.
+//! [`prove`] covers the reachable soft states by cells. It then finds radii with which the images
+//! of every cell lie in cells, and checks that the classifier decides every cell. The result
+//! becomes a [`Certificate`], which a separate crate checks. All bounds are rounded outward and
+//! include the rounding errors of the program that runs ([`ErrorModel`]).
 
-mod arithmetic;
-mod cell;
+mod cell_graph;
 mod certificate;
-mod close;
-mod decide;
+#[cfg(test)]
+mod double_double;
+#[cfg(test)]
+mod engine_tests;
+mod error_model;
+mod gru;
 mod interval;
 mod margin;
 mod matrix;
 mod network;
-#[cfg(test)]
-mod oracle;
-mod outline;
 mod pac;
-#[cfg(test)]
-mod program_tests;
 #[cfg(test)]
 mod proof_tests;
 mod prove;
+mod radii;
 #[cfg(test)]
-mod samples;
-mod set;
+mod random_networks;
 mod softmax;
 #[cfg(test)]
 mod step_tests;
 mod verdict;
+mod zonotope;
 
-pub use arithmetic::Errors;
 pub use certificate::{
     Certificate, CertifiedAutomaton, CertifiedCell, CertifiedModel, check_proof, statement,
 };
-pub use close::Overflow;
+pub use error_model::ErrorModel;
 pub use margin::Undecided;
 pub use pac::{Distribution, Pac, pac};
-pub use prove::{Attempt, NotProved, Obstacle, Proof, ProvedCell, Search, prove};
-pub use set::Ball;
+pub use prove::{NotProved, Obstacle, Proof, ProofAttempt, ProofSearch, ProvedCell, prove};
+pub use radii::ImageOutsideCell;
 pub use verdict::{Verdict, certify};
+pub use zonotope::StateBox;

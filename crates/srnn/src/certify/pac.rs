@@ -1,5 +1,5 @@
-//! What can be said without a proof: how often an automaton and a network differ on words drawn at
-//! random, probably, approximately.
+//! The fallback without a proof: a PAC bound on how often an automaton and a network differ on
+//! random words.
 
 use crate::engine::Real;
 use crate::engine::{Mode, Runner};
@@ -8,40 +8,38 @@ use crate::key::Key;
 use srnn_automata::{Partial, Symbol, Word};
 use std::convert::Infallible;
 
-/// Where words are drawn from: a length from 0 to `longest`, all equally probable; then symbols,
-/// all equally probable.
+/// Random words: a length drawn uniformly from 0 to `longest`, then symbols drawn uniformly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Distribution {
-    /// Size of the alphabet.
+    /// Number of symbols in the alphabet.
     pub symbols: usize,
     /// The largest length.
     pub longest: usize,
 }
 
 impl Distribution {
-    /// `count` words.
+    /// Draws `count` words. The same key gives the same words.
     pub fn draw(&self, count: usize, key: &Key) -> Vec<Word> {
-        let mut draw = key.child("words of a distribution", 0).rng();
+        let mut rng = key.child("words of a distribution", 0).rng();
         let word = |_| {
-            let length = draw.below(self.longest + 1);
-            (0..length).map(|_| Symbol(draw.below(self.symbols) as u32)).collect()
+            let length = rng.below(self.longest + 1);
+            (0..length).map(|_| Symbol(rng.below(self.symbols) as u32)).collect()
         };
         (0..count).map(word).collect()
     }
 }
 
-/// A statement about a distribution: with probability at least 1 − δ over the words drawn, network
-/// and automaton differ on a part of at most ε of all words drawn so. It says nothing about any
-/// single word.
+/// A bound with confidence 1 − δ: network and automaton differ with probability at most ε on a word
+/// drawn from `distribution`. It says nothing about any single word.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pac {
-    /// Where the words come from.
+    /// The distribution of the words.
     pub distribution: Distribution,
-    /// How many were drawn.
+    /// Number of words drawn.
     pub words: usize,
-    /// How many of them told network and automaton apart.
+    /// Number of drawn words on which network and automaton differ.
     pub differences: usize,
-    /// The first of those.
+    /// The first of these words.
     pub first: Option<Word>,
     /// ε.
     pub epsilon: f64,
@@ -49,7 +47,7 @@ pub struct Pac {
     pub delta: f64,
 }
 
-/// Draws words and compares.
+/// Draws words and bounds the probability of a difference with confidence 1 − `delta`.
 pub fn pac<F: Real, E: Runner<F, Error = Infallible>>(
     engine: &mut E,
     automaton: &Partial<u32>,
@@ -65,8 +63,8 @@ pub fn pac<F: Real, E: Runner<F, Error = Infallible>>(
     Pac { distribution, words, differences, first: found.difference, epsilon, delta }
 }
 
-/// The largest ε at which `differences` or fewer of `words` still have probability δ: Clopper and
-/// Pearson's upper confidence bound.
+/// The largest ε for which at most `differences` of `words` have probability δ or more: the upper
+/// confidence bound of Clopper and Pearson.
 fn upper_bound(words: usize, differences: usize, delta: f64) -> f64 {
     if differences >= words {
         return 1.0;

@@ -1,58 +1,59 @@
-//! The search for a proof: cover, radii, margins; coarse first, finer where it does not close.
+//! The search for a proof: cover, radii, margins. It starts with a coarse cover and refines it.
 
-use super::arithmetic::Errors;
-use super::close::{Overflow, Unclosed, close};
+use super::cell_graph::{CellGraph, cell_graph};
+use super::error_model::ErrorModel;
 use super::margin::{Undecided, margins};
-use super::network::Network;
-use super::outline::{Outline, outline};
-use super::set::Ball;
+use super::network::EnclosedNetwork;
+use super::radii::{ClosureFailure, ImageOutsideCell, find_radii};
+use super::zonotope::StateBox;
 use crate::engine::Arithmetic;
 use crate::extract::{ClosedCover, Cover, TransitionSystem, cover};
 use crate::model::{Layer, Model, When};
 use srnn_automata::{Moore, State, Word};
 
-/// How a proof is looked for.
+/// Limits of the search for a proof.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Search {
-    /// The first tolerance of the cover. Default 0.2.
+pub struct ProofSearch {
+    /// Tolerance of the first cover. Default 0.2.
     pub tolerance: f64,
-    /// How often it is divided by 4. Default 4.
+    /// How often the tolerance may be divided by 4. Default 4.
     pub refinements: usize,
-    /// The most steps m that one cell is followed. Default 3.
+    /// Largest depth m of a cell. Default 3.
     pub depth: usize,
-    /// The most cells of a cover, and no more than `steps` allows to follow once. Default 1,000.
+    /// Largest number of cells of a cover. `steps` divided by the number of symbols limits it, too.
+    /// Default 1,000.
     pub cells: usize,
-    /// The most enclosures of a step in all: what bounds the time. One takes about half a
-    /// millisecond with 50 centroids and 100 units. Default 40,000.
+    /// Largest number of enclosures of a step, which bounds the time of the search. One takes about
+    /// half a millisecond with 50 centroids and 100 units. Default 40,000.
     pub steps: usize,
 }
 
-impl Default for Search {
-    fn default() -> Search {
-        Search { tolerance: 0.2, refinements: 4, depth: 3, cells: 1_000, steps: 40_000 }
+impl Default for ProofSearch {
+    fn default() -> ProofSearch {
+        ProofSearch { tolerance: 0.2, refinements: 4, depth: 3, cells: 1_000, steps: 40_000 }
     }
 }
 
-/// A proof: cells that satisfy the conditions of a certificate, and their automaton.
+/// Cells that satisfy the conditions of a certificate, and their automaton.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Proof {
-    /// What it holds for.
+    /// The weakest arithmetic that is covered.
     pub arithmetic: Arithmetic,
-    /// The tolerance of the cover it came from.
+    /// Tolerance of the cover from which the cells were made.
     pub tolerance: f64,
-    /// The first is the start.
+    /// The cells; the first is the start cell.
     pub cells: Vec<ProvedCell>,
     /// The minimal automaton of the cells, over class numbers.
     pub automaton: Moore<u32>,
 }
 
 impl Proof {
-    /// The smallest margin of a cell, in logits.
+    /// Minimum logit margin over all cells.
     pub fn margin(&self) -> f64 {
         self.cells.iter().map(|cell| cell.margin).fold(f64::INFINITY, f64::min)
     }
 
-    /// The largest m of a cell.
+    /// Largest depth m of a cell.
     pub fn depth(&self) -> usize {
         self.cells.iter().map(|cell| cell.depth).max().unwrap_or(1)
     }
@@ -61,78 +62,78 @@ impl Proof {
 /// A cell of a proof.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProvedCell {
-    /// Where it lies.
-    pub ball: Ball,
-    /// m.
+    /// The states of the cell.
+    pub region: StateBox,
+    /// m: the number of steps after which the images lie in cells again.
     pub depth: usize,
-    /// The class of words that lead here.
+    /// The class that is given to words ending here.
     pub decision: u32,
-    /// At least the lead of that class, in logits.
+    /// Lower bound on the logit margin of that class.
     pub margin: f64,
-    /// The cell each symbol leads to.
+    /// Index of the next cell, for each symbol.
     pub successors: Vec<usize>,
-    /// Its state of the minimal automaton.
+    /// State of the minimal automaton.
     pub state: State,
 }
 
-/// Why there is no proof: every attempt and where it failed.
+/// Why the search found no proof.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NotProved {
-    /// In the order they were made; at least one.
-    pub attempts: Vec<Attempt>,
+    /// The failed attempts, oldest first; at least one.
+    pub attempts: Vec<ProofAttempt>,
 }
 
-/// An attempt that failed.
+/// An attempt at a proof that failed.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Attempt {
-    /// The tolerance of its cover.
+pub struct ProofAttempt {
+    /// Tolerance of the cover.
     pub tolerance: f64,
-    /// m.
+    /// Depth m of the cells.
     pub depth: usize,
-    /// Its cells.
+    /// Number of cells.
     pub cells: usize,
-    /// A shortest word that leads to the cell in question; empty where there is none.
+    /// A shortest word that leads to the cell named by the obstacle; empty if it names none.
     pub access: Word,
-    /// Why it failed.
+    /// Why the attempt failed.
     pub obstacle: Obstacle,
 }
 
-/// What stands in the way of a proof.
+/// Why an attempt at a proof failed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Obstacle {
-    /// Outside of what a certificate speaks of.
-    Outside {
-        /// What is.
+    /// Certificates do not cover such a network.
+    Unsupported {
+        /// The property that is not covered.
         what: &'static str,
     },
-    /// The cover has more cells than allowed: the network has too many soft states.
+    /// The network has too many soft states for the limit on cells.
     TooManyCells {
-        /// The cap.
+        /// The limit.
         cap: usize,
     },
-    /// A cell's image outgrows every radius.
-    Expands(Overflow),
-    /// A cell, or a set on the way, is not decided.
+    /// The image of a cell is too large for any radius.
+    Expands(ImageOutsideCell),
+    /// The class is not proved on a cell or on the image of a cell.
     Undecided(Undecided),
-    /// The steps allowed were taken.
+    /// The search used up [`ProofSearch::steps`].
     OutOfSteps {
-        /// How many they were.
+        /// The limit.
         steps: usize,
     },
 }
 
-/// Looks for a proof that the network, computed in `arithmetic`, equals an automaton.
+/// Searches for a proof that the network, computed in `arithmetic`, equals an automaton.
 pub fn prove(
     machine: &TransitionSystem,
     arithmetic: Arithmetic,
-    search: &Search,
+    search: &ProofSearch,
 ) -> Result<Proof, NotProved> {
-    if let Some(what) = outside(machine.model(), arithmetic) {
-        let (tolerance, obstacle) = (search.tolerance, Obstacle::Outside { what });
-        let attempt = Attempt { tolerance, depth: 1, cells: 0, access: Word::new(), obstacle };
+    if let Some(what) = unsupported(machine.model(), arithmetic) {
+        let (tolerance, obstacle) = (search.tolerance, Obstacle::Unsupported { what });
+        let attempt = ProofAttempt { tolerance, depth: 1, cells: 0, access: Word::new(), obstacle };
         return Err(NotProved { attempts: vec![attempt] });
     }
-    let network = Network::new(machine.model());
+    let network = EnclosedNetwork::new(machine.model());
     let (mut attempts, mut steps) = (vec![], search.steps);
     let mut tolerance = search.tolerance;
     let cap = search.cells.min(search.steps / machine.alphabet().len().max(1)).max(1);
@@ -144,18 +145,20 @@ pub fn prove(
                     false => Obstacle::TooManyCells { cap },
                 };
                 let (cells, access) = (open.cells.len(), Word::new());
-                attempts.push(Attempt { tolerance, depth: 1, cells, access, obstacle });
-                break; // a finer cover has more
+                attempts.push(ProofAttempt { tolerance, depth: 1, cells, access, obstacle });
+                break; // A finer cover has more cells.
             }
             Cover::Closed(closed) => {
-                let trial = Trial { network: &network, closed: &closed, arithmetic, search };
-                if let Some(proof) = trial.deepen(&mut attempts, &mut steps) {
+                let cover_search =
+                    CoverSearch { network: &network, closed: &closed, arithmetic, search };
+                if let Some(proof) = cover_search.try_depths(&mut attempts, &mut steps) {
                     return Ok(proof);
                 }
             }
         }
-        let spent = |attempt: &Attempt| matches!(attempt.obstacle, Obstacle::OutOfSteps { .. });
-        if attempts.last().is_some_and(spent) {
+        let out_of_steps =
+            |attempt: &ProofAttempt| matches!(attempt.obstacle, Obstacle::OutOfSteps { .. });
+        if attempts.last().is_some_and(out_of_steps) {
             break;
         }
         tolerance /= 4.0;
@@ -163,15 +166,15 @@ pub fn prove(
     Err(NotProved { attempts })
 }
 
-/// With these limits no sum of the running program overflows, which its error model does not speak
-/// of; the checker has the same.
+/// Within these limits no sum of the running program overflows; the error model does not cover
+/// overflow. The checker has the same limits.
 const LARGEST_WEIGHT: f64 = (1 << 20) as f64;
 const LARGEST_SIZE: usize = 1 << 13;
 const LARGEST_TAU: f64 = (1u64 << 40) as f64;
 
-/// What a certificate does not speak of: labels of every step, weights that the program cannot hold,
-/// and numbers so large that rounding is not all that can be lost.
-fn outside(model: &Model<f64>, arithmetic: Arithmetic) -> Option<&'static str> {
+/// The first property of the model that certificates do not cover: a class after every step,
+/// weights that are not single-precision numbers, or values for which a sum could overflow.
+fn unsupported(model: &Model<f64>, arithmetic: Arithmetic) -> Option<&'static str> {
     let arch = &model.arch;
     let layer_sizes = |layer: &Layer| layer.units.max(layer.centroids.map_or(0, |s| s.k));
     let sizes = [arch.input.width(), arch.input.vocabulary(), arch.classes, arch.layers.len()];
@@ -186,54 +189,54 @@ fn outside(model: &Model<f64>, arithmetic: Arithmetic) -> Option<&'static str> {
         (arch.layers.iter().map(tau).any(extreme), "a τ outside 2^-40 to 2^40"),
         (
             arithmetic == Arithmetic::F32 && model.params.iter().any(rounded),
-            "a weight that is no single-precision number",
+            "a weight that is not a single-precision number",
         ),
     ];
     failures.into_iter().find_map(|(fails, what)| fails.then_some(what))
 }
 
-/// Following several steps is only tried where the steps allowed are enough for this many rounds.
-const ROUNDS: usize = 20;
+/// A depth above 1 is tried only if [`ProofSearch::steps`] allows this many rounds of radii.
+const ROUNDS_AFFORDED: usize = 20;
 
-/// One cover, tried with growing m.
-struct Trial<'a> {
-    network: &'a Network,
+/// The search over depths m for one cover.
+struct CoverSearch<'a> {
+    network: &'a EnclosedNetwork,
     closed: &'a ClosedCover,
     arithmetic: Arithmetic,
-    search: &'a Search,
+    search: &'a ProofSearch,
 }
 
-impl Trial<'_> {
-    fn deepen(&self, attempts: &mut Vec<Attempt>, steps: &mut usize) -> Option<Proof> {
-        let errors = Errors::of(self.arithmetic);
-        let mut outline = outline(self.network, self.closed, errors);
-        let (cells, tolerance) = (outline.centres.len(), self.closed.tolerance);
+impl CoverSearch<'_> {
+    fn try_depths(&self, attempts: &mut Vec<ProofAttempt>, steps: &mut usize) -> Option<Proof> {
+        let errors = ErrorModel::of(self.arithmetic);
+        let mut graph = cell_graph(self.network, self.closed, errors);
+        let (cells, tolerance) = (graph.centres.len(), self.closed.tolerance);
         for depth in 1..=self.search.depth {
-            outline.depths = vec![depth; cells];
-            let round: usize = (0..cells).map(|cell| outline.words(cell)).sum();
-            if depth > 1 && round > self.search.steps / ROUNDS {
-                break; // with many symbols a finer cover is the cheaper way
+            graph.depths = vec![depth; cells];
+            let round: usize = (0..cells).map(|cell| graph.word_count(cell)).sum();
+            if depth > 1 && round > self.search.steps / ROUNDS_AFFORDED {
+                break; // With many symbols a finer cover is cheaper.
             }
-            let obstacle = match self.attempt(&outline, steps) {
+            let obstacle = match self.attempt(&graph, steps) {
                 Ok(proof) => return Some(proof),
                 Err(obstacle) => obstacle,
             };
             let expands = matches!(obstacle, Obstacle::Expands(_));
-            let access = self.access(&obstacle);
-            attempts.push(Attempt { tolerance, depth, cells, access, obstacle });
+            let access = self.access_word(&obstacle);
+            attempts.push(ProofAttempt { tolerance, depth, cells, access, obstacle });
             if !expands {
-                break; // following the images further does not shrink the cells
+                break; // A larger depth does not shrink the cells.
             }
         }
         None
     }
 
-    /// How the cell that an obstacle names is reached.
-    fn access(&self, obstacle: &Obstacle) -> Word {
+    /// A shortest word to the cell that the obstacle names.
+    fn access_word(&self, obstacle: &Obstacle) -> Word {
         let cell = match obstacle {
-            Obstacle::Expands(overflow) => overflow.cell,
+            Obstacle::Expands(image) => image.cell,
             Obstacle::Undecided(undecided) => undecided.cell,
-            Obstacle::Outside { .. }
+            Obstacle::Unsupported { .. }
             | Obstacle::TooManyCells { .. }
             | Obstacle::OutOfSteps { .. } => return Word::new(),
         };
@@ -242,43 +245,42 @@ impl Trial<'_> {
         words[cell].clone().unwrap_or_default()
     }
 
-    fn attempt(&self, outline: &Outline, steps: &mut usize) -> Result<Proof, Obstacle> {
-        let errors = Errors::of(self.arithmetic);
-        let unclosed = |unclosed| match unclosed {
-            Unclosed::Expands(overflow) => Obstacle::Expands(overflow),
-            Unclosed::OutOfSteps => Obstacle::OutOfSteps { steps: self.search.steps },
+    fn attempt(&self, graph: &CellGraph, steps: &mut usize) -> Result<Proof, Obstacle> {
+        let errors = ErrorModel::of(self.arithmetic);
+        let obstacle = |failure| match failure {
+            ClosureFailure::Expands(image) => Obstacle::Expands(image),
+            ClosureFailure::OutOfSteps => Obstacle::OutOfSteps { steps: self.search.steps },
         };
-        let balls = close(self.network, outline, errors, steps).map_err(unclosed)?;
-        let margins =
-            margins(self.network, outline, &balls, errors).map_err(Obstacle::Undecided)?;
+        let boxes = find_radii(self.network, graph, errors, steps).map_err(obstacle)?;
+        let margins = margins(self.network, graph, &boxes, errors).map_err(Obstacle::Undecided)?;
         let moore = self.closed.extracted.automaton.to_moore().expect("a closed cover is complete");
         let automaton = moore.minimize();
-        let states = images(outline, &automaton);
-        let cell = |(i, (ball, margin)): (usize, (Ball, f64))| ProvedCell {
-            ball,
-            depth: outline.depths[i],
-            decision: outline.decisions[i],
-            // A checker may round otherwise.
+        let states = minimal_states(graph, &automaton);
+        let cell = |(i, (region, margin)): (usize, (StateBox, f64))| ProvedCell {
+            region,
+            depth: graph.depths[i],
+            decision: graph.decisions[i],
+            // The checker may round differently.
             margin: margin * (1.0 - 1e-6),
-            successors: outline.successors[i].clone(),
+            successors: graph.successors[i].clone(),
             state: states[i],
         };
-        let cells = balls.into_iter().zip(margins).enumerate().map(cell).collect();
+        let cells = boxes.into_iter().zip(margins).enumerate().map(cell).collect();
         let (arithmetic, tolerance) = (self.arithmetic, self.closed.tolerance);
         Ok(Proof { arithmetic, tolerance, cells, automaton })
     }
 }
 
-/// The state of the minimal automaton that each cell belongs to: every cell of a cover is reached.
-fn images(outline: &Outline, automaton: &Moore<u32>) -> Vec<State> {
-    let mut states = vec![None; outline.centres.len()];
+/// The state of the minimal automaton that each cell belongs to. Every cell must be reachable.
+fn minimal_states(graph: &CellGraph, automaton: &Moore<u32>) -> Vec<State> {
+    let mut states = vec![None; graph.centres.len()];
     let mut open = vec![(0, automaton.start())];
     while let Some((cell, state)) = open.pop() {
         if states[cell].is_none() {
             states[cell] = Some(state);
-            let next = outline.successors[cell].iter().zip(automaton.successors(state));
+            let next = graph.successors[cell].iter().zip(automaton.successors(state));
             open.extend(next.map(|(&cell, &state)| (cell, state)));
         }
     }
-    states.into_iter().map(|state| state.expect("a cell of a cover is reached")).collect()
+    states.into_iter().map(|state| state.expect("a cell of a cover is reachable")).collect()
 }

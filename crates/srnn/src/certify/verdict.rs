@@ -1,51 +1,52 @@
-//! The two verdicts: the network itself, and the program that runs.
+//! The strongest arithmetic for which a proof is found: single precision, double precision, or
+//! none.
 
-use super::prove::{NotProved, Proof, Search, prove};
+use super::prove::{NotProved, Proof, ProofSearch, prove};
 use crate::engine::Arithmetic;
 use crate::extract::TransitionSystem;
 
 /// What could be proved of a network.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Verdict {
-    /// Network and single-precision program: one proof covers both.
-    Program(Proof),
-    /// The network alone, and why not the program.
-    Network(Proof, NotProved),
-    /// Nothing, and why.
-    Neither(NotProved),
+    /// One proof for single precision, double precision and real arithmetic.
+    ProvedF32(Proof),
+    /// A proof for double precision and real arithmetic, and why single precision failed.
+    ProvedF64(Proof, NotProved),
+    /// No proof, and why double precision failed.
+    NotProved(NotProved),
 }
 
 impl Verdict {
     /// The proof, if there is one.
     pub fn proof(&self) -> Option<&Proof> {
         match self {
-            Verdict::Program(proof) | Verdict::Network(proof, _) => Some(proof),
-            Verdict::Neither(_) => None,
+            Verdict::ProvedF32(proof) | Verdict::ProvedF64(proof, _) => Some(proof),
+            Verdict::NotProved(_) => None,
         }
     }
 
-    /// Whether it is proved for an arithmetic: single precision includes double.
+    /// Whether the proof covers `arithmetic`. A proof for single precision covers double precision.
     pub fn holds(&self, arithmetic: Arithmetic) -> bool {
         self.proof().is_some_and(|proof| proof.arithmetic >= arithmetic)
     }
 
-    /// What stands in the way of more.
-    pub fn missing(&self) -> Option<&NotProved> {
+    /// Why there is no stronger proof; `None` if single precision is proved.
+    pub fn not_proved(&self) -> Option<&NotProved> {
         match self {
-            Verdict::Program(_) => None,
-            Verdict::Network(_, missing) | Verdict::Neither(missing) => Some(missing),
+            Verdict::ProvedF32(_) => None,
+            Verdict::ProvedF64(_, not_proved) | Verdict::NotProved(not_proved) => Some(not_proved),
         }
     }
 }
 
-/// Looks for the strongest proof.
-pub fn certify(machine: &TransitionSystem, search: &Search) -> Verdict {
-    let program = match prove(machine, Arithmetic::F32, search) {
-        Ok(proof) => return Verdict::Program(proof),
-        Err(missing) => missing,
+/// Searches for a proof in single precision and, if that fails, in double precision.
+pub fn certify(machine: &TransitionSystem, search: &ProofSearch) -> Verdict {
+    let single = match prove(machine, Arithmetic::F32, search) {
+        Ok(proof) => return Verdict::ProvedF32(proof),
+        Err(not_proved) => not_proved,
     };
     match prove(machine, Arithmetic::F64, search) {
-        Ok(proof) => Verdict::Network(proof, program),
-        Err(missing) => Verdict::Neither(missing),
+        Ok(proof) => Verdict::ProvedF64(proof, single),
+        Err(not_proved) => Verdict::NotProved(not_proved),
     }
 }

@@ -1,116 +1,129 @@
 //! One application of a GRU (Eq. 1) to a set of states: centre value, generators, rounding.
 //!
-//! The letters are those of `docs/certificate.md`. A quantity over the set is its value at the
-//! centre plus a combination of its generators; products and nonlinearities enter with secant
-//! slopes, so that every line is an identity between a point of the set and the centre.
+//! The letters are those of `docs/src/certificate.md`. A quantity over the set is its value at the
+//! centre plus a combination of its generators. Products and nonlinearities enter with secant
+//! slopes, so every line is an identity between a point of the set and the centre.
 
-use super::arithmetic::Errors;
-use super::interval::{Interval, up};
-use super::matrix::{Matrix, product, row_product, upper_product};
-use super::network::{Layer, columns};
+use super::error_model::ErrorModel;
+use super::interval::{Interval, round_up};
+use super::matrix::{IntervalMatrix, product, row_product, upper_product};
+use super::network::EnclosedLayer;
 use crate::model::{Gate, Reset};
 
-/// A quantity over the set: a vector of `n` numbers.
+/// A vector of `n` quantities over a set of states.
 #[derive(Clone)]
-pub struct Spread {
-    /// At the centre `[n]`.
+pub struct AffineForm {
+    /// Values at the centre of the set `[n]`.
     pub centre: Vec<Interval>,
-    /// Differences from it `[G,n]`.
-    pub generators: Matrix,
-    /// Over the whole set `[n]`.
+    /// Differences from the centre, one row for each generator of the set `[G,n]`.
+    pub generators: IntervalMatrix,
+    /// Values over the whole set `[n]`.
     pub range: Vec<Interval>,
 }
 
-impl Spread {
-    /// Its range is the centre and all generators.
-    pub fn new(centre: Vec<Interval>, generators: Matrix) -> Spread {
+impl AffineForm {
+    /// A form whose range is `centre` ± Σ_g |generator|.
+    pub fn new(centre: Vec<Interval>, generators: IntervalMatrix) -> AffineForm {
         let sums = generators.column_sums();
         let range = centre.iter().zip(sums).map(|(c, sum)| c.widen(sum)).collect();
-        Spread { centre, generators, range }
+        AffineForm { centre, generators, range }
     }
 
-    /// `n` coordinates from `first` on.
-    pub fn part(&self, first: usize, n: usize) -> Spread {
-        Spread {
+    /// The `n` coordinates from `first` on.
+    pub fn part(&self, first: usize, n: usize) -> AffineForm {
+        AffineForm {
             centre: self.centre[first..first + n].to_vec(),
-            generators: columns(&self.generators, first, n),
+            generators: self.generators.columns(first, n),
             range: self.range[first..first + n].to_vec(),
         }
     }
 
-    /// The sum of two quantities.
-    pub fn plus(&self, other: &Spread) -> Spread {
+    /// The sum of two forms over the same set.
+    pub fn plus(&self, other: &AffineForm) -> AffineForm {
         let centre = self.centre.iter().zip(&other.centre).map(|(&a, &b)| a + b).collect();
         let one = vec![Interval::point(1.0); self.centre.len()];
-        Spread::new(centre, combine(&[(&one, &self.generators), (&one, &other.generators)]))
+        AffineForm::new(centre, combine(&[(&one, &self.generators), (&one, &other.generators)]))
     }
 }
 
-/// A quantity, and by how much the program's value of it may be off.
+/// A form in real arithmetic, and bounds on the rounding error of the computed values.
 #[derive(Clone)]
-pub struct Computed {
-    /// In real arithmetic.
-    pub value: Spread,
-    /// `[n]`.
+pub struct RoundedForm {
+    /// The exact values.
+    pub value: AffineForm,
+    /// Bounds on |computed − exact| `[n]`.
     pub error: Vec<f64>,
 }
 
-/// `u = f(h, x)` over a set: `alpha` is the layer's α, `a` its input part `[3D]`.
-pub fn apply(layer: &Layer, alpha: &Spread, a: &Computed, errors: Errors) -> Computed {
+/// `u = f(h, x)` over a set. `alpha` is the α of the layer, `a` its input part `[3D]`.
+pub fn gru_step(
+    layer: &EnclosedLayer,
+    alpha: &AffineForm,
+    a: &RoundedForm,
+    errors: ErrorModel,
+) -> RoundedForm {
     let d = layer.d;
-    let linear = linear(layer, alpha);
+    let linear = hidden_and_recurrent(layer, alpha);
     let h = linear.part(0, d);
-    let delta_h = mixture_error(layer, alpha, errors);
+    let delta_h = hidden_error(layer, alpha, errors);
     let delta_q = recurrent_error(layer, alpha, errors);
     let gate = |block: usize| {
         let pre = a.value.part(block * d, d).plus(&linear.part((1 + block) * d, d));
         let delta: Vec<f64> =
-            (0..d).map(|j| up(a.error[block * d + j] + delta_q[block * d + j], 2)).collect();
-        Gated::new(layer.gate, pre, &delta, errors)
+            (0..d).map(|j| round_up(a.error[block * d + j] + delta_q[block * d + j], 2)).collect();
+        GateEnclosure::new(layer.gate, pre, &delta, errors)
     };
     let (r, z) = (gate(0), gate(1));
-    let inside = Inside { layer, a, linear: &linear, h: &h, delta_h: &delta_h, r: &r, errors };
+    let candidate =
+        CandidateInputs { layer, a, linear: &linear, h: &h, delta_h: &delta_h, r: &r, errors };
     let pre_n = match layer.reset {
-        Reset::AfterMatrix => inside.candidate_after(&delta_q[2 * d..]),
-        Reset::BeforeMatrix => inside.candidate_before(),
+        Reset::AfterMatrix => candidate.reset_after_matrix(&delta_q[2 * d..]),
+        Reset::BeforeMatrix => candidate.reset_before_matrix(),
     };
-    update(&h, &delta_h, &z, &pre_n, errors)
+    blend(&h, &delta_h, &z, &pre_n, errors)
 }
 
-/// h and q over the set.
-fn linear(layer: &Layer, alpha: &Spread) -> Spread {
+/// h and q over the set, side by side.
+fn hidden_and_recurrent(layer: &EnclosedLayer, alpha: &AffineForm) -> AffineForm {
     let mut centre = row_product(&alpha.centre, &layer.state);
     for (q, &bias) in centre[layer.d..].iter_mut().zip(&layer.state_bias) {
         *q = *q + Interval::point(bias);
     }
-    Spread::new(centre, product(&alpha.generators, &layer.state))
+    AffineForm::new(centre, product(&alpha.generators, &layer.state))
 }
 
 /// δh `[D]`.
-pub fn mixture_error(layer: &Layer, alpha: &Spread, errors: Errors) -> Vec<f64> {
-    let sums = upper_product(&magnitudes(&alpha.range), layer.mixture.sizes(), layer.d);
-    sums.iter().map(|&sum| up(errors.gamma(layer.k + 6) * sum + errors.lost, 4)).collect()
+pub fn hidden_error(layer: &EnclosedLayer, alpha: &AffineForm, errors: ErrorModel) -> Vec<f64> {
+    let sums = upper_product(&magnitudes(&alpha.range), layer.mixture.magnitudes(), layer.d);
+    sums.iter()
+        .map(|&sum| round_up(errors.gamma(layer.k + 6) * sum + errors.underflow, 4))
+        .collect()
 }
 
 /// δq `[3D]`.
-fn recurrent_error(layer: &Layer, alpha: &Spread, errors: Errors) -> Vec<f64> {
+fn recurrent_error(layer: &EnclosedLayer, alpha: &AffineForm, errors: ErrorModel) -> Vec<f64> {
     let gamma = errors.gamma(layer.k + layer.d + 10);
     let sums = upper_product(&magnitudes(&alpha.range), &layer.state_size, 3 * layer.d);
     let sums = sums.iter().zip(&layer.recurrent_bias_size);
-    sums.map(|(sum, bias)| up(gamma * (sum + bias) + errors.lost, 4)).collect()
+    sums.map(|(sum, bias)| round_up(gamma * (sum + bias) + errors.underflow, 4)).collect()
 }
 
-/// A gate over the set.
-struct Gated {
-    pre: Spread,
+/// The gate of every unit over the set.
+struct GateEnclosure {
+    /// The pre-activation.
+    pre: AffineForm,
+    /// Values at the centre `[D]`.
     centre: Vec<Interval>,
+    /// Values over the set `[D]`.
     range: Vec<Interval>,
+    /// Secant slopes over the set `[D]`.
     slope: Vec<Interval>,
+    /// Bounds on the rounding error `[D]`.
     error: Vec<f64>,
 }
 
-impl Gated {
-    fn new(kind: Gate, pre: Spread, delta: &[f64], errors: Errors) -> Gated {
+impl GateEnclosure {
+    fn new(kind: Gate, pre: AffineForm, delta: &[f64], errors: ErrorModel) -> GateEnclosure {
         let value = |x: Interval| match kind {
             Gate::Sigmoid => x.sigmoid(),
             Gate::HardSigmoid => x.hard_sigmoid(),
@@ -119,13 +132,14 @@ impl Gated {
             Gate::Sigmoid => x.sigmoid_slope(),
             Gate::HardSigmoid => x.hard_sigmoid_slope(),
         };
-        let own = match kind {
+        let function_error = match kind {
             Gate::Sigmoid => errors.sigmoid,
-            Gate::HardSigmoid => 4.0 * errors.unit + errors.lost,
+            Gate::HardSigmoid => 4.0 * errors.unit_roundoff + errors.underflow,
         };
         let error = pre.range.iter().zip(delta);
-        let error = error.map(|(x, &delta)| up(slope(x.widen(delta)).hi * delta + own, 4));
-        Gated {
+        let error =
+            error.map(|(x, &delta)| round_up(slope(x.widen(delta)).hi * delta + function_error, 4));
+        GateEnclosure {
             centre: pre.centre.iter().map(|&x| value(x)).collect(),
             range: pre.range.iter().map(|&x| value(x)).collect(),
             slope: pre.range.iter().map(|&x| slope(x)).collect(),
@@ -135,20 +149,20 @@ impl Gated {
     }
 }
 
-/// What the candidate is made of.
-struct Inside<'a> {
-    layer: &'a Layer,
-    a: &'a Computed,
-    linear: &'a Spread,
-    h: &'a Spread,
+/// The inputs of the candidate's pre-activation.
+struct CandidateInputs<'a> {
+    layer: &'a EnclosedLayer,
+    a: &'a RoundedForm,
+    linear: &'a AffineForm,
+    h: &'a AffineForm,
     delta_h: &'a [f64],
-    r: &'a Gated,
-    errors: Errors,
+    r: &'a GateEnclosure,
+    errors: ErrorModel,
 }
 
-impl Inside<'_> {
-    /// `a_n + r q_n`.
-    fn candidate_after(&self, delta_q: &[f64]) -> Computed {
+impl CandidateInputs<'_> {
+    /// `pre_n = a_n + r q_n`.
+    fn reset_after_matrix(&self, delta_q: &[f64]) -> RoundedForm {
         let (d, r) = (self.layer.d, self.r);
         let (a, q) = (self.a.value.part(2 * d, d), self.linear.part(3 * d, d));
         let centre: Vec<Interval> =
@@ -165,55 +179,64 @@ impl Inside<'_> {
             let delta_a = self.a.error[2 * d + j];
             let q_size = q.range[j].mag() + delta_q[j];
             let rounded = a.range[j].mag() + delta_a + (r_high + delta_r) * q_size;
-            let rounding = 4.0 * self.errors.unit * rounded + self.errors.lost;
-            up(delta_a + r_high * delta_q[j] + q_size * delta_r + rounding, 16)
+            let rounding = 4.0 * self.errors.unit_roundoff * rounded + self.errors.underflow;
+            round_up(delta_a + r_high * delta_q[j] + q_size * delta_r + rounding, 16)
         });
         let error = error.collect();
-        Computed { value: Spread::new(centre, generators), error }
+        RoundedForm { value: AffineForm::new(centre, generators), error }
     }
 
-    /// `a_n + R_n (r ∘ h)`.
-    fn candidate_before(&self) -> Computed {
+    /// `pre_n = a_n + R_n (r ∘ h)`.
+    fn reset_before_matrix(&self) -> RoundedForm {
         let (d, r, h) = (self.layer.d, self.r, self.h);
         let a = self.a.value.part(2 * d, d);
         let centre: Vec<Interval> = (0..d).map(|j| r.centre[j] * h.centre[j]).collect();
         let through_r: Vec<Interval> = (0..d).map(|j| h.range[j] * r.slope[j]).collect();
         let generators = combine(&[(&r.centre, &h.generators), (&through_r, &r.pre.generators)]);
-        let rh = Spread::new(centre, generators);
-        let through = Spread::new(
+        let rh = AffineForm::new(centre, generators);
+        let through = AffineForm::new(
             row_product(&rh.centre, &self.layer.candidate),
             product(&rh.generators, &self.layer.candidate),
         );
-        let error = self.error_before(&rh, &a);
-        Computed { value: a.plus(&through), error }
+        let error = self.reset_before_matrix_error(&rh, &a);
+        RoundedForm { value: a.plus(&through), error }
     }
 
-    fn error_before(&self, rh: &Spread, a: &Spread) -> Vec<f64> {
+    fn reset_before_matrix_error(&self, rh: &AffineForm, a: &AffineForm) -> Vec<f64> {
         let (d, r, errors) = (self.layer.d, self.r, self.errors);
         let delta_rh: Vec<f64> = (0..d)
             .map(|j| {
                 let (r_high, delta_r) = (r.range[j].hi, r.error[j]);
                 let h_size = self.h.range[j].mag() + self.delta_h[j];
-                let rounding = 2.0 * errors.unit * (r_high + delta_r) * h_size + errors.lost;
-                up(r_high * self.delta_h[j] + h_size * delta_r + rounding, 12)
+                let rounding =
+                    2.0 * errors.unit_roundoff * (r_high + delta_r) * h_size + errors.underflow;
+                round_up(r_high * self.delta_h[j] + h_size * delta_r + rounding, 12)
             })
             .collect();
-        let sizes = self.layer.candidate.sizes();
-        let whole: Vec<f64> = (0..d).map(|j| up(rh.range[j].mag() + delta_rh[j], 2)).collect();
+        let sizes = self.layer.candidate.magnitudes();
+        let whole: Vec<f64> =
+            (0..d).map(|j| round_up(rh.range[j].mag() + delta_rh[j], 2)).collect();
         let carried = upper_product(&delta_rh, sizes, d);
         let summed = upper_product(&whole, sizes, d);
         let gamma = errors.gamma(d + 10);
         let error = (0..d).map(|j| {
             let delta_a = self.a.error[2 * d + j];
-            let rounding = 4.0 * errors.unit * (a.range[j].mag() + delta_a) + errors.lost;
-            up(delta_a + carried[j] + gamma * summed[j] + rounding, 12)
+            let rounding =
+                4.0 * errors.unit_roundoff * (a.range[j].mag() + delta_a) + errors.underflow;
+            round_up(delta_a + carried[j] + gamma * summed[j] + rounding, 12)
         });
         error.collect()
     }
 }
 
 /// `u = (1 − z) n + z h`.
-fn update(h: &Spread, delta_h: &[f64], z: &Gated, pre_n: &Computed, errors: Errors) -> Computed {
+fn blend(
+    h: &AffineForm,
+    delta_h: &[f64],
+    z: &GateEnclosure,
+    pre_n: &RoundedForm,
+    errors: ErrorModel,
+) -> RoundedForm {
     let d = h.centre.len();
     let one = Interval::point(1.0);
     let range = &pre_n.value.range;
@@ -231,21 +254,22 @@ fn update(h: &Spread, delta_h: &[f64], z: &Gated, pre_n: &Computed, errors: Erro
     ]);
     let error = (0..d).map(|j| {
         let delta_pre = pre_n.error[j];
-        let delta_n = up(range[j].widen(delta_pre).tanh_slope().hi * delta_pre + errors.tanh, 4);
+        let delta_n =
+            round_up(range[j].widen(delta_pre).tanh_slope().hi * delta_pre + errors.tanh, 4);
         let (keep, z_high) = (keep[j].hi + z.error[j], z.range[j].hi + z.error[j]);
         let rounded = keep * (n[j].mag() + delta_n) + z_high * (h.range[j].mag() + delta_h[j]);
-        let rounding = 4.0 * errors.unit * rounded + errors.lost;
+        let rounding = 4.0 * errors.unit_roundoff * rounded + errors.underflow;
         let gap = (h.range[j] - n[j]).mag();
-        up(keep * delta_n + z_high * delta_h[j] + gap * z.error[j] + rounding, 24)
+        round_up(keep * delta_n + z_high * delta_h[j] + gap * z.error[j] + rounding, 24)
     });
     let error = error.collect();
-    Computed { value: Spread::new(centre, generators), error }
+    RoundedForm { value: AffineForm::new(centre, generators), error }
 }
 
 /// `Σ coefficients ∘ generators`, column by column.
-fn combine(terms: &[(&[Interval], &Matrix)]) -> Matrix {
+fn combine(terms: &[(&[Interval], &IntervalMatrix)]) -> IntervalMatrix {
     let (_, first) = terms[0];
-    let mut sum = Matrix::zeros(first.rows(), first.columns);
+    let mut sum = IntervalMatrix::zeros(first.rows(), first.columns);
     for (coefficients, matrix) in terms {
         let (mid, rad): (Vec<f64>, Vec<f64>) =
             coefficients.iter().map(|c| (c.mid(), c.rad())).unzip();
@@ -257,20 +281,20 @@ fn combine(terms: &[(&[Interval], &Matrix)]) -> Matrix {
             for j in 0..n {
                 let term = mid[j] * from[j];
                 into[j] += term;
-                // The product rounds once, and each sum of up to three terms twice at most: half
-                // a unit each of magnitudes that are all in the sum of |terms|.
+                // The product rounds once, and a sum of up to three terms at most twice. Each
+                // rounding is at most half a unit of a magnitude that is part of Σ|terms|.
                 into_rad[j] += mid[j].abs() * from_rad[j]
                     + rad[j] * (from[j].abs() + from_rad[j])
                     + 2.0 * f64::EPSILON * term.abs();
             }
         }
     }
-    let rows = terms.len() * 6;
-    sum.rad.iter_mut().for_each(|rad| *rad = up(*rad, rows));
+    let operations = terms.len() * 6;
+    sum.rad.iter_mut().for_each(|rad| *rad = round_up(*rad, operations));
     sum
 }
 
-/// The largest magnitudes.
+/// The largest magnitude of each range.
 pub fn magnitudes(ranges: &[Interval]) -> Vec<f64> {
     ranges.iter().map(|range| range.mag()).collect()
 }
