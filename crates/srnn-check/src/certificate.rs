@@ -1,41 +1,41 @@
-//! The file: read strictly, compared with the model it names, sizes and ranges checked. What it
-//! claims about numbers is the business of `conditions` and `automaton`.
+//! `certificate.json`: parsed strictly, compared with the model, sizes and indices checked. The
+//! modules `conditions` and `automaton` verify its claims.
 
-use crate::arithmetic::Arithmetic;
-use crate::config::{Arch, Config};
+use crate::config::{Arch, ModelConfig};
+use crate::error_model::Arithmetic;
 use crate::refused::Refused;
-use crate::weights::Weights;
+use crate::weights::ModelWeights;
 use serde::Deserialize;
 
-/// The whole file.
+/// The content of `certificate.json`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Certificate {
     format: String,
     version: u64,
     pub statement: String,
-    pub model: ModelClaim,
+    pub model: CertifiedModel,
     pub arithmetic: Arithmetic,
     pub engines: Vec<String>,
     pub start: usize,
-    pub cells: Vec<Cell>,
-    pub automaton: Automaton,
+    pub cells: Vec<CertifiedCell>,
+    pub automaton: CertifiedAutomaton,
 }
 
-/// Which model it is about.
+/// The model that the certificate is about.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct ModelClaim {
+pub struct CertifiedModel {
     pub digest: String,
     pub arch: Arch,
     pub alphabet: Vec<String>,
     pub classes: Vec<String>,
 }
 
-/// One cell: all α within `radii` of `centre`, layers bottom first.
+/// A cell: the set of all α within `radii` of `centre`, layers bottom first.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Cell {
+pub struct CertifiedCell {
     pub centre: Vec<f64>,
     pub radii: Vec<f64>,
     pub depth: u32,
@@ -45,24 +45,24 @@ pub struct Cell {
     pub state: usize,
 }
 
-/// The minimal automaton.
+/// The minimal automaton of the cells.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Automaton {
+pub struct CertifiedAutomaton {
     pub start: usize,
     pub transitions: Vec<Vec<usize>>,
     pub outputs: Vec<usize>,
 }
 
-/// The most cells.
-const CELLS: usize = 1 << 17;
-/// The most words a cell may have.
-const WORDS: usize = 4096;
-/// The deepest a cell may look, also over an alphabet of one symbol.
-const DEPTH: u32 = 64;
+/// Largest number of cells.
+const MAX_CELLS: usize = 1 << 17;
+/// Largest number of words of one cell.
+const MAX_WORDS: usize = 4096;
+/// Largest depth of a cell, also over an alphabet of one symbol.
+const MAX_DEPTH: u32 = 64;
 
-/// Reads the file. Fields that are unknown, missing or double and numbers beyond the doubles are
-/// refused by the reader itself.
+/// Parses the file. Unknown, missing or duplicate fields and numbers outside the range of doubles
+/// are errors.
 pub fn parse(bytes: &[u8]) -> Result<Certificate, Refused> {
     let certificate: Certificate =
         serde_json::from_slice(bytes).map_err(|error| Refused::Malformed(error.to_string()))?;
@@ -76,8 +76,12 @@ pub fn parse(bytes: &[u8]) -> Result<Certificate, Refused> {
     Ok(certificate)
 }
 
-/// That the certificate is of this model.
-pub fn check_model(claim: &ModelClaim, config: &Config, weights: &Weights) -> Result<(), Refused> {
+/// Checks that the certificate belongs to this model.
+pub fn check_model(
+    claim: &CertifiedModel,
+    config: &ModelConfig,
+    weights: &ModelWeights,
+) -> Result<(), Refused> {
     let differs = |what, found: String, expected: String| match found == expected {
         true => Ok(()),
         false => Err(Refused::OtherModel { what, found, expected }),
@@ -95,15 +99,17 @@ pub fn check_model(claim: &ModelClaim, config: &Config, weights: &Weights) -> Re
     differs("the classes", list(&claim.classes), list(&config.classes))
 }
 
-/// That every size fits and every index points somewhere.
+/// Checks all sizes and indices.
 pub fn check_shape(certificate: &Certificate) -> Result<(), Refused> {
     let arch = &certificate.model.arch;
     let cells = certificate.cells.len();
-    if cells > CELLS {
-        return Err(Refused::Malformed(format!("{cells} cells, more than the limit of {CELLS}")));
+    if cells > MAX_CELLS {
+        return Err(Refused::Malformed(format!(
+            "{cells} cells, more than the limit of {MAX_CELLS}"
+        )));
     }
     if certificate.start >= cells {
-        return Err(Refused::Malformed(format!("start is {}, of {cells}", certificate.start)));
+        return Err(Refused::Malformed(format!("start is {} of {cells} cells", certificate.start)));
     }
     for (index, cell) in certificate.cells.iter().enumerate() {
         check_cell(cell, cells, arch)
@@ -112,7 +118,7 @@ pub fn check_shape(certificate: &Certificate) -> Result<(), Refused> {
     Ok(())
 }
 
-fn check_cell(cell: &Cell, cells: usize, arch: &Arch) -> Result<(), String> {
+fn check_cell(cell: &CertifiedCell, cells: usize, arch: &Arch) -> Result<(), String> {
     let n: usize = arch.layers.iter().map(|layer| layer.centroids.k).sum();
     if cell.centre.len() != n || cell.radii.len() != n {
         let found = format!("{} centres and {} radii", cell.centre.len(), cell.radii.len());
@@ -125,9 +131,9 @@ fn check_cell(cell: &Cell, cells: usize, arch: &Arch) -> Result<(), String> {
         return Err(format!("radius {at} is {}", cell.radii[at]));
     }
     let symbols = arch.input.symbols;
-    let words = symbols.checked_pow(cell.depth).filter(|&words| words <= WORDS);
-    if !(1..=DEPTH).contains(&cell.depth) || words.is_none() {
-        let limits = format!("at least 1, at most {DEPTH}, at most {WORDS} words");
+    let words = symbols.checked_pow(cell.depth).filter(|&words| words <= MAX_WORDS);
+    if !(1..=MAX_DEPTH).contains(&cell.depth) || words.is_none() {
+        let limits = format!("at least 1, at most {MAX_DEPTH}, at most {MAX_WORDS} words");
         return Err(format!("depth {} over {symbols} symbols: {limits}", cell.depth));
     }
     if cell.decision >= arch.classes {

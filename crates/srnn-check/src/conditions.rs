@@ -1,15 +1,15 @@
-//! The three conditions, cell by cell and word by word.
+//! The three conditions of a certificate, checked cell by cell and word by word.
 
-use crate::balls::Balls;
-use crate::certificate::{Cell, Certificate};
-use crate::interval::{Interval, Up};
-use crate::network::{Network, Reading};
-use crate::refused::{Place, Refused};
-use crate::set::{Form, Set, places};
-use crate::step::{Lead, lead, lead_on, step};
+use crate::certificate::{Certificate, CertifiedCell};
+use crate::interval::{Interval, UpperBound};
+use crate::matrix::IntervalMatrix;
+use crate::network::{ClassifierInput, EnclosedNetwork};
+use crate::refused::{CheckLocation, Refused};
+use crate::step::{ClassMargin, readout_margin, state_margin, step};
+use crate::zonotope::{RoundedForm, Zonotope, layer_ranges};
 
-/// Checks all conditions; the smallest lead on any set, in logits.
-pub fn check(network: &Network, certificate: &Certificate) -> Result<f64, Refused> {
+/// Checks all conditions. Returns the minimum logit margin over all sets.
+pub fn check(network: &EnclosedNetwork, certificate: &Certificate) -> Result<f64, Refused> {
     let mut smallest = check_start(network, certificate)?;
     for index in 0..certificate.cells.len() {
         smallest = smallest.min(check_cell(network, certificate, index)?);
@@ -17,126 +17,148 @@ pub fn check(network: &Network, certificate: &Certificate) -> Result<f64, Refuse
     Ok(smallest)
 }
 
-/// Condition 1. Infinity where the start itself is not read.
-fn check_start(network: &Network, certificate: &Certificate) -> Result<f64, Refused> {
+/// Condition 1. Returns the margin at the start, or infinity if the classifier does not read it
+/// here.
+fn check_start(network: &EnclosedNetwork, certificate: &Certificate) -> Result<f64, Refused> {
     let start = &certificate.cells[certificate.start];
     let Some(token) = network.input.start_token() else {
         check_is_zero(network, start, certificate.start)?;
-        return match network.reading {
-            // No step led here: the empty word reads u = 0.
-            Reading::Step => {
-                decided(lead(network, &no_units(network), start.decision), start, || Place::Start)
+        return match network.classifier_input {
+            // No step was taken: the empty word reads u = 0.
+            ClassifierInput::LastStep => {
+                decided(readout_margin(network, &initial_u(network), start.decision), start, || {
+                    CheckLocation::Start
+                })
             }
             _ => Ok(f64::INFINITY),
         };
     };
-    let (set, u) = step(network, &Set::zero(network), token);
-    check_inside(network, &set, start, certificate.start, || Place::Start)?;
-    match network.reading {
-        Reading::Step => decided(lead(network, &u, start.decision), start, || Place::Start),
+    let (set, u) = step(network, &Zonotope::zero(network), token);
+    check_inside(network, &set, start, certificate.start, || CheckLocation::Start)?;
+    match network.classifier_input {
+        ClassifierInput::LastStep => {
+            decided(readout_margin(network, &u, start.decision), start, || CheckLocation::Start)
+        }
         _ => Ok(f64::INFINITY),
     }
 }
 
-/// α = 0 does not sum to one, so that only the point 0 holds it.
-fn check_is_zero(network: &Network, cell: &Cell, target: usize) -> Result<(), Refused> {
-    for (layer, place) in places(network).into_iter().enumerate() {
-        for (coordinate, at) in place.enumerate() {
+/// α = 0 does not sum to one, so only the cell that is the point 0 contains it.
+fn check_is_zero(
+    network: &EnclosedNetwork,
+    cell: &CertifiedCell,
+    target: usize,
+) -> Result<(), Refused> {
+    for (layer, range) in layer_ranges(network).into_iter().enumerate() {
+        for (coordinate, at) in range.enumerate() {
             let excess = cell.centre[at].abs().max(cell.radii[at]);
             if excess != 0.0 {
-                let place = Place::Start;
-                return Err(Refused::Leaves { place, target, layer, coordinate, excess });
+                let location = CheckLocation::Start;
+                return Err(Refused::OutsideCell { location, target, layer, coordinate, excess });
             }
         }
     }
     Ok(())
 }
 
-/// u before any step: zero, exactly.
-fn no_units(network: &Network) -> Form {
+/// u before any step: exactly zero.
+fn initial_u(network: &EnclosedNetwork) -> RoundedForm {
     let d = network.head.cols;
-    Form::new(vec![Interval::ZERO; d], Balls::exact(0, d, vec![]), vec![Up::ZERO; d])
+    RoundedForm::new(
+        vec![Interval::ZERO; d],
+        IntervalMatrix::exact(0, d, vec![]),
+        vec![UpperBound::ZERO; d],
+    )
 }
 
-/// Conditions 2 and 3 for one cell, and its margin.
-fn check_cell(network: &Network, certificate: &Certificate, index: usize) -> Result<f64, Refused> {
+/// Conditions 2 and 3 for one cell. Returns its margin.
+fn check_cell(
+    network: &EnclosedNetwork,
+    certificate: &Certificate,
+    index: usize,
+) -> Result<f64, Refused> {
     let cell = &certificate.cells[index];
-    let mut walk = Walk { network, certificate, cell: index, word: vec![], margin: f64::INFINITY };
-    let set = Set::of_cell(cell, network);
-    if network.reading != Reading::Step {
-        walk.decide(lead_on(network, &set, cell.decision), cell)?;
+    let mut words =
+        CellWords { network, certificate, cell: index, word: vec![], margin: f64::INFINITY };
+    let set = Zonotope::of_cell(cell, network);
+    if network.classifier_input != ClassifierInput::LastStep {
+        words.decide(state_margin(network, &set, cell.decision), cell)?;
     }
-    walk.descend(&set, index, cell.depth)?;
-    if cell.margin > 0.0 && cell.margin <= walk.margin {
-        return Ok(walk.margin);
+    words.descend(&set, index, cell.depth)?;
+    if cell.margin > 0.0 && cell.margin <= words.margin {
+        return Ok(words.margin);
     }
-    Err(Refused::Margin { cell: index, claimed: cell.margin, proved: walk.margin })
+    Err(Refused::Margin { cell: index, claimed: cell.margin, proved: words.margin })
 }
 
-/// All words from one cell, depth first.
-struct Walk<'a> {
-    network: &'a Network,
+/// A depth-first traversal of the words from one cell.
+struct CellWords<'a> {
+    network: &'a EnclosedNetwork,
     certificate: &'a Certificate,
     cell: usize,
     word: Vec<usize>,
     margin: f64,
 }
 
-impl Walk<'_> {
-    /// Every symbol from `set`, the enclosure after `word`, which belongs to the cell `at`;
-    /// `left` steps until the sets must lie in their cells.
-    fn descend(&mut self, set: &Set, at: usize, left: u32) -> Result<(), Refused> {
+impl CellWords<'_> {
+    /// Steps `set` with every symbol. `set` is the enclosure after `self.word`, and `at` is the
+    /// cell of that word. After `left` steps the images must lie in their target cells.
+    fn descend(&mut self, set: &Zonotope, at: usize, left: u32) -> Result<(), Refused> {
         let cells = &self.certificate.cells;
         for (symbol, &target) in cells[at].successors.iter().enumerate() {
             self.word.push(symbol);
             let (next, u) = step(self.network, set, symbol);
             let goal = &cells[target];
-            if self.network.reading == Reading::Step {
-                self.decide(lead(self.network, &u, goal.decision), goal)?;
+            if self.network.classifier_input == ClassifierInput::LastStep {
+                self.decide(readout_margin(self.network, &u, goal.decision), goal)?;
             } else if left > 1 {
-                self.decide(lead_on(self.network, &next, goal.decision), goal)?;
+                self.decide(state_margin(self.network, &next, goal.decision), goal)?;
             }
             if left > 1 {
                 self.descend(&next, target, left - 1)?;
             } else {
-                check_inside(self.network, &next, goal, target, || self.place())?;
+                check_inside(self.network, &next, goal, target, || self.location())?;
             }
             self.word.pop();
         }
         Ok(())
     }
 
-    fn decide(&mut self, lead: Lead, cell: &Cell) -> Result<(), Refused> {
-        self.margin = self.margin.min(decided(lead, cell, || self.place())?);
+    fn decide(&mut self, margin: ClassMargin, cell: &CertifiedCell) -> Result<(), Refused> {
+        self.margin = self.margin.min(decided(margin, cell, || self.location())?);
         Ok(())
     }
 
-    fn place(&self) -> Place {
+    fn location(&self) -> CheckLocation {
         let alphabet = &self.certificate.model.alphabet;
         let word = self.word.iter().map(|&symbol| alphabet[symbol].clone()).collect();
-        Place::Cell { cell: self.cell, word }
+        CheckLocation::Cell { cell: self.cell, word }
     }
 }
 
-fn decided(lead: Lead, cell: &Cell, place: impl Fn() -> Place) -> Result<f64, Refused> {
-    if lead.by > 0.0 {
-        return Ok(lead.by);
+fn decided(
+    margin: ClassMargin,
+    cell: &CertifiedCell,
+    location: impl Fn() -> CheckLocation,
+) -> Result<f64, Refused> {
+    if margin.value > 0.0 {
+        return Ok(margin.value);
     }
-    let (decision, rival) = (cell.decision, lead.rival);
-    Err(Refused::Undecided { place: place(), decision, rival, missing: -lead.by })
+    let (decision, rival) = (cell.decision, margin.rival);
+    Err(Refused::Undecided { location: location(), decision, rival, margin: margin.value })
 }
 
 fn check_inside(
-    network: &Network,
-    set: &Set,
-    cell: &Cell,
+    network: &EnclosedNetwork,
+    set: &Zonotope,
+    cell: &CertifiedCell,
     target: usize,
-    place: impl Fn() -> Place,
+    location: impl Fn() -> CheckLocation,
 ) -> Result<(), Refused> {
-    match set.outside(cell, network) {
+    match set.largest_excess(cell, network) {
         None => Ok(()),
         Some((layer, coordinate, excess)) => {
-            Err(Refused::Leaves { place: place(), target, layer, coordinate, excess })
+            Err(Refused::OutsideCell { location: location(), target, layer, coordinate, excess })
         }
     }
 }

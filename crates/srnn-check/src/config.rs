@@ -1,41 +1,41 @@
-//! `config.json`, as far as a certificate can speak of it: tokens in, GRU layers with centroids,
-//! a class after the last step. Anything else is refused while reading.
+//! The subset of `config.json` that certificates cover: token input, GRU layers with centroids, one
+//! class after the last step. Anything else fails to parse.
 
 use crate::refused::Refused;
 use serde::Deserialize;
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
-/// What is read of `config.json`; described in `docs/model-format.md`.
+/// The content of `config.json`, described in `docs/src/model-format.md`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Config {
+pub struct ModelConfig {
     format: String,
     version: u64,
     pub arch: Arch,
     pub alphabet: Vec<String>,
-    /// Words over the alphabet have no unknown symbols.
+    /// Not used: words over the alphabet have no unknown symbols.
     #[serde(rename = "unknown")]
     _unknown: Option<u32>,
     pub classes: Vec<String>,
     #[serde(default)]
     pub digest: Option<String>,
-    /// What it guards is compared with the certificate field by field.
+    /// Not used: every field that it covers is compared with the certificate.
     #[serde(rename = "config_digest", default)]
     _config_digest: Option<String>,
 }
 
-/// The shape of a network.
+/// The architecture of a network.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Arch {
     pub input: Input,
-    pub layers: Vec<LayerShape>,
+    pub layers: Vec<Layer>,
     pub readout: Readout,
     pub classes: usize,
 }
 
-/// What a step reads.
+/// The input of a step: a token.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Input {
@@ -55,7 +55,7 @@ enum InputKind {
 /// One layer.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct LayerShape {
+pub struct Layer {
     pub cell: Cell,
     pub units: usize,
     pub gate: Gate,
@@ -77,7 +77,7 @@ enum CellKind {
     Gru,
 }
 
-/// Where the reset gate acts.
+/// Whether the reset gate acts before or after the recurrent matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reset {
@@ -102,7 +102,7 @@ pub struct Centroids {
     pub tau: f64,
 }
 
-/// How u is compared with a centroid.
+/// The similarity of u and a centroid.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Score {
@@ -110,7 +110,7 @@ pub enum Score {
     Euclidean,
 }
 
-/// What the classifier reads.
+/// The input of the classifier.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Readout {
@@ -118,7 +118,7 @@ pub struct Readout {
     when: When,
 }
 
-/// Which vector of the top layer.
+/// The vector of the top layer that the classifier reads.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ReadFrom {
@@ -132,35 +132,35 @@ enum When {
     Last,
 }
 
-/// No size may be larger. With [`TAU`] and the largest weight it keeps the running program away
-/// from overflow, which the error model does not speak of.
+/// Largest size. With [`TAU`] and the largest weight it excludes overflow in the running program,
+/// which the error model does not cover.
 const LARGEST_SIZE: usize = 1 << 13;
-/// From 2⁻⁴⁰ to 2⁴⁰.
+/// Permitted τ: 2⁻⁴⁰ to 2⁴⁰.
 const TAU: RangeInclusive<f64> = 1.0 / (1u64 << 40) as f64..=(1u64 << 40) as f64;
 
 impl Input {
-    /// The token that leads every sequence in.
+    /// The token that begins every sequence.
     pub fn start_token(&self) -> Option<usize> {
         self.start.then_some(self.symbols)
     }
 
-    /// The token that closes every sequence.
+    /// The token that ends every sequence.
     pub fn end_token(&self) -> Option<usize> {
         self.end.then_some(self.symbols + self.start as usize)
     }
 
-    /// V: start and end token included.
+    /// V: the number of symbols, start and end token included.
     pub fn vocabulary(&self) -> usize {
         self.symbols + self.start as usize + self.end as usize
     }
 }
 
-/// Reads `config.json`.
-pub fn parse(bytes: &[u8]) -> Result<Config, Refused> {
-    let config: Config = serde_json::from_slice(bytes).map_err(|error| {
+/// Parses and validates `config.json`.
+pub fn parse(bytes: &[u8]) -> Result<ModelConfig, Refused> {
+    let config: ModelConfig = serde_json::from_slice(bytes).map_err(|error| {
         Refused::Config(format!(
-            "{error}; a certificate speaks of GRU layers with centroids that read tokens and give \
-             one class after the last step"
+            "{error}; certificates cover GRU layers with centroids that read tokens and give one \
+             class after the last step"
         ))
     })?;
     if config.format != "srnn-model" || config.version != 1 {
@@ -190,10 +190,10 @@ fn check_sizes(arch: &Arch) -> Result<(), Refused> {
 }
 
 fn check_names(what: &str, names: &[String], expected: usize) -> Result<(), Refused> {
-    let different = names.iter().collect::<BTreeSet<_>>().len();
-    if names.len() == expected && different == expected {
+    let distinct = names.iter().collect::<BTreeSet<_>>().len();
+    if names.len() == expected && distinct == expected {
         return Ok(());
     }
-    let found = format!("{} names of {what}, {different} of them different", names.len());
-    Err(Refused::Config(format!("{found}, for {expected}: each needs a name of its own")))
+    let found = format!("{} names of {what}, {distinct} of them distinct", names.len());
+    Err(Refused::Config(format!("{found}; expected {expected} distinct names")))
 }

@@ -1,16 +1,16 @@
-//! Enclosures of exp, σ, tanh and the slopes of their secants: series and remainders of our own,
-//! since no library promises its last bits.
+//! Enclosures of exp, σ, tanh and their secant slopes. The series are implemented here because no
+//! library promises an error bound.
 
 use crate::config::Gate;
-use crate::interval::{Interval, Up};
+use crate::interval::{Interval, UpperBound};
 
-/// ln 2 to 40 bits, so that `n · LN2_HIGH` is exact for every exponent n of a double.
+/// ln 2 to 40 bits: `n · LN2_HIGH` is exact for every exponent n of a double.
 const LN2_HIGH: f64 = 0.693_147_180_559_208_2;
 /// ln 2 − [`LN2_HIGH`], rounded.
 const LN2_LOW: f64 = 7.371_002_565_167_799e-13;
-/// Terms of the series after the 1: on |r| ≤ 0.35 what follows is below 2⁻⁶² of the sum.
+/// Terms of the series after the 1. For |r| ≤ 0.35 the remainder is below 2⁻⁶² of the sum.
 const TERMS: u32 = 14;
-/// Beyond this the exponent is cut off: eˣ is within a factor e of the doubles' range.
+/// Beyond this |x| only coarse bounds are returned: eˣ is close to the limits of doubles.
 const LARGEST: f64 = 708.0;
 
 /// eˣ over an interval.
@@ -18,7 +18,7 @@ pub fn exp(x: Interval) -> Interval {
     Interval::new(exp_at(x.lo).lo, exp_at(x.hi).hi)
 }
 
-/// e to the power of one double.
+/// eˣ at one double.
 fn exp_at(x: f64) -> Interval {
     if x < -LARGEST {
         return Interval::new(0.0, exp_at(-LARGEST).hi);
@@ -33,7 +33,7 @@ fn exp_at(x: f64) -> Interval {
     let low = Interval::new(LN2_LOW.next_down(), LN2_LOW.next_up());
     let r = Interval::point(x) - Interval::point(n * LN2_HIGH) - Interval::point(n) * low;
     let e = exp_reduced(r);
-    // Between 2⁻¹⁰²² and 2¹⁰²² a power of two scales exactly.
+    // Scaling by a power of two between 2⁻¹⁰²² and 2¹⁰²² is exact.
     let scale = f64::from_bits(((n as i64 + 1023) as u64) << 52);
     Interval::new(e.lo * scale, e.hi * scale)
 }
@@ -54,7 +54,7 @@ pub fn tanh(x: Interval) -> Interval {
         let two = Interval::point(2.0);
         let y = Interval::ONE - two / (exp(Interval::point(2.0 * x)) + Interval::ONE);
         // tanh x lies between 0 and x, and between −1 and 1.
-        y.meet(Interval::new(x.clamp(-1.0, 0.0), x.clamp(0.0, 1.0)))
+        y.intersection(Interval::new(x.clamp(-1.0, 0.0), x.clamp(0.0, 1.0)))
     };
     Interval::new(at(x.lo).lo, at(x.hi).hi)
 }
@@ -65,7 +65,7 @@ pub fn tanh_slopes(x: Interval) -> Interval {
     Interval::point(4.0) * sigmoid_slopes(Interval::point(2.0) * x)
 }
 
-/// The gate's values over an interval.
+/// The values of a gate over an interval.
 pub fn gate(kind: Gate, x: Interval) -> Interval {
     match kind {
         Gate::Sigmoid => Interval::new(sigmoid_at(x.lo).lo, sigmoid_at(x.hi).hi),
@@ -87,34 +87,34 @@ pub fn gate_slopes(kind: Gate, x: Interval) -> Interval {
     }
 }
 
-/// The steepest of [`gate_slopes`].
-pub fn steepest_gate(kind: Gate, x: Interval) -> Up {
-    Up::new(gate_slopes(kind, x).hi)
+/// Upper end of [`gate_slopes`].
+pub fn max_gate_slope(kind: Gate, x: Interval) -> UpperBound {
+    UpperBound::new(gate_slopes(kind, x).hi)
 }
 
-/// The steepest of [`tanh_slopes`].
-pub fn steepest_tanh(x: Interval) -> Up {
-    Up::new(tanh_slopes(x).hi)
+/// Upper end of [`tanh_slopes`].
+pub fn max_tanh_slope(x: Interval) -> UpperBound {
+    UpperBound::new(tanh_slopes(x).hi)
 }
 
 fn fifth() -> Interval {
     Interval::ONE / Interval::point(5.0)
 }
 
-/// σ at one double; within [0, 1].
+/// σ at one double, clamped to [0, 1].
 fn sigmoid_at(x: f64) -> Interval {
     let y = Interval::ONE / (Interval::ONE + exp(Interval::point(-x)));
     Interval::new(y.lo.clamp(0.0, 1.0), y.hi.clamp(0.0, 1.0))
 }
 
-/// By the mean value theorem a secant's slope is a slope: σ' = σ(x)σ(−x) rises to 1/4 at 0 and
-/// falls beyond, so that its extremes over `x` are at the ends and at 0.
+/// By the mean value theorem the slope of a secant is a derivative. σ' = σ(x)σ(−x) increases to 1/4
+/// at 0 and then decreases, so its extremes over `x` are at the ends and at 0.
 fn sigmoid_slopes(x: Interval) -> Interval {
     let slope = |x: f64| {
         let y = sigmoid_at(x) * sigmoid_at(-x);
         Interval::new(y.lo.clamp(0.0, 0.25), y.hi.clamp(0.0, 0.25))
     };
     let (a, b) = (slope(x.lo), slope(x.hi));
-    let hi = if x.straddles() { 0.25 } else { a.hi.max(b.hi) };
+    let hi = if x.contains_zero() { 0.25 } else { a.hi.max(b.hi) };
     Interval::new(a.lo.min(b.lo), hi)
 }

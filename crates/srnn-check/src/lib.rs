@@ -1,69 +1,70 @@
-//! The checker of srnn's certificates: that one trained SR-GRU gives every word, of any length,
-//! the class that one automaton gives it.
+//! Checks certificates of srnn: proofs that a trained SR-GRU gives every word, of any length, the
+//! class that an automaton gives it.
 //!
-//! It shares no code with the program that makes certificates, and it searches nothing: it
-//! re-derives every inequality of `docs/certificate.md` from the model and the file, with
-//! arithmetic of its own that rounds outwards, and refuses at the first that does not hold.
+//! The checker shares no code with the prover, and it does not search. It recomputes every
+//! inequality of `docs/src/certificate.md` from the model and the file, with its own
+//! outward-rounded arithmetic, and refuses the certificate at the first one that does not hold.
 //!
-//! Read `conditions` for the proof, `set`, `step`, `gru` and `softmax` for the enclosure of one
-//! step, `interval`, `functions` and `balls` for the arithmetic.
+//! The module `conditions` has the proof. `zonotope`, `step`, `gru` and `softmax` have the
+//! enclosure of one step; `interval`, `functions` and `matrix` have the arithmetic.
 
-mod arithmetic;
 mod automaton;
-mod balls;
 mod certificate;
 mod conditions;
 mod config;
+mod error_model;
 mod functions;
 mod gru;
 mod interval;
+mod matrix;
 mod network;
 mod refused;
-mod set;
 mod softmax;
 mod step;
 #[cfg(test)]
 mod tests;
 mod weights;
+mod zonotope;
 
-// What the suites share speaks of the crate by its name.
+// The helpers shared with the integration tests refer to the crate by its name.
 #[cfg(test)]
 extern crate self as srnn_check;
 
-pub use arithmetic::Arithmetic;
-pub use refused::{Place, Refused};
+pub use error_model::Arithmetic;
+pub use refused::{CheckLocation, Refused};
 
 use certificate::Certificate;
-use network::Network;
+use network::EnclosedNetwork;
 use std::fs;
 use std::io::Read as _;
 use std::path::Path;
 
-/// What has been proved.
+/// A certificate that was verified.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Checked {
-    /// In words, made by the checker from what it verified.
+    /// The theorem as a sentence, written by the checker.
     pub statement: String,
-    /// Which rounding is covered besides real arithmetic.
+    /// The arithmetic that is covered besides real arithmetic.
     pub arithmetic: Arithmetic,
-    /// The engines that compute within it.
+    /// Names of the engines that are covered.
     pub engines: Vec<String>,
     /// SHA-256 of the weights.
     pub digest: String,
-    /// States of the automaton.
+    /// Number of states of the automaton.
     pub states: usize,
-    /// Cells of the cover.
+    /// Number of cells.
     pub cells: usize,
-    /// Cells times symbols.
+    /// Number of cells times number of symbols.
     pub edges: usize,
-    /// By how many logits the class leads at least, on any word.
+    /// Minimum logit margin over all words.
     pub smallest_margin: f64,
 }
 
-/// The largest file that is read, in bytes.
+/// Files above this size are refused; in bytes.
 const LARGEST_FILE: u64 = 1 << 30;
 
-/// Checks a certificate against the model's `config.json` and `model.safetensors`.
+/// Checks a certificate against a model; the arguments are the contents of `config.json`,
+/// `model.safetensors` and `certificate.json`.
 pub fn check(config: &[u8], weights: &[u8], certificate: &[u8]) -> Result<Checked, Refused> {
     let certificate = certificate::parse(certificate)?;
     let config = config::parse(config)?;
@@ -72,8 +73,8 @@ pub fn check(config: &[u8], weights: &[u8], certificate: &[u8]) -> Result<Checke
     certificate::check_shape(&certificate)?;
     automaton::check(&certificate)?;
     check_claims(&certificate)?;
-    let charges = certificate.arithmetic.charges();
-    let network = Network::new(&config.arch, &weights, charges);
+    let errors = certificate.arithmetic.error_model();
+    let network = EnclosedNetwork::new(&config.arch, &weights, errors);
     let smallest_margin = conditions::check(&network, &certificate)?;
     Ok(Checked {
         statement: statement(&certificate),
@@ -87,31 +88,32 @@ pub fn check(config: &[u8], weights: &[u8], certificate: &[u8]) -> Result<Checke
     })
 }
 
-/// Checks the certificate in a file against the model in a folder.
+/// Checks the certificate at a path against the model in a folder.
 pub fn check_files(model: &Path, certificate: &Path) -> Result<Checked, Refused> {
     let config = read(&model.join("config.json"))?;
     let weights = read(&model.join("model.safetensors"))?;
     check(&config, &weights, &read(certificate)?)
 }
 
-/// The words and the engines are the checker's own: a file cannot claim more in prose.
+/// Compares statement and engines with those that the checker writes itself, so that a file cannot
+/// claim more in words than its cells prove.
 fn check_claims(certificate: &Certificate) -> Result<(), Refused> {
     let engines = certificate.arithmetic.engines();
     if certificate.engines != engines {
         let (found, expected) = (certificate.engines.join(", "), engines.join(", "));
-        return Err(Refused::Claims { what: "the list of engines", found, expected });
+        return Err(Refused::WrongClaim { what: "the list of engines", found, expected });
     }
     let expected = statement(certificate);
     if certificate.statement != expected {
         let found = certificate.statement.clone();
-        return Err(Refused::Claims { what: "the statement", found, expected });
+        return Err(Refused::WrongClaim { what: "the statement", found, expected });
     }
     Ok(())
 }
 
-/// The one sentence that a certificate may state.
+/// The only statement that a certificate may have.
 fn statement(certificate: &Certificate) -> String {
-    // Quoted, so that no symbol's name can read as a part of the sentence.
+    // Quotes keep a symbol's name from reading as a part of the sentence.
     let alphabet: Vec<String> =
         certificate.model.alphabet.iter().map(|name| serde_json::json!(name).to_string()).collect();
     let alphabet = alphabet.join(", ");
@@ -130,17 +132,19 @@ fn statement(certificate: &Certificate) -> String {
 fn read(path: &Path) -> Result<Vec<u8>, Refused> {
     let refuse = |cause: String| Refused::File { path: path.to_path_buf(), cause };
     let io = |error: std::io::Error| refuse(format!("{error}: check the path"));
-    // Asked before opening: a pipe would wait for a writer.
+    // Checked before opening: opening a pipe would block.
     let about = fs::metadata(path).map_err(io)?;
     if !about.is_file() {
-        return Err(refuse("not a plain file: name the file itself".into()));
+        return Err(refuse("not a regular file: give the path of the file".into()));
     }
     let mut bytes = vec![];
     fs::File::open(path)
         .and_then(|file| file.take(LARGEST_FILE + 1).read_to_end(&mut bytes))
         .map_err(io)?;
     if bytes.len() as u64 > LARGEST_FILE {
-        return Err(refuse(format!("larger than {LARGEST_FILE} bytes: not a file of srnn")));
+        return Err(refuse(format!(
+            "larger than {LARGEST_FILE} bytes: srnn does not write such a file"
+        )));
     }
     Ok(bytes)
 }

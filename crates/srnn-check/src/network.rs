@@ -1,108 +1,110 @@
-//! The network as the enclosures need it: products of weights made once, with their rounding.
+//! A network with the products of weights that the enclosures use, rounding errors included.
 
-use crate::arithmetic::Charges;
-use crate::balls::Balls;
-use crate::config::{Arch, Input, LayerShape, ReadFrom, Reset};
-use crate::interval::{Interval, Up};
-use crate::weights::{LayerWeights, Weights};
+use crate::config::{Arch, Input, Layer, ReadFrom, Reset};
+use crate::error_model::ErrorModel;
+use crate::interval::{Interval, UpperBound};
+use crate::matrix::IntervalMatrix;
+use crate::weights::{LayerWeights, ModelWeights};
 
-/// A network and the arithmetic that runs it.
-pub struct Network {
+/// A network, prepared for enclosures, and the error model of the program that runs it.
+pub struct EnclosedNetwork {
     pub input: Input,
-    pub reading: Reading,
-    pub charges: Charges,
-    /// `[V, E]`.
-    pub embedding: Balls,
-    /// Bottom first.
-    pub layers: Vec<Layer>,
-    /// `[C, D]`.
-    pub head: Balls,
-    /// `[C]`.
+    pub classifier_input: ClassifierInput,
+    pub errors: ErrorModel,
+    /// Embedding `[V, E]`.
+    pub embedding: IntervalMatrix,
+    /// The layers, bottom first.
+    pub layers: Vec<EnclosedLayer>,
+    /// Weights of the classifier `[C, D]`.
+    pub head: IntervalMatrix,
+    /// Biases of the classifier `[C]`.
     pub head_bias: Vec<f64>,
 }
 
-/// What the classifier reads.
+/// The vector that the classifier reads.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Reading {
-    /// h of the state itself.
+pub enum ClassifierInput {
+    /// h of the state.
     State,
-    /// u of one more step, with this token and without softmax.
+    /// u of one more step with this token, without softmax.
     EndStep(usize),
-    /// u of the step that led to the state.
-    Step,
+    /// u of the last step.
+    LastStep,
 }
 
-/// One layer. Matrices are transposed, `[from, to]`, so that vectors are rows.
-pub struct Layer {
-    pub shape: LayerShape,
+/// One layer. Matrices are transposed, `[from, to]`, because vectors are rows.
+pub struct EnclosedLayer {
+    pub config: Layer,
     /// K.
     pub k: usize,
     /// D.
     pub d: usize,
     /// S `[K, D]`.
-    pub s: Balls,
-    /// From α to q: S·Rᵀ `[K, 3D]`, and `Σ_d |S||R|`; `[K, 2D]` where the reset gate acts before
-    /// the matrix.
-    pub state: Balls,
-    pub state_size: Balls,
-    /// `[3D]` or `[2D]`: what q adds.
+    pub s: IntervalMatrix,
+    /// Maps α to q: S·Rᵀ `[K, 3D]`; `[K, 2D]` if the reset gate acts before the matrix.
+    pub state: IntervalMatrix,
+    /// `Σ_d |S||R|`, of the same shape.
+    pub state_size: IntervalMatrix,
+    /// The bias of q: `[3D]` or `[2D]`.
     pub state_bias: Vec<f64>,
     /// R_nᵀ `[D, D]`.
-    pub candidate: Balls,
+    pub candidate: IntervalMatrix,
     /// Wᵀ `[E, 3D]`.
-    pub input: Balls,
-    /// From α of the layer below to a: S₋·Wᵀ `[K₋, 3D]`, and `Σ_d |S₋||W|`; no rows at the bottom.
-    pub below: Balls,
-    pub below_size: Balls,
-    /// `[3D]`: what a adds.
+    pub input: IntervalMatrix,
+    /// Maps α of the layer below to a: S₋·Wᵀ `[K₋, 3D]`; no rows in the bottom layer.
+    pub below: IntervalMatrix,
+    /// `Σ_d |S₋||W|`, of the same shape.
+    pub below_size: IntervalMatrix,
+    /// The bias of a `[3D]`.
     pub input_bias: Vec<Interval>,
     /// `|b_ih| + |b_hh|` `[3D]`.
-    pub bias_size: Vec<Up>,
+    pub bias_size: Vec<UpperBound>,
 }
 
-impl Network {
-    /// Prepares everything.
-    pub fn new(arch: &Arch, weights: &Weights, charges: Charges) -> Network {
+impl EnclosedNetwork {
+    /// Computes the products of weights.
+    pub fn new(arch: &Arch, weights: &ModelWeights, errors: ErrorModel) -> EnclosedNetwork {
         let (v, e) = (arch.input.vocabulary(), arch.input.embedding);
-        let mut layers: Vec<Layer> = vec![];
-        for (shape, weights) in arch.layers.iter().zip(&weights.layers) {
-            let below = layers.last().map_or(Balls::exact(0, e, vec![]), |layer| layer.s.clone());
-            layers.push(Layer::new(shape, weights, &below));
+        let mut layers: Vec<EnclosedLayer> = vec![];
+        for (config, weights) in arch.layers.iter().zip(&weights.layers) {
+            let below =
+                layers.last().map_or(IntervalMatrix::exact(0, e, vec![]), |layer| layer.s.clone());
+            layers.push(EnclosedLayer::new(config, weights, &below));
         }
         let d = layers.last().expect("at least one layer").d;
-        Network {
+        EnclosedNetwork {
             input: arch.input.clone(),
-            reading: match (arch.input.end_token(), arch.readout.from) {
-                (Some(token), _) => Reading::EndStep(token),
-                (None, ReadFrom::H) => Reading::State,
-                (None, ReadFrom::U) => Reading::Step,
+            classifier_input: match (arch.input.end_token(), arch.readout.from) {
+                (Some(token), _) => ClassifierInput::EndStep(token),
+                (None, ReadFrom::H) => ClassifierInput::State,
+                (None, ReadFrom::U) => ClassifierInput::LastStep,
             },
-            charges,
-            embedding: Balls::exact(v, e, weights.embedding.clone()),
+            errors,
+            embedding: IntervalMatrix::exact(v, e, weights.embedding.clone()),
             layers,
-            head: Balls::exact(arch.classes, d, weights.head.clone()),
+            head: IntervalMatrix::exact(arch.classes, d, weights.head.clone()),
             head_bias: weights.head_bias.clone(),
         }
     }
 }
 
-impl Layer {
-    /// `below` is S of the layer below `[K₋, E]`, or no rows.
-    fn new(shape: &LayerShape, weights: &LayerWeights, below: &Balls) -> Layer {
-        let (k, d, e) = (shape.centroids.k, shape.units, below.cols);
-        let s = Balls::exact(k, d, weights.s.clone());
-        let r = Balls::exact(3 * d, d, weights.r.clone()).transposed();
-        let input = Balls::exact(3 * d, e, weights.w.clone()).transposed();
-        let before = shape.cell.reset == Reset::BeforeMatrix;
+impl EnclosedLayer {
+    /// `below` is S of the layer below `[K₋, E]`; it has no rows for the bottom layer.
+    fn new(config: &Layer, weights: &LayerWeights, below: &IntervalMatrix) -> EnclosedLayer {
+        let (k, d, e) = (config.centroids.k, config.units, below.cols);
+        let s = IntervalMatrix::exact(k, d, weights.s.clone());
+        let r = IntervalMatrix::exact(3 * d, d, weights.r.clone()).transposed();
+        let input = IntervalMatrix::exact(3 * d, e, weights.w.clone()).transposed();
+        let before = config.cell.reset == Reset::BeforeMatrix;
         let recurrent = r.columns(0, if before { 2 * d } else { 3 * d });
         let biases = || weights.b_ih.iter().zip(&weights.b_hh);
         let in_input = |(&ih, &hh): (&f64, &f64)| match before {
             true => Interval::point(ih) + Interval::point(hh),
             false => Interval::point(ih),
         };
-        let size = |(ih, hh): (&f64, &f64)| Up::new(ih.abs()) + Up::new(hh.abs());
-        Layer {
-            shape: shape.clone(),
+        let size = |(ih, hh): (&f64, &f64)| UpperBound::new(ih.abs()) + UpperBound::new(hh.abs());
+        EnclosedLayer {
+            config: config.clone(),
             k,
             d,
             state: s.times(&recurrent),

@@ -1,111 +1,115 @@
-//! Why a certificate proves nothing.
+//! Reasons for refusing a certificate.
 
 use std::fmt;
 use std::path::PathBuf;
 
-/// The first thing that does not hold, with its place and by how much.
+/// The first condition that does not hold, with its location and the excess.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Refused {
-    /// The model's config is not one a certificate can speak of.
+    /// Certificates do not cover a model with this config, or it cannot be read.
     #[error("config.json: {0}")]
     Config(String),
-    /// The model's weights cannot be read.
+    /// The weights cannot be read.
     #[error("model.safetensors: {0}; copy the model again")]
     Weights(String),
-    /// The certificate is not well formed.
+    /// The certificate is malformed.
     #[error("certificate: {0}; make it again with `srnn certify`")]
     Malformed(String),
-    /// The certificate is of another model.
+    /// The certificate belongs to another model.
     #[error("the certificate is of another model: {what} is {found}, the model's is {expected}")]
     OtherModel {
-        /// What differs.
+        /// The property that differs.
         what: &'static str,
-        /// In the certificate.
+        /// Its value in the certificate.
         found: String,
-        /// In the model.
+        /// Its value in the model.
         expected: String,
     },
-    /// The certificate says more than it proves.
-    #[error("{what} is {found:?}, but of these cells it may only be {expected:?}")]
-    Claims {
-        /// Which claim.
+    /// The statement or the list of engines claims more than the cells prove.
+    #[error("{what} is {found:?}, but these cells only prove {expected:?}")]
+    WrongClaim {
+        /// The claim.
         what: &'static str,
-        /// In the certificate.
+        /// Its value in the certificate.
         found: String,
-        /// What the checker would say.
+        /// The value that the checker computes.
         expected: String,
     },
-    /// Condition 1 or 2: a set is not inside the cell it should lead to.
+    /// Condition 1 or 2: an image is not inside its target cell.
     #[error(
-        "{place}: the state leaves cell {target} in layer {layer}, coordinate {coordinate}, by {excess:e}"
+        "{location}: the image is outside cell {target} in layer {layer}, coordinate {coordinate}, \
+         by {excess:e}"
     )]
-    Leaves {
-        /// Where.
-        place: Place,
-        /// The cell it should lie in.
+    OutsideCell {
+        /// The image.
+        location: CheckLocation,
+        /// The target cell.
         target: usize,
-        /// Layer, from 0 at the bottom.
+        /// EnclosedLayer, from 0 at the bottom.
         layer: usize,
-        /// Coordinate of that layer's α.
+        /// Index into that layer's α.
         coordinate: usize,
-        /// How far the enclosure sticks out.
+        /// Distance of the enclosure from the cell.
         excess: f64,
     },
-    /// Conditions 2 and 3: the class is not decided.
-    #[error("{place}: class {decision} does not lead class {rival} surely; it lacks {missing:e}")]
+    /// Condition 2 or 3: the class is not proved.
+    #[error(
+        "{location}: the logit margin of class {decision} over class {rival} may be as low as \
+         {margin:e}"
+    )]
     Undecided {
-        /// Where.
-        place: Place,
-        /// The class that should be decided.
+        /// The set.
+        location: CheckLocation,
+        /// The class of the cell.
         decision: usize,
-        /// The class that may win.
+        /// The class that the network may give instead.
         rival: usize,
-        /// How much the lead lacks to be above 0.
-        missing: f64,
+        /// Lower bound on the margin; not above 0.
+        margin: f64,
     },
-    /// A margin larger than what can be proved.
+    /// A claimed margin is larger than the proved one.
     #[error("cell {cell} claims a margin of {claimed}, but only {proved} can be proved")]
     Margin {
         /// The cell.
         cell: usize,
-        /// In the certificate.
+        /// The margin in the certificate.
         claimed: f64,
-        /// What the conditions give.
+        /// The margin that the checker computes.
         proved: f64,
     },
-    /// The automaton is not the minimal form of the cells.
-    #[error("the automaton: {0}")]
+    /// The automaton is not the minimal automaton of the cells.
+    #[error("automaton: {0}")]
     Automaton(String),
-    /// A file that cannot be read.
+    /// A file cannot be read.
     #[error("{}: {cause}", path.display())]
     File {
         /// The file.
         path: PathBuf,
-        /// Why, and the remedy.
+        /// The reason and the remedy.
         cause: String,
     },
 }
 
-/// Where a condition is checked.
+/// The set on which a condition is checked.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Place {
-    /// Before or on the start token.
+pub enum CheckLocation {
+    /// The state after the start token, or the initial state if there is none.
     Start,
-    /// After reading `word` from a cell; empty on the cell itself.
+    /// The image of a cell under `word`; the cell itself if `word` is empty.
     Cell {
         /// The cell.
         cell: usize,
-        /// The symbols read.
+        /// Names of the symbols.
         word: Vec<String>,
     },
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for CheckLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Place::Start => write!(f, "at the start"),
-            Place::Cell { cell, word } if word.is_empty() => write!(f, "on cell {cell}"),
-            Place::Cell { cell, word } => {
+            CheckLocation::Start => write!(f, "at the start"),
+            CheckLocation::Cell { cell, word } if word.is_empty() => write!(f, "on cell {cell}"),
+            CheckLocation::Cell { cell, word } => {
                 write!(f, "from cell {cell} after {:?}", word.join(" "))
             }
         }

@@ -1,123 +1,142 @@
-//! One step of the whole network over a set, and what the classifier makes of it.
+//! One step of the whole network over a set, and the logit margin on a set.
 
-use crate::balls::Balls;
-use crate::gru::{hidden, units};
-use crate::interval::{Interval, Up};
-use crate::network::{Layer, Network, Reading};
-use crate::set::{Form, Part, Set};
+use crate::gru::{gru_step, hidden};
+use crate::interval::{Interval, UpperBound};
+use crate::matrix::IntervalMatrix;
+use crate::network::{ClassifierInput, EnclosedLayer, EnclosedNetwork};
 use crate::softmax;
+use crate::zonotope::{LayerZonotope, RoundedForm, Zonotope};
 
-/// By how much a class leads all others at least, and the one it leads the least.
+/// Lower bound on the logit margin of a class.
 #[derive(Clone, Copy, Debug)]
-pub struct Lead {
-    pub by: f64,
+pub struct ClassMargin {
+    pub value: f64,
+    /// The class with the smallest bound on the difference of logits.
     pub rival: usize,
 }
 
-/// The set of states after `token`, and u of the top layer on the way.
-pub fn step(network: &Network, set: &Set, token: usize) -> (Set, Form) {
-    let mut parts: Vec<Part> = vec![];
+/// The image of a set under one step with `token`, and u of the top layer.
+pub fn step(network: &EnclosedNetwork, set: &Zonotope, token: usize) -> (Zonotope, RoundedForm) {
+    let mut next: Vec<LayerZonotope> = vec![];
     let mut top = None;
-    for (layer, part) in network.layers.iter().zip(&set.parts) {
-        let feed = match parts.last() {
-            None => token_feed(network, layer, token, part.generators.rows),
-            Some(below) => state_feed(network, layer, below),
+    for (layer, alpha) in network.layers.iter().zip(&set.layers) {
+        let input = match next.last() {
+            None => token_input(network, layer, token, alpha.generators.rows),
+            Some(below) => state_input(network, layer, below),
         };
-        let u = units(layer, &network.charges, part, &feed);
-        parts.push(softmax::next(layer, &network.charges, &u));
+        let u = gru_step(layer, &network.errors, alpha, &input);
+        next.push(softmax::next_alpha(layer, &network.errors, &u));
         top = Some(u);
     }
-    let rows = parts.last().map_or(0, |part| part.generators.rows);
-    for part in &mut parts {
-        part.generators = part.generators.clone().with_rows(rows);
+    let rows = next.last().map_or(0, |alpha| alpha.generators.rows);
+    for alpha in &mut next {
+        alpha.generators = alpha.generators.clone().with_rows(rows);
     }
-    (Set { parts }, top.expect("at least one layer"))
+    (Zonotope { layers: next }, top.expect("at least one layer"))
 }
 
-/// By how much the program that reads the states of a set (not the step to it) decides `class`.
-pub fn lead_on(network: &Network, set: &Set, class: usize) -> Lead {
-    let read = match network.reading {
-        Reading::EndStep(token) => end_units(network, set, token),
-        Reading::State | Reading::Step => {
-            let (layer, part) = (network.layers.last(), set.parts.last());
-            let (layer, part) = layer.zip(part).expect("at least one layer");
-            hidden(layer, &network.charges, part, part.generators.rows)
+/// The margin of `class` over a set of states, for a classifier that reads the state.
+pub fn state_margin(network: &EnclosedNetwork, set: &Zonotope, class: usize) -> ClassMargin {
+    let read = match network.classifier_input {
+        ClassifierInput::EndStep(token) => after_end_token(network, set, token),
+        ClassifierInput::State | ClassifierInput::LastStep => {
+            let (layer, alpha) = (network.layers.last(), set.layers.last());
+            let (layer, alpha) = layer.zip(alpha).expect("at least one layer");
+            hidden(layer, &network.errors, alpha, alpha.generators.rows)
         }
     };
-    lead(network, &read, class)
+    readout_margin(network, &read, class)
 }
 
-/// u of the top layer after the end token: no softmax, h = u is handed up.
-fn end_units(network: &Network, set: &Set, token: usize) -> Form {
-    let mut below: Option<Form> = None;
-    for (layer, part) in network.layers.iter().zip(&set.parts) {
-        let feed = match &below {
-            None => token_feed(network, layer, token, part.generators.rows),
-            Some(u) => units_feed(network, layer, u),
+/// u of the top layer after the end token. No layer applies the softmax: h = u is passed up.
+fn after_end_token(network: &EnclosedNetwork, set: &Zonotope, token: usize) -> RoundedForm {
+    let mut below: Option<RoundedForm> = None;
+    for (layer, alpha) in network.layers.iter().zip(&set.layers) {
+        let input = match &below {
+            None => token_input(network, layer, token, alpha.generators.rows),
+            Some(u) => units_input(network, layer, u),
         };
-        below = Some(units(layer, &network.charges, part, &feed));
+        below = Some(gru_step(layer, &network.errors, alpha, &input));
     }
     below.expect("at least one layer")
 }
 
-/// By how much the logit of `class` leads all others when the classifier reads `x`.
-pub fn lead(network: &Network, x: &Form, class: usize) -> Lead {
+/// The margin of `class` if the classifier reads `x`.
+pub fn readout_margin(network: &EnclosedNetwork, x: &RoundedForm, class: usize) -> ClassMargin {
     let rivals = (0..network.head.rows).filter(|&rival| rival != class);
-    let leads = rivals.map(|rival| Lead { by: lead_over(network, x, class, rival), rival });
-    leads.reduce(|a, b| if b.by < a.by { b } else { a }).expect("at least two classes")
+    let margins =
+        rivals.map(|rival| ClassMargin { value: margin_over(network, x, class, rival), rival });
+    margins.reduce(|a, b| if b.value < a.value { b } else { a }).expect("at least two classes")
 }
 
-fn lead_over(network: &Network, x: &Form, class: usize, rival: usize) -> f64 {
-    let (head, bias, charges) = (&network.head, &network.head_bias, &network.charges);
+fn margin_over(network: &EnclosedNetwork, x: &RoundedForm, class: usize, rival: usize) -> f64 {
+    let (head, bias, errors) = (&network.head, &network.head_bias, &network.errors);
     let d = head.cols;
-    let difference = Balls::from_fn(d, 1, |j, _| head.get(class, j) - head.get(rival, j));
-    let centre = Balls::from_fn(1, d, |_, j| x.centre[j]).times(&difference).get(0, 0)
+    let difference = IntervalMatrix::from_fn(d, 1, |j, _| head.get(class, j) - head.get(rival, j));
+    let centre = IntervalMatrix::from_fn(1, d, |_, j| x.centre[j]).times(&difference).get(0, 0)
         + (Interval::point(bias[class]) - Interval::point(bias[rival]));
-    let moves = x.generators.times(&difference).column_sums()[0];
+    let spread = x.generators.times(&difference).column_sums()[0];
     let weight = |j: usize| head.magnitude(class, j) + head.magnitude(rival, j);
-    let passed: Up = (0..d).map(|j| weight(j) * x.error[j]).sum();
-    let terms: Up = (0..d).map(|j| weight(j) * (x.size(j) + x.error[j])).sum();
-    let biases = Up::new(bias[class].abs()) + Up::new(bias[rival].abs());
-    let error = passed + charges.gamma(d + 10) * (terms + biases) + charges.lost;
-    centre.widen(moves + error).lo
+    let carried: UpperBound = (0..d).map(|j| weight(j) * x.error[j]).sum();
+    let terms: UpperBound = (0..d).map(|j| weight(j) * (x.size(j) + x.error[j])).sum();
+    let biases = UpperBound::new(bias[class].abs()) + UpperBound::new(bias[rival].abs());
+    let error = carried + errors.gamma(d + 10) * (terms + biases) + errors.underflow;
+    centre.widen(spread + error).lo
 }
 
-/// a of the bottom layer: W x + b.
-fn token_feed(network: &Network, layer: &Layer, token: usize, rows: usize) -> Form {
-    let (e, charges) = (network.embedding.cols, &network.charges);
-    let x = Balls::exact(1, e, network.embedding.mid[token * e..][..e].to_vec());
+/// Input part a of the bottom layer: W x + b.
+fn token_input(
+    network: &EnclosedNetwork,
+    layer: &EnclosedLayer,
+    token: usize,
+    rows: usize,
+) -> RoundedForm {
+    let (e, errors) = (network.embedding.cols, &network.errors);
+    let x = IntervalMatrix::exact(1, e, network.embedding.mid[token * e..][..e].to_vec());
     let sizes = x.absolute().times(&layer.input.absolute());
-    let gamma = charges.gamma(e + 10);
-    let error = |j: usize| gamma * (sizes.magnitude(0, j) + layer.bias_size[j]) + charges.lost;
+    let gamma = errors.gamma(e + 10);
+    let error = |j: usize| gamma * (sizes.magnitude(0, j) + layer.bias_size[j]) + errors.underflow;
     let centre = x.times(&layer.input).row(0);
     let centre = centre.into_iter().zip(&layer.input_bias).map(|(a, &b)| a + b).collect();
     let n = layer.input.cols;
-    Form::new(centre, Balls::exact(0, n, vec![]).with_rows(rows), (0..n).map(error).collect())
+    RoundedForm::new(
+        centre,
+        IntervalMatrix::exact(0, n, vec![]).with_rows(rows),
+        (0..n).map(error).collect(),
+    )
 }
 
-/// a above the bottom layer, from the new α of the layer below.
-fn state_feed(network: &Network, layer: &Layer, below: &Part) -> Form {
-    let charges = &network.charges;
+/// Input part a above the bottom layer, from the new α of the layer below.
+fn state_input(
+    network: &EnclosedNetwork,
+    layer: &EnclosedLayer,
+    below: &LayerZonotope,
+) -> RoundedForm {
+    let errors = &network.errors;
     let (centre, generators) = below.image(&layer.below, &layer.input_bias);
-    let gamma = charges.gamma(below.centre.len() + layer.input.rows + 10);
+    let gamma = errors.gamma(below.centre.len() + layer.input.rows + 10);
     let sizes = below.image_size(&layer.below_size).into_iter().zip(&layer.bias_size);
-    let error = sizes.map(|(size, &bias)| gamma * (size + bias) + charges.lost).collect();
-    Form::new(centre, generators, error)
+    let error = sizes.map(|(size, &bias)| gamma * (size + bias) + errors.underflow).collect();
+    RoundedForm::new(centre, generators, error)
 }
 
-/// a above the bottom layer on the end token, from u of the layer below.
-fn units_feed(network: &Network, layer: &Layer, below: &Form) -> Form {
-    let charges = &network.charges;
+/// Input part a above the bottom layer for the end token, from u of the layer below.
+fn units_input(
+    network: &EnclosedNetwork,
+    layer: &EnclosedLayer,
+    below: &RoundedForm,
+) -> RoundedForm {
+    let errors = &network.errors;
     let d = below.centre.len();
-    let centre = Balls::from_fn(1, d, |_, j| below.centre[j]).times(&layer.input).row(0);
+    let centre = IntervalMatrix::from_fn(1, d, |_, j| below.centre[j]).times(&layer.input).row(0);
     let centre = centre.into_iter().zip(&layer.input_bias).map(|(a, &b)| a + b).collect();
-    let gamma = charges.gamma(d + 10);
+    let gamma = errors.gamma(d + 10);
     let error = |i: usize| {
         let weight = |j: usize| layer.input.magnitude(j, i);
-        let passed: Up = (0..d).map(|j| weight(j) * below.error[j]).sum();
-        let terms: Up = (0..d).map(|j| weight(j) * (below.size(j) + below.error[j])).sum();
-        passed + gamma * (terms + layer.bias_size[i]) + charges.lost
+        let carried: UpperBound = (0..d).map(|j| weight(j) * below.error[j]).sum();
+        let terms: UpperBound = (0..d).map(|j| weight(j) * (below.size(j) + below.error[j])).sum();
+        carried + gamma * (terms + layer.bias_size[i]) + errors.underflow
     };
     let error = (0..layer.input.cols).map(error).collect();
-    Form::new(centre, below.generators.times(&layer.input), error)
+    RoundedForm::new(centre, below.generators.times(&layer.input), error)
 }

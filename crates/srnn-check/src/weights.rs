@@ -1,26 +1,26 @@
-//! `model.safetensors`: the numbers of the network that the config describes, and their digest.
+//! `model.safetensors`: the weights of the network that the config describes, and their digest.
 
-use crate::config::{Arch, LayerShape};
+use crate::config::{Arch, Layer};
 use crate::refused::Refused;
 use safetensors::{Dtype, SafeTensors};
 use sha2::{Digest, Sha256};
 
-/// All tensors, as doubles that are numbers of single precision; row-major.
+/// All tensors, row-major. Every value is a single-precision number.
 #[derive(Debug)]
-pub struct Weights {
-    /// `[V, E]`.
+pub struct ModelWeights {
+    /// Embedding `[V, E]`.
     pub embedding: Vec<f64>,
-    /// Bottom first.
+    /// The layers, bottom first.
     pub layers: Vec<LayerWeights>,
-    /// `[C, D]`.
+    /// Weights of the classifier `[C, D]`.
     pub head: Vec<f64>,
-    /// `[C]`.
+    /// Biases of the classifier `[C]`.
     pub head_bias: Vec<f64>,
-    /// SHA-256 over all of them.
+    /// SHA-256 over all tensors.
     pub digest: String,
 }
 
-/// The tensors of one layer; biases are 0 where there are none.
+/// The tensors of one layer; biases are 0 if the layer has none.
 #[derive(Debug)]
 pub struct LayerWeights {
     /// W `[3D, E]`.
@@ -35,14 +35,15 @@ pub struct LayerWeights {
     pub s: Vec<f64>,
 }
 
-/// Beyond this sums could overflow in single precision, which no enclosure would notice.
+/// Largest weight: with larger ones a sum could overflow in single precision, which the error model
+/// does not cover.
 const LARGEST_WEIGHT: f32 = (1 << 20) as f32;
 
-/// Reads the weights of `arch`: every tensor it needs, and no other.
-pub fn parse(bytes: &[u8], arch: &Arch) -> Result<Weights, Refused> {
+/// Parses the weights of `arch`. A missing or additional tensor is an error.
+pub fn parse(bytes: &[u8], arch: &Arch) -> Result<ModelWeights, Refused> {
     let file = SafeTensors::deserialize(bytes)
-        .map_err(|error| Refused::Weights(format!("not a whole safetensors file: {error}")))?;
-    let mut reader = Reader { file: &file, hash: Sha256::new(), read: 0 };
+        .map_err(|error| Refused::Weights(format!("not a complete safetensors file: {error}")))?;
+    let mut reader = WeightReader { file: &file, hash: Sha256::new(), read: 0 };
     let embedding = reader
         .tensor("embedding.weight".into(), &[arch.input.vocabulary(), arch.input.embedding])?;
     let mut layers = vec![];
@@ -54,21 +55,22 @@ pub fn parse(bytes: &[u8], arch: &Arch) -> Result<Weights, Refused> {
     let head = reader.tensor("head.weight".into(), &[arch.classes, width])?;
     let head_bias = reader.tensor("head.bias".into(), &[arch.classes])?;
     if reader.read != file.len() {
-        let found = format!("{} tensors, of which the config knows {}", file.len(), reader.read);
+        let found =
+            format!("{} tensors, of which the config describes {}", file.len(), reader.read);
         return Err(Refused::Weights(found));
     }
     let digest = reader.hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-    Ok(Weights { embedding, layers, head, head_bias, digest })
+    Ok(ModelWeights { embedding, layers, head, head_bias, digest })
 }
 
-struct Reader<'a> {
+struct WeightReader<'a> {
     file: &'a SafeTensors<'a>,
     hash: Sha256,
     read: usize,
 }
 
-impl Reader<'_> {
-    fn layer(&mut self, l: usize, shape: &LayerShape, e: usize) -> Result<LayerWeights, Refused> {
+impl WeightReader<'_> {
+    fn layer(&mut self, l: usize, shape: &Layer, e: usize) -> Result<LayerWeights, Refused> {
         let d = shape.units;
         let w = self.tensor(format!("rnn.weight_ih_l{l}"), &[3 * d, e])?;
         let r = self.tensor(format!("rnn.weight_hh_l{l}"), &[3 * d, d])?;
@@ -81,12 +83,15 @@ impl Reader<'_> {
         Ok(LayerWeights { w, r, b_ih, b_hh, s })
     }
 
-    /// One tensor of that shape, added to the digest.
+    /// Reads a tensor of this shape and adds it to the digest.
     fn tensor(&mut self, name: String, shape: &[usize]) -> Result<Vec<f64>, Refused> {
         let refuse = |cause: String| Refused::Weights(format!("{name}: {cause}"));
         let view = self.file.tensor(&name).map_err(|error| refuse(error.to_string()))?;
         if view.shape() != shape {
-            return Err(refuse(format!("shape {:?}, the config says {shape:?}", view.shape())));
+            return Err(refuse(format!(
+                "shape {:?}, expected {shape:?} from the config",
+                view.shape()
+            )));
         }
         let values: Vec<f32> = match view.dtype() {
             Dtype::F32 => {

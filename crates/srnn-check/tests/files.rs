@@ -1,11 +1,11 @@
-//! What is refused before any proof is looked at: models that no certificate speaks of, and files
-//! that are not there. Every message names the file.
+//! Inputs that are refused before any condition is checked: models that certificates do not cover,
+//! and missing files. Every message names the file.
 
 mod common;
 
 use common::Files;
 use common::certify::certify;
-use common::model::{Spec, draw, redigest, with_tensor};
+use common::model::{Spec, random_model, update_digests, with_tensor};
 use serde_json::{Value, json};
 use srnn_check::{Arithmetic, Refused, check_files};
 use std::fs;
@@ -13,7 +13,7 @@ use std::path::Path;
 
 fn certified() -> Files {
     let found = (0..400).find_map(|seed| {
-        let (config, weights) = draw(&Spec::default(), seed);
+        let (config, weights) = random_model(&Spec::default(), seed);
         certify(&config, &weights, "f32", 1)
     });
     found.expect("a certified network")
@@ -30,7 +30,7 @@ fn a_folder_is_checked_and_a_missing_file_is_named() {
     assert!(missing.contains("model.safetensors"), "{missing}");
     fs::write(dir.path().join("model.safetensors"), &files.weights).unwrap();
     let folder = check_files(dir.path(), dir.path()).unwrap_err().to_string();
-    assert!(folder.contains("not a plain file"), "{folder}");
+    assert!(folder.contains("not a regular file"), "{folder}");
     fs::write(&path, &files.certificate).unwrap();
     let checked = check_files(dir.path(), &path).unwrap();
     assert_eq!(checked.arithmetic, Arithmetic::F32);
@@ -42,7 +42,7 @@ fn a_folder_is_checked_and_a_missing_file_is_named() {
 }
 
 #[test]
-fn networks_that_no_certificate_speaks_of_are_refused_in_config_and_certificate() {
+fn networks_that_certificates_do_not_cover_are_refused_in_config_and_certificate() {
     let files = certified();
     for (path, other) in [
         ("/layers/0/centroids", Value::Null),
@@ -73,12 +73,12 @@ fn networks_that_no_certificate_speaks_of_are_refused_in_config_and_certificate(
 }
 
 #[test]
-fn weights_that_could_overflow_or_are_no_numbers_are_refused() {
+fn weights_that_could_overflow_or_are_not_finite_are_refused() {
     for wrong in [2e6, f32::INFINITY, f32::NAN, -3e38] {
         let mut files = certified();
         let name = "rnn.weight_hh_l0";
         files.weights = with_tensor(&files.weights, name, |at, x| if at == 3 { wrong } else { x });
-        redigest(&mut files);
+        update_digests(&mut files);
         let refused = files.check().unwrap_err();
         assert!(matches!(refused, Refused::Weights(_)), "{wrong}: {refused}");
         assert!(refused.to_string().contains("rnn.weight_hh_l0: number 3"), "{refused}");
@@ -86,21 +86,21 @@ fn weights_that_could_overflow_or_are_no_numbers_are_refused() {
 }
 
 #[test]
-fn a_refusal_says_where_and_by_how_much() {
+fn a_refusal_names_the_coordinate_and_the_excess() {
     let files = certified();
     let mut value: Value = serde_json::from_slice(&files.certificate).unwrap();
     value["cells"][0]["radii"][1] = json!(0.0);
     let certificate = serde_json::to_vec(&value).unwrap();
     let refused = Files { certificate, ..files }.check().unwrap_err();
-    let Refused::Leaves { target: 0, layer: 0, coordinate: 1, excess, .. } = refused else {
+    let Refused::OutsideCell { target: 0, layer: 0, coordinate: 1, excess, .. } = refused else {
         panic!("{refused}");
     };
     assert!(excess > 0.0 && refused.to_string().contains("cell 0 in layer 0, coordinate 1"));
 }
 
 #[test]
-fn logits_whose_error_could_flush_the_softmax_prove_nothing() {
+fn a_logit_error_that_could_flush_the_softmax_is_refused() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/overflow");
     let refused = check_files(&folder, &folder.join("certificate.json")).unwrap_err();
-    assert!(matches!(refused, Refused::Leaves { .. }), "{refused}");
+    assert!(matches!(refused, Refused::OutsideCell { .. }), "{refused}");
 }

@@ -1,17 +1,17 @@
-//! Whatever claims more than the checker re-derives is refused, with a reason.
+//! A certificate that claims more than the checker recomputes is refused.
 
 mod common;
 
 use common::certify::{certify, certify_with};
-use common::model::{Spec, draw};
-use common::tamper::tamperings;
+use common::model::{Spec, random_model};
+use common::tampering::tamperings;
 use common::{Files, Random};
 use srnn_check::Refused;
 
-/// Networks with two states or more.
+/// A certificate of a random network whose automaton has two states or more.
 fn certified(spec: &Spec, arithmetic: &str, depth: u32) -> Files {
     let found = (0..400).find_map(|seed| {
-        let (config, weights) = draw(spec, seed);
+        let (config, weights) = random_model(spec, seed);
         let files = certify(&config, &weights, arithmetic, depth)?;
         (files.check().unwrap().states > 1).then_some(files)
     });
@@ -48,12 +48,12 @@ fn a_thousand_tamperings_of_each_certificate_are_refused() {
 }
 
 #[test]
-fn a_proof_for_double_precision_is_not_taken_for_one_of_single_precision() {
+fn a_proof_for_double_precision_is_refused_for_single_precision() {
     let spec = Spec { tau: 0.02, ..Spec::default() };
     let mut tight = 0;
     for seed in 0..200 {
-        let (config, weights) = draw(&spec, seed);
-        // Far above what double precision loses in a step, far below what single precision does.
+        let (config, weights) = random_model(&spec, seed);
+        // Far above the rounding error of a step in double precision, far below that in single.
         let Some(files) = certify_with(&config, &weights, "f64", 1, &[1e-9]) else { continue };
         tight += 1;
         let all = tamperings(&files, 0, 3);
@@ -61,14 +61,14 @@ fn a_proof_for_double_precision_is_not_taken_for_one_of_single_precision() {
         assert!(!raised.is_empty(), "radii of 1e-9 do not cover single precision");
         for tampering in raised {
             let refused = tampering.files.check().expect_err("single precision claimed");
-            assert!(matches!(refused, Refused::Leaves { .. }), "{refused}");
+            assert!(matches!(refused, Refused::OutsideCell { .. }), "{refused}");
         }
     }
     assert!(tight > 0, "no tight certificate");
 }
 
 #[test]
-fn no_random_bytes_are_taken_for_a_certificate_and_nothing_panics() {
+fn random_bytes_do_not_panic() {
     let files = certified(&Spec::default(), "f32", 1);
     let mut random = Random(5);
     for _ in 0..3000 {
@@ -80,7 +80,7 @@ fn no_random_bytes_are_taken_for_a_certificate_and_nothing_panics() {
             let at = random.below(bytes.len());
             bytes[at] = random.bits() as u8;
         }
-        // A changed digit may leave all claims true: only panics are looked for here.
+        // A changed digit may leave all claims true, so only panics are tested.
         let _ = changed.check();
     }
 }

@@ -1,15 +1,15 @@
-//! Every kind of network a certificate can speak of has one that is certified, and its automaton
+//! For every kind of network that certificates cover, one network is certified, and its automaton
 //! agrees with the simulated network on long words.
 
 mod common;
 
 use common::certify::certify;
-use common::model::{Spec, draw};
+use common::model::{Spec, random_model};
 use common::simulate::Simulation;
 use common::{Files, Random};
 use serde_json::Value;
 
-/// The variants of the documentation.
+/// The kinds of networks of `docs/src/certificate.md`.
 fn variants() -> Vec<Spec> {
     let base = Spec::default;
     vec![
@@ -37,11 +37,11 @@ fn variants() -> Vec<Spec> {
     ]
 }
 
-/// The first certified network, preferring automata with two states or more.
+/// The certificate of the first random network whose automaton has two states or more.
 fn first_certified(spec: &Spec, arithmetic: &str, depth: u32) -> Files {
     let mut any = None;
     for seed in 0..400 {
-        let (config, weights) = draw(spec, seed);
+        let (config, weights) = random_model(spec, seed);
         let Some(files) = certify(&config, &weights, arithmetic, depth) else { continue };
         if files.check().unwrap().states > 1 || spec.k == 1 {
             return files;
@@ -67,8 +67,9 @@ fn check_on_words(files: &Files) {
     let mut random = Random(7);
     for length in (0..40).chain([500]) {
         let word: Vec<usize> = (0..length).map(|_| random.below(2)).collect();
-        let end =
-            word.iter().fold(simulation.begin(), |state, &symbol| simulation.step(&state, symbol));
+        let end = word
+            .iter()
+            .fold(simulation.start_state(), |state, &symbol| simulation.step(&state, symbol));
         assert_eq!(simulation.class(&end), automaton_class(&certificate, &word), "{word:?}");
     }
 }
@@ -86,7 +87,7 @@ fn every_variant_is_certified_in_both_arithmetics_and_agrees_on_words() {
 }
 
 #[test]
-fn words_of_two_and_three_symbols_are_followed_too() {
+fn depths_two_and_three_are_certified_too() {
     for depth in [2, 3] {
         for spec in [
             Spec::default(),

@@ -1,9 +1,8 @@
-//! Tests of what is not public: the elementary functions against an oracle, and the enclosures
-//! against points.
+//! Unit tests: elementary functions against an oracle, and enclosures against points.
 
 #[path = "../../tests/common/mod.rs"]
 mod common;
+mod double_double;
 mod functions;
-mod single;
+mod single_precision;
 mod soundness;
-mod twofold;

@@ -1,21 +1,21 @@
-//! Certificates of networks that are so saturated that the cover is obvious: cells are where the
-//! simulation goes, all radii are one number, and the checker is asked.
+//! A simple prover for saturated networks. Cells are the simulated states, all radii are equal, and
+//! the checker decides.
 
 use super::Files;
 use super::simulate::{Simulated, Simulation};
 use serde_json::{Value, json};
 use srnn_check::Refused;
 
-/// States this close are one cell.
-const NEAR: f64 = 0.02;
-const MOST_CELLS: usize = 12;
+/// States within this distance share a cell.
+const SAME_CELL: f64 = 0.02;
+const MAX_CELLS: usize = 12;
 
-/// A certificate of that depth for that arithmetic, if one of a few radii closes.
+/// A certificate of this depth and arithmetic, if one of a few radii suffices.
 pub fn certify(config: &[u8], weights: &[u8], arithmetic: &str, depth: u32) -> Option<Files> {
     certify_with(config, weights, arithmetic, depth, &[3e-2, 1e-2, 3e-3, 1e-3, 1e-4, 1e-5, 1e-8])
 }
 
-/// A certificate with the first of the radii that closes.
+/// A certificate with the first of the radii that suffices.
 pub fn certify_with(
     config: &[u8],
     weights: &[u8],
@@ -41,9 +41,9 @@ struct Cover {
     successors: Vec<Vec<usize>>,
 }
 
-/// Breadth first from the start; none where one cell is decided both ways or there are too many.
+/// Breadth-first from the start; `None` if there are too many cells.
 fn cover(simulation: &Simulation) -> Option<Cover> {
-    let mut states = vec![simulation.begin()];
+    let mut states = vec![simulation.start_state()];
     let mut successors: Vec<Vec<usize>> = vec![];
     while successors.len() < states.len() {
         let here = states[successors.len()].clone();
@@ -52,7 +52,7 @@ fn cover(simulation: &Simulation) -> Option<Cover> {
             let next = simulation.step(&here, symbol);
             let same = |state: &Simulated| {
                 let gaps = state.alpha.concat().into_iter().zip(next.alpha.concat());
-                gaps.map(|(a, b)| (a - b).abs()).fold(0.0, f64::max) < NEAR
+                gaps.map(|(a, b)| (a - b).abs()).fold(0.0, f64::max) < SAME_CELL
                     && simulation.class(state) == simulation.class(&next)
             };
             let known = states.iter().position(same);
@@ -62,7 +62,7 @@ fn cover(simulation: &Simulation) -> Option<Cover> {
             }
         }
         successors.push(row);
-        if states.len() > MOST_CELLS {
+        if states.len() > MAX_CELLS {
             return None;
         }
     }
@@ -94,17 +94,17 @@ fn certificate(config: &[u8], cover: &Cover, arithmetic: &str, depth: u32, radiu
         "cells": (0..cover.centres.len()).map(cell).collect::<Vec<_>>(),
         "automaton": {},
     });
-    conclude(&mut value);
+    set_automaton(&mut value);
     value
 }
 
-/// Writes the automaton of the cells, their states, and the statement.
-pub fn conclude(value: &mut Value) {
-    let decisions = numbers(&value["cells"], |cell| index(&cell["decision"]));
-    let successors = numbers(&value["cells"], |cell| numbers(&cell["successors"], index));
-    let state = equivalent(&decisions, &successors);
+/// Sets the minimal automaton of the cells, their states and the statement.
+pub fn set_automaton(value: &mut Value) {
+    let decisions = list(&value["cells"], |cell| index(&cell["decision"]));
+    let successors = list(&value["cells"], |cell| list(&cell["successors"], index));
+    let state = equivalence_classes(&decisions, &successors);
     let reached = reached(index(&value["start"]), &successors);
-    // Numbered again among what is reached: the automaton has no other states.
+    // The automaton has only reachable states, numbered by first appearance.
     let mut kept: Vec<usize> = vec![];
     for (cell, state) in state.iter().enumerate() {
         if reached[cell] && !kept.contains(state) {
@@ -125,15 +125,15 @@ pub fn conclude(value: &mut Value) {
     value["statement"] = json!(statement(value));
 }
 
-/// The sentence of `docs/certificate.md`.
+/// The statement as in `docs/src/certificate.md`.
 pub fn statement(value: &Value) -> String {
-    let names = |value: &Value| numbers(value, |name| name.as_str().unwrap().to_string());
+    let names = |value: &Value| list(value, |name| name.as_str().unwrap().to_string());
     let engines = names(&value["engines"]);
     let states = match value["automaton"]["outputs"].as_array().unwrap().len() {
         1 => "1 state".to_string(),
         n => format!("{n} states"),
     };
-    let quoted = numbers(&value["model"]["alphabet"], |name| name.to_string());
+    let quoted = list(&value["model"]["alphabet"], |name| name.to_string());
     format!(
         "For every word over the alphabet {{{}}}, of any length, the network gives the class that \
          the automaton with {states} gives, in real arithmetic and in the engines {}.",
@@ -142,63 +142,63 @@ pub fn statement(value: &Value) -> String {
     )
 }
 
-/// Each entry of a list.
-pub fn numbers<T>(list: &Value, of: impl Fn(&Value) -> T) -> Vec<T> {
-    list.as_array().unwrap().iter().map(of).collect()
+/// Maps the entries of a JSON list.
+pub fn list<T>(values: &Value, of: impl Fn(&Value) -> T) -> Vec<T> {
+    values.as_array().unwrap().iter().map(of).collect()
 }
 
-/// A number as an index.
+/// A JSON number as an index.
 pub fn index(value: &Value) -> usize {
     value.as_u64().unwrap() as usize
 }
 
 fn reached(start: usize, successors: &[Vec<usize>]) -> Vec<bool> {
     let mut reached = vec![false; successors.len()];
-    let mut waiting = vec![start];
-    while let Some(cell) = waiting.pop() {
+    let mut pending = vec![start];
+    while let Some(cell) = pending.pop() {
         if !std::mem::replace(&mut reached[cell], true) {
-            waiting.extend(&successors[cell]);
+            pending.extend(&successors[cell]);
         }
     }
     reached
 }
 
-/// Each cell's class of equivalent cells, numbered by first appearance.
-fn equivalent(decisions: &[usize], successors: &[Vec<usize>]) -> Vec<usize> {
+/// The equivalence class of each cell, numbered by first appearance.
+fn equivalence_classes(decisions: &[usize], successors: &[Vec<usize>]) -> Vec<usize> {
     let n = decisions.len();
-    let mut apart = vec![false; n * n];
+    let mut distinct = vec![false; n * n];
     loop {
         let differ = |a: usize, b: usize| {
             decisions[a] != decisions[b]
-                || (successors[a].iter().zip(&successors[b])).any(|(&a, &b)| apart[a * n + b])
+                || (successors[a].iter().zip(&successors[b])).any(|(&a, &b)| distinct[a * n + b])
         };
         let next: Vec<bool> = (0..n * n).map(|at| differ(at / n, at % n)).collect();
-        if next == apart {
+        if next == distinct {
             break;
         }
-        apart = next;
+        distinct = next;
     }
     let mut count = 0;
     let mut class = vec![0; n];
     for a in 0..n {
-        let earlier = (0..a).find(|&b| !apart[a * n + b]);
+        let earlier = (0..a).find(|&b| !distinct[a * n + b]);
         class[a] = earlier.map_or(count, |b| class[b]);
         count += earlier.is_none() as usize;
     }
     class
 }
 
-/// Asks the checker for each margin, and leaves a millionth.
+/// Sets each margin to a millionth below the one that the checker proves.
 fn with_margins(config: &[u8], weights: &[u8], value: &mut Value) -> Option<Vec<u8>> {
     loop {
         let bytes = serde_json::to_vec(value).unwrap();
         match srnn_check::check(config, weights, &bytes) {
             Ok(_) => return Some(bytes),
             Err(Refused::Margin { cell, proved, .. }) => {
-                assert!(value["cells"][cell]["margin"] == 1e300, "a margin refused twice");
+                assert!(value["cells"][cell]["margin"] == 1e300, "a margin was refused twice");
                 value["cells"][cell]["margin"] = json!(proved * (1.0 - 1e-6));
             }
-            Err(Refused::Leaves { .. } | Refused::Undecided { .. }) => return None,
+            Err(Refused::OutsideCell { .. } | Refused::Undecided { .. }) => return None,
             Err(other) => panic!("{other}"),
         }
     }

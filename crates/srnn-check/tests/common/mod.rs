@@ -1,18 +1,15 @@
-//! What the suites share: small saturated networks, a plain simulation, a maker of certificates
-//! that only asks the checker, and tamperings of any certificate.
-//!
-//! The tamperings need nothing but the three files, so that they run on certificates of trained
-//! networks as well.
+//! Shared by the tests: small saturated networks, a plain simulation, a prover that only calls the
+//! checker, and falsified versions of any certificate.
 
-#![allow(dead_code)] // Every suite uses a part of it.
+#![allow(dead_code)] // Every test file uses a part of it.
 
 pub mod certify;
 pub mod model;
 pub mod refute;
 pub mod simulate;
-pub mod tamper;
+pub mod tampering;
 
-/// A small generator of numbers: same seed, same tests.
+/// A pseudo-random generator: the same seed gives the same tests.
 #[derive(Clone)]
 pub struct Random(pub u64);
 
@@ -41,7 +38,7 @@ impl Random {
     }
 }
 
-/// A model's two files and a certificate.
+/// The two files of a model and a certificate.
 #[derive(Clone)]
 pub struct Files {
     pub config: Vec<u8>,

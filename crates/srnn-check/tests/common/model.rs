@@ -1,4 +1,4 @@
-//! Random small models, as files.
+//! Random small models as files.
 
 use super::Random;
 use safetensors::Dtype;
@@ -6,7 +6,7 @@ use safetensors::tensor::TensorView;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-/// A network to be drawn.
+/// The options of a random network.
 #[derive(Clone, Debug)]
 pub struct Spec {
     pub k: usize,
@@ -20,7 +20,7 @@ pub struct Spec {
     pub end: bool,
     pub read: &'static str,
     pub tau: f64,
-    /// Weights are within ± this.
+    /// Weights are uniform within ± this.
     pub gain: f64,
 }
 
@@ -47,10 +47,10 @@ const SYMBOLS: usize = 2;
 const EMBEDDING: usize = 2;
 const CLASSES: usize = 2;
 
-/// The digest of the weights in a file, written into config and certificate.
-pub fn redigest(files: &mut super::Files) {
+/// Writes the digest of the weights into config and certificate.
+pub fn update_digests(files: &mut super::Files) {
     let mut tensors = unpack(&files.weights);
-    // In the order of the format's table: names of layers sort as they should up to ten layers.
+    // The order of the tensors in the digest, as in the table of the model format.
     let rank = |name: &str| {
         let kinds = ["embedding", "weight_ih", "weight_hh", "bias_ih", "bias_hh", "centroids"];
         let kind = kinds.iter().position(|kind| name.contains(kind));
@@ -72,7 +72,7 @@ pub fn redigest(files: &mut super::Files) {
     files.certificate = serde_json::to_vec(&certificate).unwrap();
 }
 
-/// Replaces the numbers of one tensor.
+/// Replaces the values of one tensor.
 pub fn with_tensor(weights: &[u8], name: &str, change: impl Fn(usize, f32) -> f32) -> Vec<u8> {
     let mut tensors = unpack(weights);
     let (_, _, values) = tensors.iter_mut().find(|tensor| tensor.0 == name).unwrap();
@@ -80,8 +80,8 @@ pub fn with_tensor(weights: &[u8], name: &str, change: impl Fn(usize, f32) -> f3
     pack(&tensors)
 }
 
-/// Names of all tensors, and how many numbers each has.
-pub fn sizes(weights: &[u8]) -> Vec<(String, usize)> {
+/// Name and number of values of every tensor.
+pub fn tensor_sizes(weights: &[u8]) -> Vec<(String, usize)> {
     let tensors = unpack(weights);
     let mut sizes: Vec<_> = tensors.into_iter().map(|(name, _, v)| (name, v.len())).collect();
     sizes.sort();
@@ -97,8 +97,8 @@ fn unpack(weights: &[u8]) -> Vec<Tensor> {
 
 type Tensor = (String, Vec<usize>, Vec<f32>);
 
-/// `config.json` and `model.safetensors` of a network drawn with `seed`.
-pub fn draw(spec: &Spec, seed: u64) -> (Vec<u8>, Vec<u8>) {
+/// `config.json` and `model.safetensors` of a random network.
+pub fn random_model(spec: &Spec, seed: u64) -> (Vec<u8>, Vec<u8>) {
     let tensors = tensors(spec, &mut Random(seed));
     let layer = json!({
         "cell": { "kind": "gru", "reset": spec.reset },

@@ -1,9 +1,9 @@
-//! The network as `docs/model-format.md` writes it, in plain doubles: independent of the checker.
+//! The network of `docs/src/model-format.md` in plain doubles, independent of the checker.
 
 use safetensors::SafeTensors;
 use serde_json::Value;
 
-/// A network that runs.
+/// A network in double precision.
 pub struct Simulation {
     pub layers: Vec<SimulatedLayer>,
     pub embedding: Vec<Vec<f64>>,
@@ -27,7 +27,7 @@ pub struct SimulatedLayer {
     pub tau: f64,
 }
 
-/// α of every layer, and u of the top one: 0 before the first step.
+/// α of every layer and u of the top layer; 0 before the first step.
 #[derive(Clone, Debug)]
 pub struct Simulated {
     pub alpha: Vec<Vec<f64>>,
@@ -65,8 +65,8 @@ impl Simulation {
         }
     }
 
-    /// Before any symbol.
-    pub fn begin(&self) -> Simulated {
+    /// The state before the first symbol.
+    pub fn start_state(&self) -> Simulated {
         let alpha = self.layers.iter().map(|layer| vec![0.0; layer.s.len()]).collect();
         let zero = Simulated { alpha, u: vec![0.0; self.head[0].len()] };
         self.start.map_or(zero.clone(), |token| self.step(&zero, token))
@@ -85,7 +85,7 @@ impl Simulation {
         next
     }
 
-    /// What the classifier says of a state `[C]`.
+    /// The logits at a state `[C]`.
     pub fn logits(&self, state: &Simulated) -> Vec<f64> {
         let top = self.layers.last().unwrap();
         let read = match self.end {

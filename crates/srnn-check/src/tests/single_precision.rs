@@ -1,10 +1,10 @@
-//! One step in single precision, sums in random order, h carried or multiplied out beforehand: any
-//! program that the error model speaks of.
+//! One step in single precision with sums in random order and R h computed from h or from S·Rᵀ: a
+//! random program that the error model covers.
 
 use super::common::Random;
 use super::common::simulate::{Simulated, SimulatedLayer, Simulation};
 
-/// α of every layer, and u of the top one, as numbers of single precision.
+/// α of every layer and u of the top layer, computed in single precision.
 pub fn step(net: &Simulation, state: &Simulated, token: usize, random: &mut Random) -> Simulated {
     let mut next = Simulated { alpha: vec![], u: vec![] };
     let mut x = single(&net.embedding[token]);
@@ -39,7 +39,7 @@ fn double(x: &[f32]) -> Vec<f64> {
     x.iter().map(|&x| f64::from(x)).collect()
 }
 
-/// In random order, fused or not.
+/// The sum of products, in random order, with or without fused multiply-add.
 fn sum(mut terms: Vec<(f32, f32)>, random: &mut Random) -> f32 {
     let mut total = 0.0f32;
     while !terms.is_empty() {
@@ -58,7 +58,7 @@ fn mix(layer: &SimulatedLayer, alpha: &[f32], random: &mut Random) -> Vec<f32> {
     (0..layer.s[0].len()).map(|j| dot(alpha, &column(j), random)).collect()
 }
 
-/// R h, from h or from α and S·Rᵀ.
+/// Row `j` of R h, at random from h or from α and S·Rᵀ.
 fn recurrent(
     layer: &SimulatedLayer,
     j: usize,

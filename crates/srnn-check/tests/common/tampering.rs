@@ -1,56 +1,57 @@
-//! Tamperings of any certificate: each claims something that is not so. Edits of text, names and
-//! lists are false as they stand; edits of numbers count only if the simulation refutes them.
+//! Falsified versions of a certificate. Edits of text, names and lists are always false. Edits of
+//! numbers are kept only if the simulation refutes them. Only the three files are needed, so
+//! certificates of trained networks can be tested, too.
 
-use super::certify::{conclude, index, statement};
-use super::model::{redigest, sizes, with_tensor};
+use super::certify::{index, set_automaton, statement};
+use super::model::{tensor_sizes, update_digests, with_tensor};
 use super::refute::refuted;
 use super::{Files, Random};
 use serde_json::{Value, json};
 
-/// One falsified set of files.
+/// Falsified files and a description of the change.
 pub struct Tampering {
     pub name: String,
     pub files: Files,
 }
 
-/// All tamperings of a certificate; about `draws` of them are random edits of numbers.
+/// All falsified versions of a certificate; about `draws` of them are random edits of numbers.
 pub fn tamperings(files: &Files, draws: usize, seed: u64) -> Vec<Tampering> {
     let value: Value = serde_json::from_slice(&files.certificate).unwrap();
-    let mut made = Made { files, value, list: vec![] };
-    made.texts();
-    made.model();
-    made.claims();
-    made.graph();
-    made.automaton();
-    made.cells_as_automaton();
-    made.sizes();
-    made.weights();
-    made.numbers(draws, &mut Random(seed));
-    made.list
+    let mut tamperer = Tamperer { files, value, list: vec![] };
+    tamperer.texts();
+    tamperer.model();
+    tamperer.claims();
+    tamperer.graph();
+    tamperer.automaton();
+    tamperer.cells_as_automaton();
+    tamperer.sizes();
+    tamperer.weights();
+    tamperer.numbers(draws, &mut Random(seed));
+    tamperer.list
 }
 
-struct Made<'a> {
+struct Tamperer<'a> {
     files: &'a Files,
     value: Value,
     list: Vec<Tampering>,
 }
 
-impl Made<'_> {
+impl Tamperer<'_> {
     fn push_bytes(&mut self, name: String, certificate: Vec<u8>) {
         let files = Files { certificate, ..self.files.clone() };
         self.list.push(Tampering { name, files });
     }
 
-    /// An edit that is false as it stands.
+    /// Adds an edit that is always false.
     fn edit(&mut self, name: impl Into<String>, change: impl Fn(&mut Value)) {
         let mut value = self.value.clone();
         change(&mut value);
-        assert_ne!(value, self.value, "an edit that changes nothing");
+        assert_ne!(value, self.value, "the edit changes nothing");
         self.push_bytes(name.into(), serde_json::to_vec(&value).unwrap());
     }
 
-    /// An edit that counts if the simulation refutes it: as it is, and with automaton and
-    /// statement made to fit.
+    /// Adds an edit if the simulation refutes it: once as it is, once with automaton and statement
+    /// updated.
     fn edit_if_refuted(&mut self, name: impl Into<String>, change: impl Fn(&mut Value)) {
         let mut value = self.value.clone();
         change(&mut value);
@@ -59,8 +60,8 @@ impl Made<'_> {
         }
         let name = name.into();
         self.push_bytes(name.clone(), serde_json::to_vec(&value).unwrap());
-        conclude(&mut value);
-        self.push_bytes(format!("{name}, concluded"), serde_json::to_vec(&value).unwrap());
+        set_automaton(&mut value);
+        self.push_bytes(format!("{name}, automaton updated"), serde_json::to_vec(&value).unwrap());
     }
 
     fn cells(&self) -> usize {
@@ -173,18 +174,18 @@ impl Made<'_> {
     }
 
     fn claims(&mut self) {
-        let said = self.value["statement"].as_str().unwrap().to_string();
+        let statement_text = self.value["statement"].as_str().unwrap().to_string();
         let stronger = [
-            said.replace("in real arithmetic", "in any arithmetic"),
-            said.replace("reference", "reference, cuda"),
-            said.replace("automaton", "specification"),
-            said.replace("state", "equivalent state"),
-            format!("{said} It is also robust."),
-            said.replace("{", "{any, "),
+            statement_text.replace("in real arithmetic", "in any arithmetic"),
+            statement_text.replace("reference", "reference, cuda"),
+            statement_text.replace("automaton", "specification"),
+            statement_text.replace("state", "equivalent state"),
+            format!("{statement_text} It is also robust."),
+            statement_text.replace("{", "{any, "),
             "For every word the network is right.".into(),
         ];
-        for said in stronger {
-            self.edit("statement", |v| v["statement"] = json!(said));
+        for claim in stronger {
+            self.edit("statement", |v| v["statement"] = json!(claim));
         }
         for engines in [json!(["reference", "cpu", "cuda"]), json!(["cuda"])] {
             self.edit("engines", |v| {
@@ -205,7 +206,7 @@ impl Made<'_> {
         self.edit("format", |v| v["format"] = json!("srnn-model"));
     }
 
-    /// Successors, decisions, start, and cells that are taken away.
+    /// Edits of successors, decisions and start, and removed cells.
     fn graph(&mut self) {
         let (cells, classes) = (self.cells(), index(&self.value["model"]["arch"]["classes"]));
         let symbols = index(&self.value["model"]["arch"]["input"]["symbols"]);
@@ -222,9 +223,9 @@ impl Made<'_> {
                     v["cells"][cell]["successors"][symbol] = json!(other)
                 });
             }
-            for heir in (0..cells).filter(|&heir| heir != cell) {
-                let name = format!("cell {cell} removed, {heir} takes its place");
-                self.edit_if_refuted(name, |v| remove_cell(v, cell, heir));
+            for replacement in (0..cells).filter(|&replacement| replacement != cell) {
+                let name = format!("cell {cell} removed, replaced by {replacement}");
+                self.edit_if_refuted(name, |v| remove_cell(v, cell, replacement));
             }
             self.edit(format!("cell {cell} removed"), |v| {
                 v["cells"].as_array_mut().unwrap().remove(cell);
@@ -259,17 +260,17 @@ impl Made<'_> {
             if index(&automaton["start"]) != state {
                 self.edit("start of the automaton", |v| v["automaton"]["start"] = json!(state));
             }
-            // A double of a state: not reached, then reached but not minimal.
-            let double = |v: &mut Value| {
+            // A copy of a state: first unreachable, then reachable but not minimal.
+            let duplicate = |v: &mut Value| {
                 let copy = v["automaton"]["transitions"][state].clone();
                 v["automaton"]["transitions"].as_array_mut().unwrap().push(copy);
                 let output = v["automaton"]["outputs"][state].clone();
                 v["automaton"]["outputs"].as_array_mut().unwrap().push(output);
                 v["statement"] = json!(statement(v));
             };
-            self.edit("a state that is not reached", double);
+            self.edit("an unreachable state", duplicate);
             self.edit("two equivalent states", |v| {
-                double(v);
+                duplicate(v);
                 v["automaton"]["transitions"][states][0] = json!(states);
                 v["automaton"]["transitions"][state][0] = json!(states);
             });
@@ -312,9 +313,10 @@ impl Made<'_> {
         self.edit("an unknown field", |v| v["automaton"]["names"] = json!([]));
     }
 
-    /// Other weights: with the old digest, and with all digests made to fit if they refute it.
+    /// Other weights with the old digest and, if the simulation refutes the certificate, with
+    /// updated digests.
     fn weights(&mut self) {
-        for (name, size) in sizes(&self.files.weights) {
+        for (name, size) in tensor_sizes(&self.files.weights) {
             for at in [0, size / 2, size - 1] {
                 let flip =
                     |i: usize, x: f32| if i == at { f32::from_bits(x.to_bits() ^ 1) } else { x };
@@ -334,16 +336,16 @@ impl Made<'_> {
         }
         let mut files = Files { weights, ..self.files.clone() };
         self.list.push(Tampering { name: name.clone(), files: files.clone() });
-        redigest(&mut files);
+        update_digests(&mut files);
         let value = serde_json::from_slice(&files.certificate).unwrap();
         if refuted(&files, &value) {
-            self.list.push(Tampering { name: format!("{name}, digests made to fit"), files });
+            self.list.push(Tampering { name: format!("{name}, digests updated"), files });
         }
     }
 
     fn numbers(&mut self, draws: usize, random: &mut Random) {
         let enough = self.list.len() + draws;
-        // Where little is false nearby the draws end.
+        // Bounds the number of tries if few edits are false.
         for _ in 0..20 * draws {
             if self.list.len() >= enough {
                 break;
@@ -377,10 +379,10 @@ fn move_centre(claim: &mut Value, at: usize, by: f64) {
     claim["centre"][at] = json!(moved);
 }
 
-/// Takes a cell away; what led to it leads to `heir`.
-fn remove_cell(value: &mut Value, cell: usize, heir: usize) {
+/// Removes a cell; its predecessors lead to `replacement` instead.
+fn remove_cell(value: &mut Value, cell: usize, replacement: usize) {
     let moved = |at: usize| {
-        let at = if at == cell { heir } else { at };
+        let at = if at == cell { replacement } else { at };
         if at > cell { at - 1 } else { at }
     };
     value["start"] = json!(moved(index(&value["start"])));
