@@ -1,51 +1,56 @@
-//! No string contradicts a certificate: a small version of the runs in `records/certificate`.
+//! No word contradicts a certificate: a small version of the experiment `contradictions`.
 
-#[path = "../src/bin/certificates/exam.rs"]
-mod exam;
-#[path = "../src/bin/certificates/language.rs"]
-mod language;
-#[path = "../src/bin/certificates/tiny.rs"]
-mod tiny;
+#[path = "../src/bin/certificates/small_languages.rs"]
+mod small_languages;
+#[path = "../src/bin/certificates/word_sample.rs"]
+mod word_sample;
+#[path = "../src/bin/certificates/word_test.rs"]
+mod word_test;
 
-use exam::{Exam, examine};
-use srnn::certify::{Search, prove};
+use srnn::certify::{ProofSearch, prove};
 use srnn::engine::Arithmetic;
 use srnn::extract::TransitionSystem;
 use srnn::key::Key;
 use srnn::learn::{LearnData, LearnRequest, NoCallbacks, learn};
 use srnn::model::ModelFile;
 use srnn_automata::{Moore, distinguish};
+use word_test::{WordTestSizes, test_words};
 
-const SMALL: Exam =
-    Exam { cpu: 1_000, reference: 50, longest: 1_000, short: (1 << 11) - 1, shortest: 10 };
+const TEST_SIZES: WordTestSizes = WordTestSizes {
+    cpu: 1_000,
+    reference: 50,
+    longest: 1_000,
+    short: (1 << 11) - 1,
+    reference_length: 10,
+};
 
-/// A network trained on a small language, and that language.
+/// A network trained on a small language, and the automaton of that language.
 fn network(index: u64) -> (ModelFile, Moore<u32>) {
-    let truth = tiny::target(index);
-    let split = tiny::sample().draw(&truth, &Key::new(index));
-    let data = LearnData::new("tiny", split);
-    let recipe = tiny::recipe();
+    let truth = small_languages::random_automaton(index);
+    let split = small_languages::word_sample().draw(&truth, &Key::new(index));
+    let data = LearnData::new("small", split);
+    let recipe = small_languages::small_recipe();
     let mut request = LearnRequest { recipe, seeds: vec![index], ..LearnRequest::new(&data) };
     request.extraction.words = 1_000;
     let learned = learn(&request, &NoCallbacks).expect("data that can be learned");
     (learned.model_file(), truth)
 }
 
-/// The automaton that a certificate for both engines says the network is.
+/// The automaton of a proof for both engines.
 fn certified(file: &ModelFile, truth: &Moore<u32>) -> Moore<u32> {
     let model = file.model.to_f64();
     let machine = TransitionSystem::new(&model, truth.alphabet()).expect("an SR-GRU");
-    prove(&machine, Arithmetic::F32, &Search::default()).expect("a proof").automaton
+    prove(&machine, Arithmetic::F32, &ProofSearch::default()).expect("a proof").automaton
 }
 
 #[test]
-fn no_string_contradicts_a_certificate() {
+fn no_word_contradicts_a_certificate() {
     for index in 1..=4 {
         let (file, truth) = network(index);
         let automaton = certified(&file, &truth);
         assert_eq!(distinguish(&automaton, &truth), Ok(None), "network {index}");
-        let outcome = examine(&file, &automaton, &SMALL, &Key::new(index));
-        for engine in [&outcome.cpu, &outcome.reference] {
+        let result = test_words(&file, &automaton, &TEST_SIZES, &Key::new(index));
+        for engine in [&result.cpu, &result.reference] {
             assert!(engine.words > 2_000, "{} words", engine.words);
             assert_eq!(engine.contradictions, 0, "network {index}: {:?}", engine.example);
         }
@@ -53,15 +58,15 @@ fn no_string_contradicts_a_certificate() {
 }
 
 #[test]
-fn strings_contradict_what_no_certificate_says() {
+fn words_contradict_a_wrong_automaton() {
     let (file, truth) = network(1);
     let end = truth.access_words().pop().flatten().expect("a reachable state");
     let table = truth.states().flat_map(|state| truth.successors(state).to_vec()).collect();
     let last = truth.run(&end);
     let flipped = truth.states().map(|s| truth.output(s) ^ u32::from(s == last)).collect();
     let other = Moore::new(truth.alphabet().clone(), truth.start(), flipped, table);
-    let outcome = examine(&file, &other.expect("an automaton"), &SMALL, &Key::new(1));
-    for engine in [&outcome.cpu, &outcome.reference] {
+    let result = test_words(&file, &other.expect("an automaton"), &TEST_SIZES, &Key::new(1));
+    for engine in [&result.cpu, &result.reference] {
         assert!(engine.contradictions > 0);
         assert_eq!(engine.example.as_ref(), Some(&end));
     }

@@ -1,14 +1,14 @@
-//! How fast an automaton runs over text: ours beside a plain table walk and the dense DFA of
-//! regex-automata, all three of the same language, on one core.
+//! Measures the throughput of automata on text, on one core: `srnn::stream`, a plain table lookup
+//! and the dense DFA of regex-automata, for the same language.
 //!
 //! ```sh
 //! cargo run --release -p srnn-bench --bin automaton_speed
 //! ```
 //!
-//! Everybody is asked 2,000 words first, and what is timed, and must agree with the automaton
-//! itself. Rounds alternate the order; a row has the median of all rounds, their quartiles and the
-//! best, in G symbols/s (a symbol is a byte, and so is a line end), and how many times the time of
-//! ours the others take, by the medians.
+//! Every implementation must agree with the automaton on 2,000 words and on the text that is timed.
+//! The order alternates between rounds. A row has the median, the quartiles and the best of all
+//! rounds in G symbols/s (a symbol is a byte, line ends included), and the median time relative to
+//! ours.
 
 use regex_automata::dfa::{Automaton as _, StartKind, dense};
 use regex_automata::nfa::thompson::{self, Transition};
@@ -24,35 +24,35 @@ const ROUNDS: usize = 25;
 const WARM_UP: usize = 3;
 const BYTES: usize = 8 << 20;
 
-/// An automaton, and everybody who runs it.
-struct Case {
+/// An automaton and its implementations.
+struct SpeedCase {
     name: String,
     dfa: Dfa,
     ours: CompiledAutomaton,
-    /// Ours on a machine without vectors, where that is another.
+    /// Our scalar kernel, if the default one is vectorised.
     scalar: Option<CompiledAutomaton>,
-    plain: Plain,
+    table: TableDfa,
     peer: dense::DFA<Vec<u32>>,
 }
 
-/// What one writes first: a row of 256 successors for every state.
-struct Plain {
+/// A baseline: a row of 256 successors for every state.
+struct TableDfa {
     next: Vec<[u16; 256]>,
     start: u16,
     accepting: Vec<bool>,
 }
 
-/// Says how many words of a text are in the language.
-type Count<'a> = Box<dyn Fn(&[u8]) -> usize + 'a>;
+/// Counts the words of a text that are accepted.
+type CountAccepted<'a> = Box<dyn Fn(&[u8]) -> usize + 'a>;
 
-/// Somebody's way to say it.
-struct Contender<'a> {
+/// A named implementation.
+struct Implementation<'a> {
     name: &'static str,
-    count: Count<'a>,
+    count: CountAccepted<'a>,
 }
 
 fn main() {
-    let mut stream = Key::new(2026).rng();
+    let mut rng = Key::new(2026).rng();
     let tomita = Grammar::ALL.into_iter().zip(1..).map(|(grammar, number)| {
         let table = truth(grammar);
         let next = table.next.iter().flatten().map(|&to| State(to)).collect();
@@ -60,18 +60,18 @@ fn main() {
         (format!("Tomita {number}, {}", table.states), dfa)
     });
     let random = [16, 64, 1000].map(|states| {
-        (format!("random {states}"), random_dfa(states, &bits(), 0.5, &mut || stream.bits()))
+        (format!("random {states}"), random_dfa(states, &bits(), 0.5, &mut || rng.bits()))
     });
-    let mut stream = Key::new(2027).rng();
+    let mut rng = Key::new(2027).rng();
     for (name, dfa) in tomita.chain(random) {
-        let case = Case::new(name, dfa);
-        case.verify(&mut stream);
-        let long = case.live_text(BYTES, &mut stream);
+        let case = SpeedCase::new(name, dfa);
+        case.verify(&mut rng);
+        let long = case.live_text(BYTES, &mut rng);
         case.compare("one word", &long, case.one_word());
-        let lines = case.lines(39, &mut stream);
-        case.compare("words ≤ 39", &lines, case.one_a_line());
-        let lines = case.lines(1999, &mut stream);
-        case.compare("words ≤ 1999", &lines, case.one_a_line());
+        let lines = case.lines(39, &mut rng);
+        case.compare("words ≤ 39", &lines, case.word_per_line());
+        let lines = case.lines(1999, &mut rng);
+        case.compare("words ≤ 1999", &lines, case.word_per_line());
     }
 }
 
@@ -79,38 +79,38 @@ fn bits() -> Alphabet {
     Alphabet::of_chars("01").expect("two characters")
 }
 
-impl Case {
-    fn new(name: String, dfa: Dfa) -> Case {
+impl SpeedCase {
+    fn new(name: String, dfa: Dfa) -> SpeedCase {
         let bytes = ByteClasses::of_characters(dfa.alphabet()).expect("characters");
         let ours = CompiledAutomaton::new(&dfa, &bytes);
         let scalar = CompiledAutomaton::with(Kernel::Table, &dfa, &bytes);
         let scalar = scalar.filter(|_| ours.kernel() != Kernel::Table);
-        let (plain, peer) = (Plain::new(&dfa), dense_dfa(&dfa));
-        Case { name, dfa, ours, scalar, plain, peer }
+        let (table, peer) = (TableDfa::new(&dfa), dense_dfa(&dfa));
+        SpeedCase { name, dfa, ours, scalar, table, peer }
     }
 
-    /// Everybody, on a text that is one word.
-    fn one_word(&self) -> Vec<Contender<'_>> {
+    /// All implementations, on a text that is one word.
+    fn one_word(&self) -> Vec<Implementation<'_>> {
         let run = |program: &CompiledAutomaton, text: &[u8]| {
             usize::from(self.dfa.is_accepting(program.run(program.start(), text).expect("bits")))
         };
         let mut all = vec![
-            contender("ours", move |text| run(&self.ours, text)),
-            contender("plain walk", |text| usize::from(self.plain.accepts(text))),
-            contender("regex-automata", |text| usize::from(self.peer_accepts(text))),
+            implementation("ours", move |text| run(&self.ours, text)),
+            implementation("plain walk", |text| usize::from(self.table.accepts(text))),
+            implementation("regex-automata", |text| usize::from(self.peer_accepts(text))),
         ];
         if let Some(scalar) = &self.scalar {
-            all.push(contender("ours, scalar", move |text| run(scalar, text)));
+            all.push(implementation("ours, scalar", move |text| run(scalar, text)));
         }
         all
     }
 
-    /// Everybody, on a text of one word a line.
-    fn one_a_line(&self) -> Vec<Contender<'_>> {
+    /// All implementations, on a text with one word per line.
+    fn word_per_line(&self) -> Vec<Implementation<'_>> {
         let run = |program: &CompiledAutomaton, text: &[u8]| {
             let mut ends = Vec::new();
             let mut accepted = 0;
-            // As a stream is read: answers are counted while they are in the cache.
+            // In chunks, as a stream is read: end states are counted while they are in the cache.
             let mut at = program.start();
             for chunk in text.chunks(256 << 10) {
                 ends.clear();
@@ -128,63 +128,65 @@ impl Case {
             accepted
         };
         let mut all = vec![
-            contender("ours", move |text| run(&self.ours, text)),
-            contender("plain walk", move |text| lines(text, &|word| self.plain.accepts(word))),
-            contender("regex-automata", move |text| lines(text, &|word| self.peer_accepts(word))),
+            implementation("ours", move |text| run(&self.ours, text)),
+            implementation("plain walk", move |text| lines(text, &|word| self.table.accepts(word))),
+            implementation("regex-automata", move |text| {
+                lines(text, &|word| self.peer_accepts(word))
+            }),
         ];
         if let Some(scalar) = &self.scalar {
-            all.push(contender("ours, scalar", move |text| run(scalar, text)));
+            all.push(implementation("ours, scalar", move |text| run(scalar, text)));
         }
         all
     }
 
     fn peer_accepts(&self, word: &[u8]) -> bool {
         let input = Input::new(word).anchored(Anchored::Yes);
-        self.peer.try_search_fwd(&input).expect("no byte gives up").is_some()
+        self.peer.try_search_fwd(&input).expect("no quit bytes").is_some()
     }
 
-    fn specified(&self, word: &[u8]) -> bool {
+    fn expected(&self, word: &[u8]) -> bool {
         let word: Vec<Symbol> = word.iter().map(|&byte| Symbol(u32::from(byte - b'0'))).collect();
         self.dfa.accepts(&word)
     }
 
-    fn verify(&self, stream: &mut Rng) {
+    fn verify(&self, rng: &mut Rng) {
         for i in 0..2000 {
-            let word: Vec<u8> = (0..i / 10).map(|_| b'0' + stream.below(2) as u8).collect();
-            for contender in self.one_word() {
-                let (said, name) = ((contender.count)(&word), &self.name);
-                let expected = usize::from(self.specified(&word));
-                assert_eq!(said, expected, "{name}, {}: {word:?}", contender.name);
+            let word: Vec<u8> = (0..i / 10).map(|_| b'0' + rng.below(2) as u8).collect();
+            for implementation in self.one_word() {
+                let (found, name) = ((implementation.count)(&word), &self.name);
+                let expected = usize::from(self.expected(&word));
+                assert_eq!(found, expected, "{name}, {}: {word:?}", implementation.name);
             }
         }
     }
 
-    /// A long word that stays where acceptance is possible: the peer stops where it is not.
-    fn live_text(&self, length: usize, stream: &mut Rng) -> Vec<u8> {
-        let live = self.live();
+    /// A long word that avoids dead states, because regex-automata stops there.
+    fn live_text(&self, length: usize, rng: &mut Rng) -> Vec<u8> {
+        let live = self.live_states();
         let mut state = self.dfa.start();
         let step = |_| {
             let good = |symbol: &Symbol| live[self.dfa.next(state, *symbol).index()];
             let choices: Vec<Symbol> = self.dfa.alphabet().symbols().filter(good).collect();
-            let symbol = choices[stream.below(choices.len())];
+            let symbol = choices[rng.below(choices.len())];
             state = self.dfa.next(state, symbol);
             b'0' + symbol.0 as u8
         };
         (0..length).map(step).collect()
     }
 
-    fn lines(&self, longest: usize, stream: &mut Rng) -> Vec<u8> {
+    fn lines(&self, longest: usize, rng: &mut Rng) -> Vec<u8> {
         let mut text = Vec::with_capacity(BYTES + longest);
         while text.len() < BYTES {
-            let length = stream.below(longest + 1);
-            text.extend(self.live_text(length, stream));
+            let length = rng.below(longest + 1);
+            text.extend(self.live_text(length, rng));
             text.push(b'\n');
         }
         text
     }
 
-    /// The states from which some word is accepted.
-    fn live(&self) -> Vec<bool> {
+    /// For each state, whether some word is accepted from it.
+    fn live_states(&self) -> Vec<bool> {
         let mut live = self.dfa.outputs().to_vec();
         loop {
             let before = live.clone();
@@ -198,32 +200,32 @@ impl Case {
         }
     }
 
-    fn compare(&self, what: &str, text: &[u8], contenders: Vec<Contender>) {
+    fn compare(&self, what: &str, text: &[u8], implementations: Vec<Implementation>) {
         let expected: usize = match what {
-            "one word" => usize::from(self.specified(text)),
-            _ => text.split_inclusive(|&b| b == b'\n').map(|w| self.said_of_line(w)).sum(),
+            "one word" => usize::from(self.expected(text)),
+            _ => text.split_inclusive(|&b| b == b'\n').map(|w| self.accepted_line(w)).sum(),
         };
-        let mut seconds = vec![Vec::new(); contenders.len()];
+        let mut seconds = vec![Vec::new(); implementations.len()];
         for round in 0..ROUNDS + WARM_UP {
-            for turn in 0..contenders.len() {
-                let who = (round + turn) % contenders.len();
-                let begin = Instant::now();
-                let said = (contenders[who].count)(std::hint::black_box(text));
-                let took = begin.elapsed().as_secs_f64();
-                assert_eq!(said, expected, "{}", contenders[who].name);
+            for turn in 0..implementations.len() {
+                let index = (round + turn) % implementations.len();
+                let start = Instant::now();
+                let found = (implementations[index].count)(std::hint::black_box(text));
+                let took = start.elapsed().as_secs_f64();
+                assert_eq!(found, expected, "{}", implementations[index].name);
                 if round >= WARM_UP {
-                    seconds[who].push(took);
+                    seconds[index].push(took);
                 }
             }
         }
         seconds.iter_mut().for_each(|times| times.sort_by(f64::total_cmp));
-        for (contender, times) in contenders.iter().zip(&seconds) {
+        for (implementation, times) in implementations.iter().zip(&seconds) {
             let rate = |at: usize| text.len() as f64 / times[at] / 1e9;
             let ratio = times[ROUNDS / 2] / seconds[0][ROUNDS / 2];
             println!(
                 "{:12} {what:13} {:15} {:6.3} ({:.3}–{:.3}), best {:.3}; {ratio:.2}×",
                 self.name,
-                contender.name,
+                implementation.name,
                 rate(ROUNDS / 2),
                 rate(ROUNDS * 3 / 4),
                 rate(ROUNDS / 4),
@@ -232,17 +234,20 @@ impl Case {
         }
     }
 
-    fn said_of_line(&self, line: &[u8]) -> usize {
-        usize::from(self.specified(&line[..line.len() - 1]))
+    fn accepted_line(&self, line: &[u8]) -> usize {
+        usize::from(self.expected(&line[..line.len() - 1]))
     }
 }
 
-fn contender<'a>(name: &'static str, count: impl Fn(&[u8]) -> usize + 'a) -> Contender<'a> {
-    Contender { name, count: Box::new(count) }
+fn implementation<'a>(
+    name: &'static str,
+    count: impl Fn(&[u8]) -> usize + 'a,
+) -> Implementation<'a> {
+    Implementation { name, count: Box::new(count) }
 }
 
-impl Plain {
-    fn new(dfa: &Dfa) -> Plain {
+impl TableDfa {
+    fn new(dfa: &Dfa) -> TableDfa {
         let row = |state: State| {
             let mut row = [0; 256];
             for symbol in dfa.alphabet().symbols() {
@@ -251,7 +256,7 @@ impl Plain {
             row
         };
         let next = dfa.states().map(row).collect();
-        Plain { next, start: dfa.start().0 as u16, accepting: dfa.outputs().to_vec() }
+        TableDfa { next, start: dfa.start().0 as u16, accepting: dfa.outputs().to_vec() }
     }
 
     fn accepts(&self, word: &[u8]) -> bool {
@@ -263,8 +268,8 @@ impl Plain {
     }
 }
 
-/// The same automaton as regex-automata's: a state is a choice between its transitions and, where
-/// it accepts, the end of the text.
+/// The automaton in regex-automata. A state is a union of its transitions and, if it is accepting,
+/// the end of the text.
 fn dense_dfa(dfa: &Dfa) -> dense::DFA<Vec<u32>> {
     let mut builder = thompson::Builder::new();
     builder.start_pattern().expect("a first pattern");

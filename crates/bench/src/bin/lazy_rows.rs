@@ -1,16 +1,16 @@
-//! What a large vocabulary costs the engine `cpu`: training steps where every row of the embedding
-//! is updated in every step (`dense`), and where rows wait until they are read (`lazy`).
+//! Measures training steps of the engine `cpu` with a large vocabulary. Every row of the embedding
+//! is updated in every step (`dense`), or only when it is read again (`lazy`).
 //!
 //! ```sh
 //! cargo run --release -p srnn-bench --bin lazy_rows -- lazy 100000 64 1 1000
 //! ```
 //!
-//! The numbers are V, E, threads and updates; a fifth, 0 for never, says after how many updates all
-//! rows are read, as an evaluation does (200, as in training). Tokens are drawn by Zipf's law, 32
-//! rows of 100, and no batch comes twice. One line: milliseconds a step, all reading counted, by
-//! the clock and of the processor that the calling thread had; the largest memory of the process;
-//! a number made of every bit of the parameters and moments at the end, which must be the same for
-//! both.
+//! The numbers are V, E, threads and updates. An optional fifth is the number of updates after
+//! which all rows are read, as an evaluation does (0: never; default 200, as in training). Tokens
+//! follow Zipf's law, in batches of 32 sequences of 100, and no batch is repeated. The output is
+//! one line: wall time and processor time of the calling thread in milliseconds per step, reads
+//! included; peak memory of the process; and a digest of all parameters and moments at the end,
+//! which must be the same for `dense` and `lazy`.
 
 use srnn::engine::cpu::{CpuTrainer, CpuTuning};
 use srnn::engine::{
@@ -24,53 +24,97 @@ use srnn::model::{
 };
 use std::time::{Duration, Instant};
 
+/// Sequences in a batch.
 const ROWS: usize = 32;
+/// Length of a sequence.
 const STEPS: usize = 100;
 const REGIME: Regime = Regime::plain(1e-3);
 
+const USAGE: &str = "usage: lazy_rows dense|lazy V E THREADS UPDATES [READ_EVERY]";
+
+/// The arguments of the command line.
+struct LazyRowsArguments {
+    mode: String,
+    /// Smallest vocabulary whose rows are updated lazily.
+    defer_from: usize,
+    vocabulary: usize,
+    embedding: usize,
+    threads: usize,
+    updates: usize,
+    read_every: usize,
+}
+
+impl LazyRowsArguments {
+    fn parse(arguments: &[String]) -> Option<LazyRowsArguments> {
+        let [mode, numbers @ ..] = arguments else { return None };
+        let defer_from = match mode.as_str() {
+            "dense" => usize::MAX,
+            "lazy" => 0,
+            _ => return None,
+        };
+        let numbers: Result<Vec<usize>, _> = numbers.iter().map(|n| n.parse()).collect();
+        let (vocabulary, embedding, threads, updates, read_every) = match numbers.ok()?[..] {
+            [v, e, threads, updates] => (v, e, threads, updates, 200),
+            [v, e, threads, updates, read_every] => (v, e, threads, updates, read_every),
+            _ => return None,
+        };
+        let mode = mode.clone();
+        Some(LazyRowsArguments {
+            mode,
+            defer_from,
+            vocabulary,
+            embedding,
+            threads,
+            updates,
+            read_every,
+        })
+    }
+}
+
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let number = |i: usize| arguments.get(i).and_then(|n| n.parse::<usize>().ok());
-    let (Some(v), Some(e), Some(threads), Some(updates)) =
-        (number(1), number(2), number(3), number(4))
-    else {
-        panic!("give dense or lazy, V, E, threads and updates, as the head of this file has it");
-    };
-    let read_every = number(5).unwrap_or(200);
-    let defer_from = match arguments[0].as_str() {
-        "dense" => usize::MAX,
-        "lazy" => 0,
-        other => panic!("{other}: give dense or lazy"),
-    };
+    match LazyRowsArguments::parse(&arguments) {
+        Some(arguments) => measure(&arguments),
+        None => {
+            eprintln!("{USAGE}");
+            std::process::exit(2);
+        }
+    }
+}
+
+fn measure(arguments: &LazyRowsArguments) {
+    let LazyRowsArguments { vocabulary: v, embedding: e, threads, updates, read_every, .. } =
+        *arguments;
     let optimiser = Optimiser { rule: Rule::ADAM, clip: 1.0, l2: 0.0 };
-    let tuning = CpuTuning { defer_from, ..CpuTuning::default() };
+    let tuning = CpuTuning { defer_from: arguments.defer_from, ..CpuTuning::default() };
     let mut engine = CpuTrainer::tuned(&model(v, e), optimiser, threads, tuning);
     let zipf = Zipf::new(v);
-    let (mut stream, mut met) = (Key::new(1).rng(), vec![false; v]);
-    let (mut clock, mut busy) = (Duration::ZERO, Duration::ZERO);
+    let (mut rng, mut seen) = (Key::new(1).rng(), vec![false; v]);
+    let (mut wall, mut processor) = (Duration::ZERO, Duration::ZERO);
     for update in 1..=updates {
-        let batch = batch(&zipf, &mut stream);
+        let batch = batch(&zipf, &mut rng);
         let Inputs::Tokens(ids) = &batch.input else { unreachable!("batches of tokens") };
-        ids.iter().for_each(|&id| met[id as usize] = true);
-        let (begin, busy_before) = (Instant::now(), processor_time());
-        engine.step(&batch, &REGIME).expect("a CPU does not fail");
+        ids.iter().for_each(|&id| seen[id as usize] = true);
+        let (start, processor_before) = (Instant::now(), processor_time());
+        engine.step(&batch, &REGIME).expect("the CPU engine does not fail");
         if read_every > 0 && update % read_every == 0 {
             let trace = engine.trace(&batch, Mode::default(), Fields::default());
-            trace.expect("a CPU does not fail");
+            trace.expect("the CPU engine does not fail");
         }
-        clock += begin.elapsed();
-        busy += processor_time() - busy_before;
+        wall += start.elapsed();
+        processor += processor_time() - processor_before;
     }
-    let memory = largest_memory();
-    let each = |time: Duration| time.as_secs_f64() * 1e3 / updates as f64;
+    let memory = peak_memory_mib();
+    let per_step = |time: Duration| time.as_secs_f64() * 1e3 / updates as f64;
     println!(
-        "{} V={v} E={e} threads={threads} updates={updates} read_every={read_every} met={}: \
-         {:.2} ms a step, {:.2} ms of the calling thread, {memory} MiB, bits {:016x}",
-        arguments[0],
-        met.iter().filter(|met| **met).count(),
-        each(clock),
-        each(busy),
-        digest(&engine.snapshot().expect("a CPU does not fail")),
+        "{} V={v} E={e} threads={threads} updates={updates} read_every={read_every} \
+         tokens_seen={}: {:.2} ms a step, {:.2} ms of the calling thread, {memory} MiB, \
+         bits {:016x}",
+        arguments.mode,
+        seen.iter().filter(|seen| **seen).count(),
+        per_step(wall),
+        per_step(processor),
+        digest(&engine.snapshot().expect("the CPU engine does not fail")),
     );
 }
 
@@ -89,57 +133,57 @@ fn model(symbols: usize, embedding: usize) -> Model<f32> {
         classes: 2,
     };
     let init = Init { recurrent: Recurrent::Uniform, ..Init::default() };
-    Model::new(arch, &init, Key::new(1)).expect("a sound network")
+    Model::new(arch, &init, Key::new(1)).expect("a valid architecture")
 }
 
-/// Words by their rank: the n-th is 1/n as frequent as the first.
+/// Zipf's law: token n is 1/n as frequent as the first.
 struct Zipf {
-    /// The chance of a word up to each.
-    up_to: Vec<f64>,
+    /// Cumulative weights.
+    cumulative: Vec<f64>,
 }
 
 impl Zipf {
-    fn new(words: usize) -> Zipf {
+    fn new(tokens: usize) -> Zipf {
         let mut sum = 0.0;
-        let chances = (1..=words).map(|n| 1.0 / n as f64);
-        let sums = chances.map(|chance| {
-            sum += chance;
+        let weights = (1..=tokens).map(|n| 1.0 / n as f64);
+        let sums = weights.map(|weight| {
+            sum += weight;
             sum
         });
-        Zipf { up_to: sums.collect() }
+        Zipf { cumulative: sums.collect() }
     }
 
-    fn draw(&self, stream: &mut Rng) -> u32 {
-        let at = stream.unit() * self.up_to.last().expect("a word");
-        self.up_to.partition_point(|&up_to| up_to < at) as u32
+    fn draw(&self, rng: &mut Rng) -> u32 {
+        let at = rng.unit() * self.cumulative.last().expect("a token");
+        self.cumulative.partition_point(|&sum| sum < at) as u32
     }
 }
 
-fn batch(zipf: &Zipf, stream: &mut Rng) -> Batch {
+fn batch(zipf: &Zipf, rng: &mut Rng) -> Batch {
     Batch {
         offsets: (0..=ROWS).map(|b| b * STEPS).collect(),
-        input: Inputs::Tokens((0..ROWS * STEPS).map(|_| zipf.draw(stream)).collect()),
-        targets: Targets::Rows((0..ROWS).map(|_| stream.below(2) as u32).collect()),
+        input: Inputs::Tokens((0..ROWS * STEPS).map(|_| zipf.draw(rng)).collect()),
+        targets: Targets::Rows((0..ROWS).map(|_| rng.below(2) as u32).collect()),
         class_weights: vec![],
     }
 }
 
-/// What processors have spent on the calling thread.
+/// Processor time of the main thread; 0 if it is not known.
 fn processor_time() -> Duration {
     let text = std::fs::read_to_string("/proc/self/schedstat");
     let own = text.ok().and_then(|text| text.split(' ').next()?.parse().ok());
     Duration::from_nanos(own.unwrap_or(0))
 }
 
-/// MiB.
-fn largest_memory() -> u64 {
+/// Peak resident memory of the process in MiB; 0 if it is not known.
+fn peak_memory_mib() -> u64 {
     let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let kib = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok());
     kib.unwrap_or(0) >> 10
 }
 
-/// FNV-1a over all bits.
+/// FNV-1a over all bits of parameters and moments.
 fn digest(snapshot: &Snapshot<f32>) -> u64 {
     let all = snapshot.moments.iter().flatten().chain(&snapshot.params);
     let bits = all.flat_map(|x| x.to_bits().to_le_bytes());

@@ -1,17 +1,17 @@
-//! The record of noisy labels: one CSV row per grammar, share of wrong labels and data seed.
+//! Measures learning from noisy labels: one CSV row per grammar, noise rate and data seed.
 //!
 //! ```text
 //! cargo run --release -p srnn-bench --bin noisy -- record noisy.csv 2 100 50
 //! cargo run --release -p srnn-bench --bin noisy -- data FOLDER
 //! ```
-//! `record` goes on with the file: rows that are there are not made again. The numbers are seeds,
-//! units and centroids. `data` writes the same data as files, with the true automata, for `bench/peers/noisy`.
-//! The truth is used here to judge, never to select.
+//! `record` appends to the file; existing rows are not computed again. The numbers are seeds, units and
+//! centroids. `data` writes the same data as files, with the true automata, for
+//! `bench/peers/noisy`. The true automaton is used to evaluate, never to select.
 //!
-//! Data: grammars 3 to 7 have the paper's training sets. Grammars 1 and 2 have hardly a positive
-//! word there, so of each length all rejected words or 200 of them are drawn, and the one accepted
-//! word of a length, where there is one, stands there 10 (grammar 1) or 20 times (grammar 2).
-//! Then a part of all labels is flipped, and a fifth of this noisy set is held out for validation.
+//! Data: grammars 3 to 7 use the paper's training sets. The sets of grammars 1 and 2 have hardly
+//! any positive word. So for each length all rejected words are used, or 200 of them, and the one
+//! accepted word, if there is one, is repeated 10 times (grammar 1) or 20 times (grammar 2). Then a
+//! fraction of all labels is flipped, and a fifth of this noisy set is held out for validation.
 
 use srnn::engine::Hardware;
 use srnn::key::Key;
@@ -29,9 +29,9 @@ use std::time::Instant;
 
 const NOISES: [f64; 2] = [0.05, 0.1];
 const DATA_SEEDS: u64 = 5;
-/// Rejected words of a length, for grammars 1 and 2.
+/// Largest number of rejected words of each length, for grammars 1 and 2.
 const REJECTED: usize = 200;
-/// States of the random automata that the control begins from: about as many as a hard table has.
+/// States of the random automata of the control: about as many as a hard table has.
 const CONTROL_STATES: usize = 25;
 
 const HEADER: &str = "grammar,noise,data_seed,strings,distinct,positives,flipped,seeds,units,k,labels,\
@@ -48,68 +48,73 @@ fn main() {
             let sizes = Sizes { units: number(units), k: number(k), ..Sizes::of(2, 2) };
             record(file, number(seeds) as u64, &sizes);
         }
-        _ => panic!("record FILE SEEDS UNITS K, or data FOLDER"),
+        _ => {
+            eprintln!("usage: noisy record FILE SEEDS UNITS K | noisy data FOLDER");
+            std::process::exit(2);
+        }
     }
 }
 
-fn cases() -> impl Iterator<Item = Case> {
+fn cases() -> impl Iterator<Item = NoisyCase> {
     let all = NOISES.into_iter().flat_map(|noise| (1..=DATA_SEEDS).map(move |seed| (noise, seed)));
-    all.flat_map(|(noise, seed)| Grammar::ALL.map(|grammar| Case { grammar, noise, seed }))
+    all.flat_map(|(noise, seed)| Grammar::ALL.map(|grammar| NoisyCase { grammar, noise, seed }))
 }
 
-/// Adds the rows that a file does not have yet.
+/// Appends the rows that the file lacks.
 fn record(file: &str, seeds: u64, sizes: &Sizes) {
     let done = fs::read_to_string(file).unwrap_or_default();
-    let mut out = fs::File::options().create(true).append(true).open(file).expect("a file");
+    let mut out =
+        fs::File::options().create(true).append(true).open(file).expect("the file can be opened");
     if done.is_empty() {
-        writeln!(out, "{HEADER}").expect("space on the disk");
+        writeln!(out, "{HEADER}").expect("the file can be written");
     }
     for case in cases().filter(|case| !done.lines().any(|row| row.starts_with(&case.name()))) {
-        writeln!(out, "{}", case.row(seeds, sizes)).expect("space on the disk");
+        writeln!(out, "{}", case.row(seeds, sizes)).expect("the file can be written");
     }
 }
 
 fn write_data(folder: &str) {
-    fs::create_dir_all(folder).expect("a folder");
+    fs::create_dir_all(folder).expect("the folder can be created");
     let path = |name: String| format!("{folder}/{name}");
     for grammar in Grammar::ALL {
         let (automaton, number) = (Moore::from(&truth(grammar)), grammar.number());
         let text = dot::write_dfa(&srnn::extract::acceptor(&automaton), "truth");
-        fs::write(path(format!("truth-{number}.dot")), text).expect("space on the disk");
+        fs::write(path(format!("truth-{number}.dot")), text).expect("the file can be written");
     }
     for case in cases() {
         let name = path(format!("{}.csv", case.name().trim_end_matches(',').replace(',', "-")));
-        let mut file = fs::File::create(name).expect("a file");
-        write(&case.set().0, Format::Csv, &Tokens::Characters, &mut file).expect("two tokens");
+        let mut file = fs::File::create(name).expect("the file can be opened");
+        write(&case.dataset().0, Format::Csv, &Tokens::Characters, &mut file).expect("two tokens");
     }
 }
 
-struct Case {
+/// One row: a noisy dataset.
+struct NoisyCase {
     grammar: Grammar,
     noise: f64,
     seed: u64,
 }
 
-impl Case {
-    /// The first cells of its row.
+impl NoisyCase {
+    /// The first columns of the row.
     fn name(&self) -> String {
         format!("{},{},{},", self.grammar.number(), self.noise, self.seed)
     }
 
-    /// The noisy set, and which labels are flipped.
-    fn set(&self) -> (Dataset, Vec<usize>) {
+    /// The noisy dataset, and the indices of the flipped labels.
+    fn dataset(&self) -> (Dataset, Vec<usize>) {
         let key = Key::new(self.seed);
         let mut set = match self.grammar {
             Grammar::T1 => with_repetitions(self.grammar, 10, &key),
             Grammar::T2 => with_repetitions(self.grammar, 20, &key),
             _ => sets(self.grammar, &key).train,
         };
-        let flipped = label_noise(&mut set, Rate::new(self.noise).expect("a part"), &key);
+        let flipped = label_noise(&mut set, Rate::new(self.noise).expect("a fraction"), &key);
         (set, flipped)
     }
 
     fn row(&self, seeds: u64, sizes: &Sizes) -> String {
-        let (set, flipped) = self.set();
+        let (set, flipped) = self.dataset();
         let split = split(&set, "0.8/0.2".parse().expect("fractions"), &Key::new(self.seed));
         let seeds: Vec<u64> = (1..=seeds).collect();
         let truth = Moore::from(&truth(self.grammar));
@@ -121,91 +126,86 @@ impl Case {
             hardware: Hardware::cpu(std::thread::available_parallelism().map_or(1, usize::from)),
             ..LearnRequest::new(&data)
         };
-        let begin = Instant::now();
+        let start = Instant::now();
         let learned = learn(&request, &NoCallbacks).expect("data that can be learned");
-        let seconds = begin.elapsed().as_secs_f64();
+        let seconds = start.elapsed().as_secs_f64();
         let words: BTreeSet<&[u32]> = set.sequences.iter().map(|s| &s.tokens[..]).collect();
         let positives = set.sequences.iter().filter(|s| accepts(self.grammar, &s.tokens)).count();
         let counts = format!("{},{},{positives}", set.sequences.len(), words.len());
-        let evidence = PrefixTree::of(&[&split.train, &split.valid]);
-        let believed = self.believed(&learned, &truth, &evidence, &set, &flipped);
-        let network = network(&learned, &truth);
-        let control = self.control(&learned, &truth, &evidence);
+        let tree = PrefixTree::of(&[&split.train, &split.valid]);
+        let believed = self.believed(&learned, &truth, &tree, &set, &flipped);
+        let network = network_columns(&learned, &truth);
+        let control = self.control(&learned, &truth, &tree);
         let (name, flips) = (self.name(), flipped.len());
         let trained = format!("{},{},{}", seeds.len(), sizes.units, sizes.k);
         format!("{name}{counts},{flips},{trained},{believed},{network},{control},{seconds:.1}")
     }
 
-    /// What was made of the labels, and how that compares with the truth.
+    /// The columns on the correction of labels, compared with the truth.
     fn believed(
         &self,
         learned: &Learned,
         truth: &Moore<u32>,
-        evidence: &PrefixTree,
+        tree: &PrefixTree,
         set: &Dataset,
         flipped: &[usize],
     ) -> String {
-        let bits = DescriptionLength::of(evidence).bits(truth.state_count(), flipped.len());
+        let bits = DescriptionLength::of(tree).bits(truth.state_count(), flipped.len());
         let (kind, belief) = match &learned.labels {
             Labels::Trusted => ("trusted", None),
             Labels::Unexplained(_) => ("unexplained", None),
             Labels::Corrected(correction) => ("corrected", Some(&correction.belief)),
         };
-        let Some(MdlSelection { simplified, method: way, candidates: tried, .. }) = belief else {
+        let Some(MdlSelection { simplified, method, candidates, .. }) = belief else {
             return format!("{kind},,,,,,{bits:.1},no,,");
         };
         let suspects = self.suspected(learned, set);
         let found = flipped.iter().filter(|index| suspects.contains(index)).count();
-        let way = format!("{way:?}").replace([' ', ','], "");
+        let method = format!("{method:?}").replace([' ', ','], "");
         let (states, wrong) = (simplified.automaton.state_count(), simplified.errors);
         format!(
-            "{kind},{tried},{way},{states},{wrong},{:.1},{bits:.1},{},{found},{}",
+            "{kind},{candidates},{method},{states},{wrong},{:.1},{bits:.1},{},{found},{}",
             simplified.bits,
-            yes(equal(&simplified.automaton, truth)),
+            yes_or_no(equal(&simplified.automaton, truth)),
             suspects.len() - found
         )
     }
 
-    /// The labels believed wrong, by their place in the whole set.
+    /// Indices, in the whole dataset, of the labels that are believed to be wrong.
     fn suspected(&self, learned: &Learned, set: &Dataset) -> BTreeSet<usize> {
         let Labels::Corrected(correction) = &learned.labels else { return BTreeSet::new() };
         let parts = assign(set, "0.8/0.2".parse().expect("fractions"), &Key::new(self.seed));
-        let places = |part: Part| -> Vec<usize> {
+        let indices = |part: Part| -> Vec<usize> {
             (0..parts.len()).filter(|&index| parts[index] == part).collect()
         };
-        let (train, valid) = (places(Part::Train), places(Part::Valid));
-        let place = |part: Part| if part == Part::Train { &train } else { &valid };
-        correction.suspects.iter().map(|s| place(s.part)[s.index]).collect()
+        let (train, valid) = (indices(Part::Train), indices(Part::Valid));
+        let of_part = |part: Part| if part == Part::Train { &train } else { &valid };
+        correction.suspects.iter().map(|s| of_part(s.part)[s.index]).collect()
     }
 
-    /// Whether the same search from as many random automata finds the truth, too.
-    fn control(
-        &self,
-        learned: &Learned,
-        truth: &Moore<u32>,
-        evidence: &PrefixTree,
-    ) -> &'static str {
+    /// Whether the same search finds the truth from as many random automata.
+    fn control(&self, learned: &Learned, truth: &Moore<u32>, tree: &PrefixTree) -> &'static str {
         let Labels::Corrected(correction) = &learned.labels else { return "" };
         let alphabet = Alphabet::of_chars("01").expect("two symbols");
-        let mut stream = Key::new(self.seed).child("control", 0).rng();
+        let mut rng = Key::new(self.seed).child("control", 0).rng();
         let found = (0..correction.belief.candidates).map(|_| {
-            let mut next = || stream.bits();
+            let mut next = || rng.bits();
             let automaton = random_dfa(CONTROL_STATES as u32, &alphabet, 0.5, &mut next);
-            simplify(&automaton.map_outputs(|&b| u32::from(b)), evidence, SearchBudget::default())
+            simplify(&automaton.map_outputs(|&b| u32::from(b)), tree, SearchBudget::default())
         });
         let best = found.min_by(|a, b| a.bits.total_cmp(&b.bits)).expect("at least one");
-        yes(equal(&best.automaton, truth))
+        yes_or_no(equal(&best.automaton, truth))
     }
 }
 
-/// States of the kept network's automaton, and whether it is the truth.
-fn network(learned: &Learned, truth: &Moore<u32>) -> String {
+/// Number of states of the selected network's automaton, and whether it equals the truth.
+fn network_columns(learned: &Learned, truth: &Moore<u32>) -> String {
     let Some(automaton) = learned.automaton() else { return ",no".into() };
-    format!("{},{}", automaton.state_count(), yes(equal(automaton, truth)))
+    format!("{},{}", automaton.state_count(), yes_or_no(equal(automaton, truth)))
 }
 
-/// All rejected words of the training lengths, or so many of a length, and each accepted word
-/// several times.
+/// For each training length at most [`REJECTED`] rejected words, and the accepted word
+/// `repetitions` times.
 fn with_repetitions(grammar: Grammar, repetitions: usize, key: &Key) -> Dataset {
     let mut sequences = vec![];
     for length in TRAIN_LENGTHS {
@@ -215,10 +215,10 @@ fn with_repetitions(grammar: Grammar, repetitions: usize, key: &Key) -> Dataset 
         };
         let count = if accepts(grammar, &accepted) { repetitions } else { 0 };
         let others = (1usize << length) - usize::from(count > 0);
-        let mut stream = key.child("noisy set", length as u64).rng();
+        let mut rng = key.child("noisy set", length as u64).rng();
         let mut seen = BTreeSet::new();
         while seen.len() < others.min(REJECTED) {
-            let tokens: Vec<u32> = (0..length).map(|_| stream.below(2) as u32).collect();
+            let tokens: Vec<u32> = (0..length).map(|_| rng.below(2) as u32).collect();
             if !accepts(grammar, &tokens) && seen.insert(tokens.clone()) {
                 sequences.push(Sequence { tokens, label: 0 });
             }
@@ -234,6 +234,6 @@ fn equal(automaton: &Moore<u32>, truth: &Moore<u32>) -> bool {
     distinguish(automaton, truth).expect("one alphabet").is_none()
 }
 
-fn yes(answer: bool) -> &'static str {
+fn yes_or_no(answer: bool) -> &'static str {
     if answer { "yes" } else { "no" }
 }

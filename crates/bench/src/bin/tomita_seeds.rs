@@ -1,12 +1,13 @@
-//! The Tomita record: one CSV row per seed, for any grammar, architecture, k and recipe.
+//! Measures training and extraction on Tomita grammars: one CSV row per seed, for any grammar,
+//! architecture, k and recipe.
 //!
 //! ```text
 //! cargo run --release -p srnn-bench --bin tomita_seeds -- 1-7 20 > records/tomita/…/default.csv
 //! cargo run --release -p srnn-bench --bin tomita_seeds -- 5 20 gru 0 default
 //! ```
 //! Arguments: grammars (`3` or `1-7`), seeds, architecture (sr-gru), k (50), recipe (default or
-//! paper), workers (2). The data are the same for every seed: the sets of data key 1. The truth is
-//! used here to judge, never to select.
+//! paper), workers (2). The data are the same for every seed: the sets of data key 1. The true
+//! automaton is used to evaluate, never to select.
 
 use srnn::engine::Runner as _;
 use srnn::engine::cpu::{Cpu, CpuTrainer};
@@ -32,7 +33,11 @@ fn main() {
     let (first, last) = grammars.split_once('-').unwrap_or((&grammars, &grammars));
     let number = |text: &str| text.parse::<usize>().expect("a number");
     let seeds = number(&get(1, "20")) as u64;
-    let case = Case { arch: get(2, "sr-gru"), k: number(&get(3, "50")), recipe: get(4, "default") };
+    let settings = SeedSettings {
+        arch: get(2, "sr-gru"),
+        k: number(&get(3, "50")),
+        recipe: get(4, "default"),
+    };
     println!("{HEADER}");
     for grammar in number(first)..=number(last) {
         let grammar = Grammar::numbered(grammar).expect("a grammar from 1 to 7");
@@ -41,8 +46,8 @@ fn main() {
         std::thread::scope(|scope| {
             for _ in 0..number(&get(5, "2")) {
                 scope.spawn(|| {
-                    while let Some(seed) = queue.lock().expect("no panic").next() {
-                        println!("{}", case.row(grammar, &split, seed));
+                    while let Some(seed) = queue.lock().expect("no worker panicked").next() {
+                        println!("{}", settings.row(grammar, &split, seed));
                     }
                 });
             }
@@ -50,13 +55,14 @@ fn main() {
     }
 }
 
-struct Case {
+/// Settings of the runs, without the seed.
+struct SeedSettings {
     arch: String,
     k: usize,
     recipe: String,
 }
 
-impl Case {
+impl SeedSettings {
     fn recipe(&self) -> Recipe {
         let sizes = Sizes {
             arch: self.arch.parse().expect("an architecture"),
@@ -66,29 +72,29 @@ impl Case {
         match self.recipe.as_str() {
             "default" => recipe_default(&sizes),
             "paper" => recipe_paper(&sizes),
-            other => panic!("no recipe {other}: default or paper"),
+            other => panic!("unknown recipe {other}: give default or paper"),
         }
     }
 
     fn row(&self, grammar: Grammar, split: &Split, seed: u64) -> String {
         let Recipe { arch, init, train: config } = self.recipe();
         let key = Key::new(seed);
-        let begin = Instant::now();
+        let start = Instant::now();
         let model = Model::new(arch, &init, key).expect("a valid architecture");
         let mut trainer = CpuTrainer::new(&model, config.optimiser, 1);
         let job = Job { split, config: &config, key };
         let run = train(&mut trainer, &job, &mut Nowhere, &mut Silent).expect("a valid job");
-        let trained = begin.elapsed().as_secs_f64();
+        let trained = start.elapsed().as_secs_f64();
         let alphabet = Alphabet::of_chars("01").expect("two symbols");
         let data: Vec<Word> = words(&split.train).chain(words(&split.valid)).collect();
         let truth = Moore::from(&truth(grammar));
-        let question = ExtractRequest { alphabet: &alphabet, data: &data, truth: Some(&truth) };
-        let trained_model = trainer.model().expect("a CPU does not fail");
+        let request = ExtractRequest { alphabet: &alphabet, data: &data, truth: Some(&truth) };
+        let trained_model = trainer.model().expect("the CPU engine does not fail");
         let found =
-            extract(&mut Cpu::new(&trained_model, 1), &question, &ExtractConfig::default()).ok();
-        let extracted = begin.elapsed().as_secs_f64() - trained;
+            extract(&mut Cpu::new(&trained_model, 1), &request, &ExtractConfig::default()).ok();
+        let extracted = start.elapsed().as_secs_f64() - trained;
         let (scores, automata) = (scores(&run), automata(found.as_ref()));
-        let Case { arch, k, recipe } = self;
+        let SeedSettings { arch, k, recipe } = self;
         let (number, stop) = (grammar.number(), stop(&run));
         format!(
             "{number},{arch},{k},{recipe},{seed},{stop},{},{scores},{automata},{trained:.2},{extracted:.2}",
@@ -108,7 +114,7 @@ fn scores(run: &Run) -> String {
     format!("{:.6},{:.6},{solved}", end.train.accuracy, end.valid.accuracy)
 }
 
-/// Equal to the truth, centroids used, and the cover's numbers.
+/// Columns on the extracted automata: equality with the truth, centroids used, size of the cover.
 fn automata(found: Option<&Extraction>) -> String {
     let Some(found) = found else { return ",".repeat(10) };
     let soft = found.counted_soft.as_ref().ok().map(|counted| &counted.evaluated);

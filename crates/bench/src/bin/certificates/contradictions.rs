@@ -1,39 +1,44 @@
-//! Whether any string contradicts a certificate that was issued.
+//! Searches for words that contradict a saved certificate.
 
-use crate::Desk;
-use crate::exam::{Exam, Outcome, examine};
-use crate::table::{Work, fill, folders, last_name};
+use crate::ExperimentOptions;
+use crate::table::{CsvRow, file_name, fill_table, subfolders};
+use crate::word_test::{WordTestResult, WordTestSizes, test_words};
 use srnn::certify::{Certificate, CertifiedAutomaton};
 use srnn::key::Key;
 use srnn::model::ModelFile;
 use srnn_automata::{Alphabet, Moore, State, Word};
 use std::path::PathBuf;
 
-const FULL: Exam =
-    Exam { cpu: 10_000, reference: 100, longest: 1_000, short: (1 << 15) - 1, shortest: 8 };
+const TEST_SIZES: WordTestSizes = WordTestSizes {
+    cpu: 10_000,
+    reference: 100,
+    longest: 1_000,
+    short: (1 << 15) - 1,
+    reference_length: 8,
+};
 
-struct Certified {
+struct CertifiedNetwork {
     experiment: String,
     folder: PathBuf,
 }
 
-/// Examines every certified network under `OUT`.
-pub fn run(desk: &Desk) {
-    let mut works = vec![];
-    for experiment in folders(&desk.out) {
-        let name = last_name(&experiment);
-        let certified = folders(&experiment).into_iter();
+/// Tests every certified network under `OUT`.
+pub fn run(options: &ExperimentOptions) {
+    let mut rows = vec![];
+    for experiment in subfolders(&options.out) {
+        let name = file_name(&experiment);
+        let certified = subfolders(&experiment).into_iter();
         let certified = certified.filter(|folder| folder.join("certificate.json").exists());
-        works.extend(certified.map(|folder| Certified { experiment: name.clone(), folder }));
+        rows.extend(certified.map(|folder| CertifiedNetwork { experiment: name.clone(), folder }));
     }
     let columns = "experiment,arithmetic,symbols,states,cpu_words,cpu_contradictions,\
                    reference_words,reference_contradictions,example";
-    fill(desk, "contradictions", columns, &works);
+    fill_table(options, "contradictions", columns, &rows);
 }
 
-impl Work for Certified {
+impl CsvRow for CertifiedNetwork {
     fn name(&self) -> String {
-        last_name(&self.folder)
+        file_name(&self.folder)
     }
 
     fn row(&self) -> String {
@@ -42,9 +47,9 @@ impl Work for Certified {
         let certificate: Certificate =
             serde_json::from_str(&text.expect("a certificate")).expect("a certificate");
         let automaton = automaton(&file.alphabet, &certificate.automaton);
-        let outcome = examine(&file, &automaton, &FULL, &Key::new(1));
+        let result = test_words(&file, &automaton, &TEST_SIZES, &Key::new(1));
         let spell = |word: &Word| automaton.alphabet().format_word(word);
-        let Outcome { cpu, reference } = &outcome;
+        let WordTestResult { cpu, reference } = &result;
         let example = cpu.example.as_ref().or(reference.example.as_ref()).map(spell);
         let (symbols, states) = (automaton.alphabet().len(), automaton.state_count());
         let (experiment, arithmetic) = (&self.experiment, certificate.arithmetic.name());

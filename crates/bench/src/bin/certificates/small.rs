@@ -1,37 +1,37 @@
-//! Many small networks on small automata: certificates to be contradicted.
+//! Many small networks on small automata, as input of the experiment `contradictions`.
 
-use crate::Desk;
-use crate::network::{VERDICT, equality, trained, verdict};
-use crate::table::{Work, fill};
-use crate::tiny::{recipe, sample, target};
+use crate::ExperimentOptions;
+use crate::network::{PROOF_COLUMNS, equality, timed_proof, train_network};
+use crate::small_languages::{random_automaton, small_recipe, word_sample};
+use crate::table::{CsvRow, fill_table};
 use srnn::key::Key;
 use std::path::Path;
 
-struct Small<'a> {
+struct SmallNetwork<'a> {
     index: u64,
     out: &'a Path,
 }
 
-pub fn run(desk: &Desk, networks: u64) {
-    let columns = format!("states,solved,equal,{VERDICT},train_seconds");
-    let works = (1..=networks).map(|index| Small { index, out: &desk.out });
-    fill(desk, "small", &columns, &works.collect::<Vec<_>>());
+pub fn run(options: &ExperimentOptions, networks: u64) {
+    let columns = format!("states,solved,equal,{PROOF_COLUMNS},train_seconds");
+    let rows = (1..=networks).map(|index| SmallNetwork { index, out: &options.out });
+    fill_table(options, "small", &columns, &rows.collect::<Vec<_>>());
 }
 
-impl Work for Small<'_> {
+impl CsvRow for SmallNetwork<'_> {
     fn name(&self) -> String {
         format!("small-{}", self.index)
     }
 
     fn row(&self) -> String {
-        let truth = target(self.index);
-        let split = sample().draw(&truth, &Key::new(self.index));
-        let trained = trained(&split, &recipe(), self.index);
-        let verdict = verdict(&trained.file);
-        verdict.save(&trained.file, &self.out.join("small").join(self.name()));
-        let equal = verdict.automaton().map_or("".into(), |found| equality(found, &truth));
+        let truth = random_automaton(self.index);
+        let split = word_sample().draw(&truth, &Key::new(self.index));
+        let trained = train_network(&split, &small_recipe(), self.index);
+        let proof = timed_proof(&trained.file);
+        proof.save(&trained.file, &self.out.join("small").join(self.name()));
+        let equal = proof.automaton().map_or("".into(), |found| equality(found, &truth));
         let (states, solved) = (truth.state_count(), trained.solved());
-        let (verdict, seconds) = (verdict.row(), trained.seconds);
-        format!("{states},{solved},{equal},{verdict},{seconds:.2}")
+        let (proof, seconds) = (proof.row(), trained.seconds);
+        format!("{states},{solved},{equal},{proof},{seconds:.2}")
     }
 }

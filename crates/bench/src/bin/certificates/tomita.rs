@@ -1,8 +1,8 @@
-//! Tomita 1–7, clean labels, 20 seeds each, the default recipe.
+//! Tomita 1–7: clean labels, 20 seeds each, the default recipe.
 
-use crate::Desk;
-use crate::network::{VERDICT, equality, quietly, trained, verdict};
-use crate::table::{Work, fill};
+use crate::ExperimentOptions;
+use crate::network::{PROOF_COLUMNS, equality, timed_proof, train_network, validate_at_end};
+use crate::table::{CsvRow, fill_table};
 use srnn::key::Key;
 use srnn::task::Split;
 use srnn::task::tomita::{Grammar, sets, truth};
@@ -12,43 +12,48 @@ use std::path::Path;
 
 const SEEDS: u64 = 20;
 
-struct Seed<'a> {
+struct TomitaSeed<'a> {
     grammar: Grammar,
     split: &'a Split,
     seed: u64,
     out: &'a Path,
 }
 
-pub fn run(desk: &Desk, grammars: &str) {
+pub fn run(options: &ExperimentOptions, grammars: &str) {
     let (first, last) = grammars.split_once('-').unwrap_or((grammars, grammars));
     let number = |text: &str| text.parse::<usize>().expect("a number");
-    let columns = format!("grammar,seed,solved,equal,{VERDICT},train_seconds");
+    let columns = format!("grammar,seed,solved,equal,{PROOF_COLUMNS},train_seconds");
     let grammars = (number(first)..=number(last)).map(|number| {
         let grammar = Grammar::numbered(number).expect("a grammar from 1 to 7");
         (grammar, sets(grammar, &Key::new(1)))
     });
     let grammars: Vec<(Grammar, Split)> = grammars.collect();
-    let works = (1..=SEEDS).flat_map(|seed| {
-        let out = &desk.out;
-        grammars.iter().map(move |(grammar, split)| Seed { grammar: *grammar, split, seed, out })
+    let rows = (1..=SEEDS).flat_map(|seed| {
+        let out = &options.out;
+        grammars.iter().map(move |(grammar, split)| TomitaSeed {
+            grammar: *grammar,
+            split,
+            seed,
+            out,
+        })
     });
-    fill(desk, "tomita", &columns, &works.collect::<Vec<_>>());
+    fill_table(options, "tomita", &columns, &rows.collect::<Vec<_>>());
 }
 
-impl Work for Seed<'_> {
+impl CsvRow for TomitaSeed<'_> {
     fn name(&self) -> String {
         format!("tomita-{}-seed-{}", self.grammar.number(), self.seed)
     }
 
     fn row(&self) -> String {
-        let recipe = quietly(recipe_default(&Sizes::of(2, 2)));
-        let trained = trained(self.split, &recipe, self.seed);
-        let verdict = verdict(&trained.file);
-        verdict.save(&trained.file, &self.out.join("tomita").join(self.name()));
+        let recipe = validate_at_end(recipe_default(&Sizes::of(2, 2)));
+        let trained = train_network(self.split, &recipe, self.seed);
+        let proof = timed_proof(&trained.file);
+        proof.save(&trained.file, &self.out.join("tomita").join(self.name()));
         let truth = Moore::from(&truth(self.grammar));
-        let equal = verdict.automaton().map_or("".into(), |found| equality(found, &truth));
+        let equal = proof.automaton().map_or("".into(), |found| equality(found, &truth));
         let (number, seed, solved) = (self.grammar.number(), self.seed, trained.solved());
-        let (verdict, seconds) = (verdict.row(), trained.seconds);
-        format!("{number},{seed},{solved},{equal},{verdict},{seconds:.2}")
+        let (proof, seconds) = (proof.row(), trained.seconds);
+        format!("{number},{seed},{solved},{equal},{proof},{seconds:.2}")
     }
 }

@@ -1,8 +1,8 @@
 //! One certified network for each variant of the architecture.
 
-use crate::Desk;
-use crate::network::{VERDICT, equality, trained, verdict};
-use crate::table::{Work, fill};
+use crate::ExperimentOptions;
+use crate::network::{PROOF_COLUMNS, equality, timed_proof, train_network};
+use crate::table::{CsvRow, fill_table};
 use srnn::key::Key;
 use srnn::model::{Arch, Cell, Gate, Input, Reset, Score};
 use srnn::task::tomita::{Grammar, sets, truth};
@@ -10,14 +10,14 @@ use srnn::train::{Sizes, recipe_default};
 use srnn_automata::Moore;
 use std::path::Path;
 
-struct Variant<'a> {
+struct ArchVariant<'a> {
     name: &'static str,
     change: fn(&mut Arch),
     grammar: Grammar,
     out: &'a Path,
 }
 
-/// Seeds tried until one is certified.
+/// Largest number of seeds; the first certified network ends the search.
 const SEEDS: u64 = 8;
 
 type Change = fn(&mut Arch);
@@ -41,21 +41,22 @@ const VARIANTS: [(&str, Change); 6] = [
     ("two-layers", |arch| arch.layers.push(arch.layers[0].clone())),
 ];
 
-pub fn run(desk: &Desk) {
-    let columns = format!("grammar,seeds,solved,equal,{VERDICT},train_seconds");
-    let works = [Grammar::T4, Grammar::T7].into_iter().flat_map(|grammar| {
-        let variant = move |(name, change)| Variant { name, change, grammar, out: &desk.out };
+pub fn run(options: &ExperimentOptions) {
+    let columns = format!("grammar,seeds,solved,equal,{PROOF_COLUMNS},train_seconds");
+    let rows = [Grammar::T4, Grammar::T7].into_iter().flat_map(|grammar| {
+        let variant =
+            move |(name, change)| ArchVariant { name, change, grammar, out: &options.out };
         VARIANTS.map(variant)
     });
-    fill(desk, "variants", &columns, &works.collect::<Vec<_>>());
+    fill_table(options, "variants", &columns, &rows.collect::<Vec<_>>());
 }
 
-impl Work for Variant<'_> {
+impl CsvRow for ArchVariant<'_> {
     fn name(&self) -> String {
         format!("{}-tomita-{}", self.name, self.grammar.number())
     }
 
-    /// The first seed that is certified, or the last one tried.
+    /// The row of the first certified network, or of the last seed.
     fn row(&self) -> String {
         let split = sets(self.grammar, &Key::new(1));
         let mut recipe = recipe_default(&Sizes { units: 32, k: 12, ..Sizes::of(2, 2) });
@@ -63,15 +64,15 @@ impl Work for Variant<'_> {
         let truth = Moore::from(&truth(self.grammar));
         let mut row = String::new();
         for seed in 1..=SEEDS {
-            let trained = trained(&split, &recipe, seed);
-            let verdict = verdict(&trained.file);
-            verdict.save(&trained.file, &self.out.join("variants").join(self.name()));
-            let equal = verdict.automaton().map_or("".into(), |found| equality(found, &truth));
+            let trained = train_network(&split, &recipe, seed);
+            let proof = timed_proof(&trained.file);
+            proof.save(&trained.file, &self.out.join("variants").join(self.name()));
+            let equal = proof.automaton().map_or("".into(), |found| equality(found, &truth));
             let (solved, seconds) = (trained.solved(), trained.seconds);
             let number = self.grammar.number();
-            row = format!("{number},{seed},{solved},{equal},{},{seconds:.2}", verdict.row());
+            row = format!("{number},{seed},{solved},{equal},{},{seconds:.2}", proof.row());
             eprintln!("{},{row}", self.name());
-            if verdict.proof.is_ok() && solved {
+            if proof.result.is_ok() && solved {
                 break;
             }
         }

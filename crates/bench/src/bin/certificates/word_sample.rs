@@ -1,4 +1,4 @@
-//! Training and validation words of a known automaton.
+//! Random training and validation words of a known automaton.
 
 use srnn::key::{Key, Rng};
 use srnn::task::{Dataset, Sequence, Split};
@@ -6,32 +6,32 @@ use srnn_automata::{Moore, State, Symbol, Word};
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
-/// What words there are.
-pub struct Sample {
+/// Lengths and numbers of words.
+pub struct WordSample {
     /// Lengths of the training words.
     pub train: RangeInclusive<usize>,
-    /// Lengths of the validation words; none is a training length.
+    /// Lengths of the validation words; disjoint from the training lengths.
     pub valid: RangeInclusive<usize>,
-    /// At most so many distinct words of each length and class, uniformly.
+    /// Largest number of distinct words of each length and class, drawn uniformly.
     pub each: usize,
-    /// And so many that walk from state to state: every next state is as likely as any other,
-    /// however few symbols lead there.
+    /// Largest number of additional words from random walks in which every next state is equally
+    /// likely, however few symbols lead to it.
     pub walks: usize,
 }
 
 /// About 2,000 training words of up to 20 symbols for two classes, and 2,000 longer ones.
-impl Default for Sample {
-    fn default() -> Sample {
-        Sample { train: 0..=20, valid: 21..=40, each: 50, walks: 0 }
+impl Default for WordSample {
+    fn default() -> WordSample {
+        WordSample { train: 0..=20, valid: 21..=40, each: 50, walks: 0 }
     }
 }
 
-impl Sample {
+impl WordSample {
     pub fn draw(&self, truth: &Moore<u32>, key: &Key) -> Split {
-        let ways = Ways::new(truth, *self.train.end().max(self.valid.end()));
+        let word_counts = WordCounts::new(truth, *self.train.end().max(self.valid.end()));
         let set = |lengths: &RangeInclusive<usize>, key: Key| {
             let of_length =
-                |length| self.of_length(&ways, length, &key.child("length", length as u64));
+                |length| self.of_length(&word_counts, length, &key.child("length", length as u64));
             Dataset {
                 alphabet: truth.alphabet().names().to_vec(),
                 classes: ["reject", "accept"].map(String::from).to_vec(),
@@ -42,48 +42,51 @@ impl Sample {
         Split { train, valid: set(&self.valid, key.child("valid", 0)), test: None }
     }
 
-    fn of_length(&self, ways: &Ways, length: usize, key: &Key) -> Vec<Sequence> {
+    fn of_length(&self, word_counts: &WordCounts, length: usize, key: &Key) -> Vec<Sequence> {
         let of_class = |label: u32| {
-            let mut stream = key.child("class", label as u64).rng();
-            let drawn = (0..TRIES * self.each).map_while(|_| ways.draw(length, label, &mut stream));
-            let mut words = first(self.each, drawn);
-            let mut stream = key.child("walks", label as u64).rng();
-            let walks = (0..TRIES * self.walks).map(|_| ways.walk(length, &mut stream));
-            let walks = walks.filter(|word| *ways.automaton.output_of(word) == label);
-            words.extend(first(self.walks, walks));
+            let mut rng = key.child("class", label as u64).rng();
+            let drawn = (0..DRAWS_PER_WORD * self.each)
+                .map_while(|_| word_counts.draw(length, label, &mut rng));
+            let mut words = first_distinct(self.each, drawn);
+            let mut rng = key.child("walks", label as u64).rng();
+            let walks =
+                (0..DRAWS_PER_WORD * self.walks).map(|_| word_counts.walk(length, &mut rng));
+            let walks = walks.filter(|word| *word_counts.automaton.output_of(word) == label);
+            words.extend(first_distinct(self.walks, walks));
             words.into_iter().map(move |word| sequence(&word, label))
         };
         (0..2).flat_map(of_class).collect()
     }
 }
 
-/// The first so many distinct words.
-fn first(many: usize, words: impl Iterator<Item = Word>) -> BTreeSet<Word> {
+/// The first `count` distinct words.
+fn first_distinct(count: usize, words: impl Iterator<Item = Word>) -> BTreeSet<Word> {
     let mut distinct = BTreeSet::new();
     for word in words {
         distinct.insert(word);
-        if distinct.len() == many {
+        if distinct.len() == count {
             break;
         }
     }
     distinct
 }
 
-/// Draws for one wanted word: where there are few words nearly all of them are found.
-const TRIES: usize = 20;
+/// Draws for each wanted word: enough to find nearly all words if there are few.
+const DRAWS_PER_WORD: usize = 20;
 
 fn sequence(word: &[Symbol], label: u32) -> Sequence {
     Sequence { tokens: word.iter().map(|symbol| symbol.0).collect(), label }
 }
 
-/// How many words of each length lead from each state to each class, `[class][length][state]`.
-struct Ways<'a> {
+/// The number of words of each length that lead from each state to each class:
+/// `[class][length][state]`.
+struct WordCounts<'a> {
     automaton: &'a Moore<u32>,
     counts: [Vec<Vec<f64>>; 2],
 }
 
-impl<'a> Ways<'a> {
-    fn new(automaton: &'a Moore<u32>, longest: usize) -> Ways<'a> {
+impl<'a> WordCounts<'a> {
+    fn new(automaton: &'a Moore<u32>, longest: usize) -> WordCounts<'a> {
         let counts = [0, 1].map(|class| {
             let end = |state| f64::from(u8::from(*automaton.output(state) == class));
             let mut counts: Vec<Vec<f64>> = vec![automaton.states().map(end).collect()];
@@ -95,11 +98,11 @@ impl<'a> Ways<'a> {
             }
             counts
         });
-        Ways { automaton, counts }
+        WordCounts { automaton, counts }
     }
 
-    /// A word of this length and class, each equally likely, if there is one.
-    fn draw(&self, length: usize, class: u32, stream: &mut Rng) -> Option<Word> {
+    /// A uniformly drawn word of this length and class; `None` if there is none.
+    fn draw(&self, length: usize, class: u32, rng: &mut Rng) -> Option<Word> {
         let counts = &self.counts[class as usize];
         let mut state = self.automaton.start();
         if counts[length][state.index()] == 0.0 {
@@ -109,37 +112,37 @@ impl<'a> Ways<'a> {
         for left in (0..length).rev() {
             let successors = self.automaton.successors(state);
             let weights: Vec<f64> = successors.iter().map(|s| counts[left][s.index()]).collect();
-            let symbol = choose(&weights, stream);
+            let symbol = choose(&weights, rng);
             word.push(Symbol(symbol as u32));
             state = successors[symbol];
         }
         Some(word)
     }
 
-    /// A word of this length that goes to every next state with the same probability.
-    fn walk(&self, length: usize, stream: &mut Rng) -> Word {
+    /// A random walk of this length in which every next state is equally likely.
+    fn walk(&self, length: usize, rng: &mut Rng) -> Word {
         let mut state = self.automaton.start();
         let step = |_| {
             let successors = self.automaton.successors(state);
             let next: Vec<State> =
                 BTreeSet::from_iter(successors.iter().copied()).into_iter().collect();
-            state = next[stream.below(next.len())];
+            state = next[rng.below(next.len())];
             let symbols: Vec<usize> =
                 (0..successors.len()).filter(|&x| successors[x] == state).collect();
-            Symbol(symbols[stream.below(symbols.len())] as u32)
+            Symbol(symbols[rng.below(symbols.len())] as u32)
         };
         (0..length).map(step).collect()
     }
 }
 
-/// An index, by weight.
-fn choose(weights: &[f64], stream: &mut Rng) -> usize {
-    let mut left = stream.unit() * weights.iter().sum::<f64>();
+/// A random index, drawn in proportion to the weights.
+fn choose(weights: &[f64], rng: &mut Rng) -> usize {
+    let mut left = rng.unit() * weights.iter().sum::<f64>();
     for (index, &weight) in weights.iter().enumerate() {
         left -= weight;
         if weight > 0.0 && left < 0.0 {
             return index;
         }
     }
-    weights.iter().rposition(|&weight| weight > 0.0).expect("a way on")
+    weights.iter().rposition(|&weight| weight > 0.0).expect("a positive weight")
 }

@@ -1,12 +1,12 @@
-//! Languages and networks so small that one is trained and certified in a second.
+//! Languages and recipes so small that a network is trained and certified in a second.
 
-use crate::language::Sample;
+use crate::word_sample::WordSample;
 use srnn::key::Key;
 use srnn::train::{LearningRate, Recipe, Sizes, recipe_default};
 use srnn_automata::{Alphabet, Moore, random_dfa};
 
 /// 16 units, 8 centroids, 1,200 updates.
-pub fn recipe() -> Recipe {
+pub fn small_recipe() -> Recipe {
     let mut recipe = recipe_default(&Sizes { units: 16, k: 8, ..Sizes::of(2, 2) });
     recipe.train.schedule = recipe.train.schedule.scaled_to(1_200);
     recipe.train.learning_rate = LearningRate::Constant { rate: 0.01 };
@@ -14,19 +14,19 @@ pub fn recipe() -> Recipe {
 }
 
 /// A random minimal automaton over two symbols with 2 to 4 states.
-pub fn target(index: u64) -> Moore<u32> {
+pub fn random_automaton(index: u64) -> Moore<u32> {
     let alphabet = Alphabet::of_chars("01").expect("two symbols");
     let states = 2 + index as usize % 3;
-    let mut stream = Key::new(0).child("small automaton", index).rng();
+    let mut rng = Key::new(0).child("small automaton", index).rng();
     loop {
-        let dfa = random_dfa(states as u32, &alphabet, 0.5, &mut || stream.bits()).minimize();
+        let dfa = random_dfa(states as u32, &alphabet, 0.5, &mut || rng.bits()).minimize();
         if dfa.state_count() == states {
             return dfa.map_outputs(|&accepts| u32::from(accepts));
         }
     }
 }
 
-/// Few words, so that training is quick.
-pub fn sample() -> Sample {
-    Sample { train: 0..=10, valid: 11..=14, each: 20, walks: 0 }
+/// Few words, so that training is fast.
+pub fn word_sample() -> WordSample {
+    WordSample { train: 0..=10, valid: 11..=14, each: 20, walks: 0 }
 }
