@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// What a certificate covers: the network in real arithmetic, and every program that computes it
-/// within the error model of this arithmetic (`certify::Errors` of the crate `srnn`).
+/// within the error model of this arithmetic (`certify::ErrorModel` of the crate `srnn`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Arithmetic {

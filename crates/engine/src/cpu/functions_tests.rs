@@ -1,5 +1,5 @@
 //! The transcendental functions on every float against double precision: the error bounds that
-//! `docs/certificate.md` uses.
+//! `docs/src/certificate.md` uses.
 //!
 //! A test run takes one float in [`STRIDE`]; all of them with `SRNN_EVERY_FLOAT=1`.
 

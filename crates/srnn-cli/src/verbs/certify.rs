@@ -9,7 +9,7 @@ use crate::reading::whole;
 use crate::runs::{self, Saved};
 use clap::Args;
 use srnn::atomic;
-use srnn::certify::{Distribution, Pac, Proof, Search, Verdict, certify, check_proof, pac};
+use srnn::certify::{Distribution, Pac, Proof, ProofSearch, Verdict, certify, check_proof, pac};
 use srnn::engine::cpu::Cpu;
 use srnn::extract::{ExtractConfig, ExtractRequest, TransitionSystem, WordSet, extract};
 use srnn::key::Key;
@@ -44,14 +44,14 @@ pub struct Certify {
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// The first distance at which two soft states count as one; it is refined from there.
-    #[arg(long, default_value_t = Search::default().tolerance, allow_negative_numbers = true)]
+    #[arg(long, default_value_t = ProofSearch::default().tolerance, allow_negative_numbers = true)]
     tolerance: f64,
     /// The most steps that a set of states is followed before it must lie in another.
-    #[arg(long, value_name = "M", default_value_t = Search::default().depth,
+    #[arg(long, value_name = "M", default_value_t = ProofSearch::default().depth,
           value_parser = whole::<usize>, allow_negative_numbers = true)]
     depth: usize,
     /// The most enclosures of a step to compute before giving up.
-    #[arg(long, value_name = "N", default_value_t = Search::default().steps,
+    #[arg(long, value_name = "N", default_value_t = ProofSearch::default().steps,
           value_parser = whole::<usize>, allow_negative_numbers = true)]
     steps: usize,
     /// Random words to compare where there is no proof.
@@ -135,9 +135,9 @@ fn validate(arguments: &Certify) -> Result<(), Failure> {
     }
 }
 
-fn search(arguments: &Certify) -> Search {
+fn search(arguments: &Certify) -> ProofSearch {
     let Certify { tolerance, depth, steps, .. } = *arguments;
-    Search { tolerance, depth, steps, ..Search::default() }
+    ProofSearch { tolerance, depth, steps, ..ProofSearch::default() }
 }
 
 /// Has a proof checked and writes it. Where only the file is in the way, what was found is still

@@ -15,7 +15,7 @@ mod select;
 pub use data::LearnData;
 pub use doubt::{Correction, Labels, Trust, Unexplained};
 
-use crate::certify::{Search, Verdict, check_proof};
+use crate::certify::{ProofSearch, Verdict, check_proof};
 use crate::engine::cpu::Cpu;
 use crate::engine::{DeviceError, Hardware, Mode, Optimiser, Trainer};
 use crate::extract::{
@@ -49,7 +49,7 @@ pub struct LearnRequest<'a> {
     /// Whether labels may be wrong.
     pub trust: Trust,
     /// Limits of the search for a proof.
-    pub proof: Search,
+    pub proof: ProofSearch,
 }
 
 impl<'a> LearnRequest<'a> {
@@ -63,7 +63,7 @@ impl<'a> LearnRequest<'a> {
             hardware: Hardware::cpu(1),
             extraction: extraction_for(alphabet.len()),
             trust: Trust::default(),
-            proof: Search::default(),
+            proof: ProofSearch::default(),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Tries seeds for an automaton and a proof, so that the best can be kept.
 
 use super::{Job, LearnCallbacks};
-use crate::certify::{Search, Verdict, certify};
+use crate::certify::{ProofSearch, Verdict, certify};
 use crate::engine::Arithmetic;
 use crate::engine::Mode;
 use crate::extract::{Agreement, RefinedCover, TransitionSystem, WordSet, classify_words, refine};
@@ -26,7 +26,7 @@ pub(super) fn judge<C: LearnCallbacks>(
     let accuracy = |outcome: &SeedOutcome<f32>| outcome.run.end.as_ref().map(|e| e.valid.accuracy);
     let best = outcomes.iter().filter_map(accuracy).max_by(f64::total_cmp);
     let proof = &job.request.proof;
-    let search = Search { steps: proof.steps.min(TRIAL_STEPS), ..*proof };
+    let search = ProofSearch { steps: proof.steps.min(TRIAL_STEPS), ..*proof };
     let mut proofs = BTreeMap::new();
     for (index, outcome) in outcomes.iter_mut().enumerate() {
         if accuracy(outcome) != best {
@@ -43,7 +43,11 @@ pub(super) fn judge<C: LearnCallbacks>(
 }
 
 /// What can be proved of a network; `None` if it cannot have an automaton.
-pub(super) fn prove(model: &Model<f64>, alphabet: &Alphabet, search: &Search) -> Option<Verdict> {
+pub(super) fn prove(
+    model: &Model<f64>,
+    alphabet: &Alphabet,
+    search: &ProofSearch,
+) -> Option<Verdict> {
     Some(certify(&TransitionSystem::new(model, alphabet).ok()?, search))
 }
 

@@ -1,6 +1,6 @@
 //! Verdicts as text and as JSON.
 
-use crate::certify::{Attempt, NotProved, Obstacle, Proof, Verdict};
+use crate::certify::{NotProved, Obstacle, Proof, ProofAttempt, Verdict};
 use crate::engine::Arithmetic;
 use crate::format::{plural, quoted};
 use serde_json::{Value, json};
@@ -27,11 +27,11 @@ pub fn size(verdict: &Verdict) -> Option<String> {
 /// ended the search.
 pub fn obstacle(missing: &NotProved, alphabet: &Alphabet) -> [String; 2] {
     let last = missing.attempts.last().expect("at least one attempt");
-    let names_a_cell = |attempt: &&Attempt| {
+    let names_a_cell = |attempt: &&ProofAttempt| {
         matches!(attempt.obstacle, Obstacle::Expands(_) | Obstacle::Undecided(_))
     };
     let shown = missing.attempts.iter().rev().find(names_a_cell).unwrap_or(last);
-    let at = |attempt: &Attempt| {
+    let at = |attempt: &ProofAttempt| {
         let [why, remedy] = described(attempt, alphabet);
         let (tolerance, cells) = (attempt.tolerance, plural(attempt.cells, "cell"));
         (format!("tolerance {tolerance}, {cells}: {why}"), remedy)
@@ -46,14 +46,14 @@ pub fn obstacle(missing: &NotProved, alphabet: &Alphabet) -> [String; 2] {
 const HARDEN: &str = "train so that states are hard: a longer `harden` phase, a larger `entropy`, \
                       or fewer centroids (--k)";
 
-fn described(attempt: &Attempt, alphabet: &Alphabet) -> [String; 2] {
+fn described(attempt: &ProofAttempt, alphabet: &Alphabet) -> [String; 2] {
     let spelled = |word: &[u32]| {
         let word: Word = word.iter().map(|&symbol| Symbol(symbol)).collect();
         quoted(alphabet, &word)
     };
     let access = quoted(alphabet, &attempt.access);
     match &attempt.obstacle {
-        Obstacle::Outside { what } => [
+        Obstacle::Unsupported { what } => [
             format!("the network has {what}: certificates do not speak of that"),
             "train a network without it".into(),
         ],
@@ -65,7 +65,7 @@ fn described(attempt: &Attempt, alphabet: &Alphabet) -> [String; 2] {
             let why = format!(
                 "the states of cell {cell} (reached by {access}) reach up to {:.2e} from its \
                  centre, and after {word} up to {:.2e} from that of cell {target}: they spread",
-                overflow.from, overflow.reach
+                overflow.source_radius, overflow.image_radius
             );
             [why, format!("{HARDEN}; or a larger --depth")]
         }
@@ -75,7 +75,7 @@ fn described(attempt: &Attempt, alphabet: &Alphabet) -> [String; 2] {
                 if undecided.word.is_empty() { String::new() } else { format!(" after {word}") };
             let why = format!(
                 "in cell {cell} (reached by {access}){after} the minimum logit margin is {:.2e}",
-                undecided.lead
+                undecided.margin
             );
             [why, "train longer, or try a smaller --tolerance".into()]
         }
@@ -98,7 +98,7 @@ pub fn value(verdict: &Verdict, alphabet: &Alphabet) -> Value {
         "depth": proof.map(Proof::depth),
         "margin": proof.map(Proof::margin),
         "tolerance": proof.map(|proof| proof.tolerance),
-        "obstacle": verdict.missing().map(|missing| obstacle(missing, alphabet)[0].clone()),
-        "remedy": verdict.missing().map(|missing| obstacle(missing, alphabet)[1].clone()),
+        "obstacle": verdict.not_proved().map(|missing| obstacle(missing, alphabet)[0].clone()),
+        "remedy": verdict.not_proved().map(|missing| obstacle(missing, alphabet)[1].clone()),
     })
 }

@@ -132,7 +132,7 @@ fn proved(report: &LearnReport<'_>) -> String {
     let Some(verdict) = &report.learned.verdict else { return String::new() };
     let [network, program] = proof::lines(verdict);
     let size = proof::size(verdict).map(|size| format!("  {size}\n")).unwrap_or_default();
-    let missing = verdict.missing().map(|missing| {
+    let missing = verdict.not_proved().map(|missing| {
         let [why, remedy] = proof::obstacle(missing, &report.alphabet());
         format!("  {why}\n  try: {remedy}\n")
     });

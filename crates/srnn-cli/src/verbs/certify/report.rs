@@ -30,7 +30,7 @@ pub fn report(
                  differ.\n"
             .into(),
     };
-    if let Some(missing) = outcome.verdict.missing() {
+    if let Some(missing) = outcome.verdict.not_proved() {
         let [why, remedy] = proof::obstacle(missing, alphabet);
         let what = if outcome.file.is_some() { "the program is not: " } else { "" };
         let _ = writeln!(text, "  {what}{why}\n  try: {remedy}");
