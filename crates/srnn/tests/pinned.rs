@@ -1,5 +1,5 @@
-//! Ten losses per architecture, pinned: a change of mathematics, initialisation, sampling or
-//! optimiser that is not meant to be one shows here.
+//! Ten pinned losses per architecture. They detect unintended changes of mathematics,
+//! initialisation, sampling or optimiser.
 
 use srnn::engine::Trainer;
 use srnn::engine::reference::ReferenceTrainer;
@@ -8,10 +8,10 @@ use srnn::model::Model;
 use srnn::task::tomita::{Grammar, sets};
 use srnn::train::{ArchName, Recipe, Sampler, Sizes, batch, recipe_default};
 
-/// Libraries for exp and tanh differ in the last bits; ten updates amplify that a little.
+/// Implementations of exp and tanh differ in the last bits, and ten updates amplify that.
 const TOLERANCE: f64 = 1e-9;
 
-/// Made by this test: it prints what it finds where they differ.
+/// Made by this test, which prints the losses where they differ.
 #[rustfmt::skip]
 const PINNED: [(ArchName, [f64; 10]); 6] = [
     (ArchName::SrGru, [
@@ -50,7 +50,7 @@ fn the_first_ten_losses_of_every_architecture_are_the_pinned_ones() {
     assert!(PINNED.iter().zip(&found).all(same), "found {found:?}");
 }
 
-/// The losses of ten updates in the middle of the ramp, where every term takes part.
+/// The losses of ten updates in the middle of the ramp, where every loss term is active.
 fn losses(arch: ArchName) -> [f64; 10] {
     let sizes = Sizes { arch, units: 12, k: 5, ..Sizes::of(2, 2) };
     let Recipe { arch, init, train } = recipe_default(&sizes);

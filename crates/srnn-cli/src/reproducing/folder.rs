@@ -1,10 +1,10 @@
-//! The folder of an experiment: `outcomes.jsonl` grows by a line with every cell, so that a break
-//! loses the cells in flight and nothing else.
+//! The folder of an experiment. `outcomes.jsonl` gets a line with every completed trial, so that a
+//! crash loses only the running trials.
 
-use super::choice::parse;
+use super::args::parse;
 use crate::failure::Failure;
 use crate::files;
-use srnn::experiment::{CellId, Experiment, Outcome};
+use srnn::experiment::{Experiment, TrialId, TrialOutcome};
 use srnn::files::unwritable;
 use srnn::model::ModelFile;
 use srnn::run::lock;
@@ -21,16 +21,16 @@ const MODELS: &str = "models";
 pub struct OutcomeFolder {
     path: PathBuf,
     lines: File,
-    /// The system lets go of it however the process ends.
+    /// The operating system releases it however the process ends.
     _lock: File,
 }
 
 impl OutcomeFolder {
-    /// Opens the folder of an experiment, or makes it; with the outcomes that are there already.
+    /// Opens or creates the folder of an experiment, and reads its outcomes.
     pub fn open(
         path: &Path,
         experiment: &Experiment,
-    ) -> Result<(OutcomeFolder, Vec<Outcome>), Failure> {
+    ) -> Result<(OutcomeFolder, Vec<TrialOutcome>), Failure> {
         refuse_other(path, experiment)?;
         fs::create_dir_all(path).map_err(|error| unwritable(path, error))?;
         let lock = lock(path)?;
@@ -38,60 +38,61 @@ impl OutcomeFolder {
         let file = path.join(OUTCOMES);
         let lines = File::options().create(true).append(true).open(&file);
         let lines = lines.map_err(|error| unwritable(&file, error))?;
-        // A line that was cut off would be glued to the next one.
-        let whole: usize = complete_lines(&file)?.iter().map(|line| line.len() + 1).sum();
-        lines.set_len(whole as u64).map_err(|error| unwritable(&file, error))?;
+        // An incomplete last line would be joined with the next one.
+        let complete: usize = complete_lines(&file)?.iter().map(|line| line.len() + 1).sum();
+        lines.set_len(complete as u64).map_err(|error| unwritable(&file, error))?;
         Ok((OutcomeFolder { path: path.into(), lines, _lock: lock }, outcomes))
     }
 
-    /// Where it is.
+    /// The path of the folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// One more outcome, brought to the disk.
-    pub fn append(&mut self, outcome: &Outcome) -> Result<(), Failure> {
+    /// Appends an outcome and flushes it to the disk.
+    pub fn append(&mut self, outcome: &TrialOutcome) -> Result<(), Failure> {
         let line = format!("{}\n", serde_json::to_string(outcome)?);
         let written = self.lines.write_all(line.as_bytes()).and_then(|()| self.lines.sync_data());
         Ok(written.map_err(|error| unwritable(&self.path.join(OUTCOMES), error))?)
     }
 
-    /// Saves a cell's network.
-    pub fn save(&self, cell: &CellId, model: &ModelFile) -> Result<(), Failure> {
-        Ok(model.save(&model_in(&self.path, cell))?)
+    /// Saves the network of a trial.
+    pub fn save(&self, trial: &TrialId, model: &ModelFile) -> Result<(), Failure> {
+        Ok(model.save(&model_in(&self.path, trial))?)
     }
 
-    /// Writes a file of the folder whole.
-    pub fn put(&self, name: &str, text: &str) -> Result<(), Failure> {
+    /// Writes a file of the folder, replacing an older one.
+    pub fn write(&self, name: &str, text: &str) -> Result<(), Failure> {
         files::write(&self.path.join(name), text)
     }
 
-    /// Writes the experiment: what the outcomes are of.
-    pub fn put_experiment(&self, experiment: &Experiment) -> Result<(), Failure> {
+    /// Writes the experiment that the outcomes belong to.
+    pub fn write_experiment(&self, experiment: &Experiment) -> Result<(), Failure> {
         let comment = "# `srnn reproduce --file` with this file repeats the experiment.\n";
-        self.put(EXPERIMENT, &format!("{comment}{}", toml::to_string(experiment)?))
+        self.write(EXPERIMENT, &format!("{comment}{}", toml::to_string(experiment)?))
     }
 }
 
-/// Refuses a folder in which another experiment was run: cells of the same name would take the
-/// place of each other's networks.
+/// Fails if the folder is of another experiment: networks of trials with the same name would
+/// overwrite each other.
 fn refuse_other(path: &Path, experiment: &Experiment) -> Result<(), Failure> {
     match saved_experiment(path)? {
         Some(other) if other.item != experiment.item => {
             let shown = path.display();
-            let message = format!("{shown}: this is of {}, not of {}", other.item, experiment.item);
+            let message =
+                format!("{shown}: this folder is of {}, not of {}", other.item, experiment.item);
             Err(Failure::new(message, "choose another folder with --out"))
         }
         _ => Ok(()),
     }
 }
 
-/// The folder of a cell's network.
-pub fn model_in(folder: &Path, cell: &CellId) -> PathBuf {
-    folder.join(MODELS).join(cell.to_string())
+/// The folder of the network of a trial.
+pub fn model_in(folder: &Path, trial: &TrialId) -> PathBuf {
+    folder.join(MODELS).join(trial.to_string())
 }
 
-/// The experiment that the outcomes of a folder are of; nothing where none was begun.
+/// The experiment of a folder; `None` where none was started.
 pub fn saved_experiment(folder: &Path) -> Result<Option<Experiment>, Failure> {
     let path = folder.join(EXPERIMENT);
     match path.exists() {
@@ -100,14 +101,14 @@ pub fn saved_experiment(folder: &Path) -> Result<Option<Experiment>, Failure> {
     }
 }
 
-/// The outcomes in a folder, in the order in which they came; none where the file is not there.
-/// A last line that was cut off is passed over.
-pub fn read_outcomes(folder: &Path) -> Result<Vec<Outcome>, Failure> {
+/// The outcomes in a folder in the order of their completion; empty where there is no file. An
+/// incomplete last line is ignored.
+pub fn read_outcomes(folder: &Path) -> Result<Vec<TrialOutcome>, Failure> {
     let path = folder.join(OUTCOMES);
     let parsed = |(number, line): (usize, &String)| {
         serde_json::from_str(line).map_err(|error| {
-            let message = format!("{}:{}: no outcome: {error}", path.display(), number + 1);
-            Failure::new(message, "remove this line: its cell is run again")
+            let message = format!("{}:{}: invalid outcome: {error}", path.display(), number + 1);
+            Failure::new(message, "remove this line: its trial is then run again")
         })
     };
     complete_lines(&path)?.iter().enumerate().map(parsed).collect()
@@ -121,8 +122,8 @@ fn complete_lines(path: &Path) -> Result<Vec<String>, Failure> {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(vec![]),
         text => text.map_err(unreadable)?,
     };
-    let whole = text.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
-    let text = std::str::from_utf8(&text[..whole]);
+    let complete = text.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
+    let text = std::str::from_utf8(&text[..complete]);
     let text = text.map_err(|error| unreadable(io::Error::new(ErrorKind::InvalidData, error)))?;
     Ok(text.split_terminator('\n').map(String::from).collect())
 }

@@ -1,18 +1,18 @@
-//! What `reproduce` and `table` share: experiment files, the folder of outcomes, running many
-//! cells at a time, and tables and curves for people.
+//! Shared by `reproduce` and `table`: experiment files, the folder of outcomes, parallel trials, and
+//! the output of tables and curves.
 
-mod choice;
+mod args;
+mod checkpoints;
+mod exports;
 mod folder;
+mod format;
 mod progress;
-mod results;
 mod runner;
-mod show;
 mod states;
-mod unfinished;
 
-pub use choice::Choice;
+pub use args::ExperimentArgs;
+pub use exports::result_files;
 pub use folder::{OutcomeFolder, read_outcomes, saved_experiment};
-pub use results::results;
-pub use runner::{Order, Tally, perform};
-pub use show::{markdown, ruled, text};
-pub use states::{Watched, grid, watch};
+pub use format::{markdown_grid, table_markdown, table_text};
+pub use runner::{ReproduceRequest, ReproduceSummary, run_experiment};
+pub use states::{TrialStates, selected_states, states_grid};

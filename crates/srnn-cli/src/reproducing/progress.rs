@@ -1,80 +1,80 @@
-//! How an experiment looks while it runs: bars on a terminal, otherwise a line for every cell.
+//! Progress of an experiment: bars on a terminal, otherwise a line per completed trial.
 
-use super::show::number;
+use super::format::number;
 use crate::output::Output;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
-use srnn::experiment::{CellId, Measure, Outcome};
+use srnn::experiment::{Measure, TrialId, TrialOutcome};
 use srnn::train::Event;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// How an experiment looks while it runs.
-pub struct Progress {
-    cells: usize,
+/// Progress of an experiment.
+pub struct ReproduceProgress {
+    trials: usize,
     measure: Measure,
     finished: AtomicUsize,
-    shown: Shown,
+    display: ProgressDisplay,
 }
 
-enum Shown {
+enum ProgressDisplay {
     Bars { bars: MultiProgress, all: ProgressBar },
     Lines(Output),
 }
 
-/// A cell in flight.
-pub struct CellProgress(Option<ProgressBar>);
+/// Progress of a running trial.
+pub struct TrialProgress(Option<ProgressBar>);
 
-impl Progress {
-    /// For so many cells, compared by `measure`, as the output wants it.
-    pub fn new(output: &Output, cells: usize, measure: Measure) -> Progress {
-        let shown = match output.draws_bars() {
+impl ReproduceProgress {
+    /// Progress of `trials` trials, whose scores are by `measure`.
+    pub fn new(output: &Output, trials: usize, measure: Measure) -> ReproduceProgress {
+        let display = match output.draws_bars() {
             true => {
                 let bars = MultiProgress::new();
-                let all = ProgressBar::new(cells as u64);
-                let all = bars.add(all.with_style(style("{bar:20} {pos}/{len} cells {eta:>5}")));
-                Shown::Bars { bars, all }
+                let all = ProgressBar::new(trials as u64);
+                let all = bars.add(all.with_style(style("{bar:20} {pos}/{len} trials {eta:>5}")));
+                ProgressDisplay::Bars { bars, all }
             }
-            false => Shown::Lines(*output),
+            false => ProgressDisplay::Lines(*output),
         };
-        Progress { cells, measure, finished: AtomicUsize::new(0), shown }
+        ReproduceProgress { trials, measure, finished: AtomicUsize::new(0), display }
     }
 
-    /// A cell begins.
-    pub fn begin(&self, cell: &CellId) -> CellProgress {
-        let Shown::Bars { bars, .. } = &self.shown else { return CellProgress(None) };
+    /// Adds a running trial.
+    pub fn start(&self, trial: &TrialId) -> TrialProgress {
+        let ProgressDisplay::Bars { bars, .. } = &self.display else { return TrialProgress(None) };
         let bar = ProgressBar::no_length().with_style(style("{bar:20} {pos:>5}/{len} {wide_msg}"));
         let bar = bars.add(bar);
-        bar.set_message(cell.to_string());
-        CellProgress(Some(bar))
+        bar.set_message(trial.to_string());
+        TrialProgress(Some(bar))
     }
 
-    /// A cell is done.
-    pub fn finish(&self, outcome: &Outcome) {
+    /// Reports a completed trial.
+    pub fn finish(&self, outcome: &TrialOutcome) {
         let number = self.finished.fetch_add(1, Ordering::Relaxed) + 1;
-        let line = format!("[{number}/{}] {}", self.cells, describe(outcome, self.measure));
-        match &self.shown {
-            Shown::Bars { bars, all } => {
+        let line = format!("[{number}/{}] {}", self.trials, describe(outcome, self.measure));
+        match &self.display {
+            ProgressDisplay::Bars { bars, all } => {
                 all.inc(1);
-                // Where the terminal is gone there is nobody to tell.
+                // A closed terminal is no error.
                 let _ = bars.println(crate::output::visible(&line));
             }
-            Shown::Lines(output) => output.note(line),
+            ProgressDisplay::Lines(output) => output.note(line),
         }
     }
 }
 
-impl CellProgress {
-    /// Shows an event of its run.
+impl TrialProgress {
+    /// Updates the bar after an event of the run.
     pub fn show(&self, event: &Event<'_>) {
         let Some(bar) = &self.0 else { return };
         match event {
-            Event::Begun { updates, .. } => bar.set_length(*updates),
+            Event::Started { updates, .. } => bar.set_length(*updates),
             Event::Updated { update, .. } => bar.set_position(*update),
             _ => {}
         }
     }
 }
 
-impl Drop for CellProgress {
+impl Drop for TrialProgress {
     fn drop(&mut self) {
         if let Some(bar) = &self.0 {
             bar.finish_and_clear();
@@ -82,18 +82,18 @@ impl Drop for CellProgress {
     }
 }
 
-fn describe(outcome: &Outcome, measure: Measure) -> String {
-    let Outcome { cell, seconds, stop, .. } = outcome;
+fn describe(outcome: &TrialOutcome, measure: Measure) -> String {
+    let TrialOutcome { trial, seconds, stop, .. } = outcome;
     let Some(scores) = &outcome.scores else {
-        return format!("{cell}  no result: {stop}  {seconds:.1} s");
+        return format!("{trial}  no result ({stop})  {seconds:.1} s");
     };
     let test = |row: usize| number(measure, outcome.test(row, measure));
     let tests: Vec<String> = (0..scores.tests.len()).map(test).collect();
     let (valid, tests) = (measure.of(scores.valid.error, scores.valid.loss), tests.join(" "));
     let name = measure.name();
-    format!("{cell}  validation {name} {valid:.4}  tests {tests}  {seconds:.1} s")
+    format!("{trial}  validation {name} {valid:.4}  tests {tests}  {seconds:.1} s")
 }
 
 fn style(template: &str) -> ProgressStyle {
-    ProgressStyle::with_template(template).expect("a template that parses")
+    ProgressStyle::with_template(template).expect("a valid template")
 }

@@ -1,14 +1,14 @@
-//! Runs the cells of an experiment, several at a time, each outcome on the disk before the next.
+//! Runs the trials of an experiment in parallel, and writes each outcome to disk on completion.
 
+use super::checkpoints::{TrialCheckpoints, remove_empty_folder};
 use super::folder::OutcomeFolder;
-use super::progress::Progress;
-use super::unfinished::{self, Unfinished};
+use super::progress::ReproduceProgress;
 use crate::failure::Failure;
 use crate::output::Output;
 use srnn::engine::Hardware;
 use srnn::experiment::{
-    Cell, CellError, Data, Done, Experiment, Material, NoMaterial, Outcome, Sequences, TestRow,
-    material, run_cell,
+    CompletedTrial, DataSpec, Experiment, SequenceCounts, TestRow, Trial, TrialData,
+    TrialDataError, TrialError, TrialOutcome, run_trial, trial_data,
 };
 use srnn::format::grouped;
 use srnn::model::ModelFile;
@@ -16,204 +16,211 @@ use srnn::train::{Control, Event};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What is to be done.
-pub struct Order {
+/// The experiment to run, with its folder and hardware.
+pub struct ReproduceRequest {
     /// The experiment.
     pub experiment: Experiment,
-    /// Cells without this in their names are not run.
+    /// Only trials with this substring in their names are run.
     pub only: String,
-    /// Where data sets are that come as files.
+    /// The folder of data sets that are files.
     pub data: PathBuf,
-    /// Where it goes.
+    /// The folder of outcomes and networks.
     pub folder: OutcomeFolder,
-    /// The outcomes that are there already.
-    pub outcomes: Vec<Outcome>,
-    /// What trains.
+    /// The outcomes that the folder already has.
+    pub outcomes: Vec<TrialOutcome>,
+    /// The device and the number of threads.
     pub hardware: Hardware,
-    /// How to say all this again.
+    /// The command that resumes this request.
     pub command: String,
 }
 
-/// What was done.
-pub struct Tally {
-    /// The folder, with everything in it.
+/// The result of a request.
+pub struct ReproduceSummary {
+    /// The folder of outcomes and networks.
     pub folder: OutcomeFolder,
-    /// Cells run now.
+    /// The number of trials run now.
     pub run: usize,
-    /// Cells that had an outcome before.
+    /// The number of trials that already had an outcome.
     pub skipped: usize,
     /// The experiment.
     pub experiment: Experiment,
     /// All outcomes of the folder.
-    pub outcomes: Vec<Outcome>,
+    pub outcomes: Vec<TrialOutcome>,
 }
 
-/// Materials by the names of their data sets.
-type Materials = HashMap<String, Material>;
+/// Trial data by the name of the data set.
+type DataByName = HashMap<String, TrialData>;
 
-/// Runs what has no outcome yet.
-pub fn perform(order: Order, output: &Output) -> Result<Tally, Failure> {
-    let Order { experiment, only, data, folder, outcomes, hardware, command } = order;
+/// Runs the trials that have no outcome yet.
+pub fn run_experiment(
+    request: ReproduceRequest,
+    output: &Output,
+) -> Result<ReproduceSummary, Failure> {
+    let ReproduceRequest { experiment, only, data, folder, outcomes, hardware, command } = request;
     let chosen = chosen(&experiment, &only)?;
-    let materials = materials(&experiment, &chosen, &data, output)?;
-    // Not before: a command that cannot be run leaves a folder as it was.
-    folder.put_experiment(&experiment)?;
-    let (skipped, todo) = divide(&chosen, &materials, &outcomes);
+    let data_by_name = data_by_name(&experiment, &chosen, &data, output)?;
+    // Only now: an invalid command must leave the folder unchanged.
+    folder.write_experiment(&experiment)?;
+    let (skipped, todo) = split_by_outcome(&chosen, &data_by_name, &outcomes);
     warn_of_replaced(&todo, &outcomes, output);
     let (before, workers) = (outcomes.len(), hardware.threads.clamp(1, todo.len().max(1)));
-    output.note(plan(&experiment, todo.len(), skipped, workers));
-    let desk = Desk {
-        materials: &materials,
+    output.note(plan_line(&experiment, todo.len(), skipped, workers));
+    let pool = TrialPool {
+        data_by_name: &data_by_name,
         hardware: hardware.shared_by(workers),
-        stop: listen()?,
-        trouble: Mutex::new(None),
-        shelf: Mutex::new(Shelf { folder, outcomes }),
-        progress: Progress::new(output, todo.len(), experiment.measure),
+        stop: stop_on_ctrl_c()?,
+        failure: Mutex::new(None),
+        store: Mutex::new(OutcomeStore { folder, outcomes }),
+        progress: ReproduceProgress::new(output, todo.len(), experiment.measure),
     };
-    desk.work(&todo, workers);
-    let Desk { stop, trouble, shelf, .. } = desk;
-    let Shelf { folder, outcomes } = shelf.into_inner().unwrap_or_else(PoisonError::into_inner);
-    if let Some(trouble) = trouble.into_inner().unwrap_or_else(PoisonError::into_inner) {
-        return Err(trouble);
+    pool.run(&todo, workers);
+    let TrialPool { stop, failure, store, .. } = pool;
+    let OutcomeStore { folder, outcomes } =
+        store.into_inner().unwrap_or_else(PoisonError::into_inner);
+    if let Some(failure) = failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        return Err(failure);
     }
-    // Where nothing is left to do, nothing was interrupted.
+    // A request to stop after the last trial interrupts nothing.
     if stop.load(Ordering::Relaxed) && outcomes.len() < before + todo.len() {
         let (path, kept) = (folder.path().display(), outcomes.len());
         let message = format!(
-            "{path}: the outcomes of {kept} cells are kept, and those in flight as far as they were"
+            "{path}: the outcomes of {kept} trials are kept, and checkpoints of the running ones"
         );
-        return Err(Failure::interrupted(message, format!("to go on: {command}")));
+        return Err(Failure::interrupted(message, format!("to resume: {command}")));
     }
-    unfinished::tidy(folder.path());
+    remove_empty_folder(folder.path());
     let run = todo.len();
-    Ok(Tally { folder, run, skipped, experiment, outcomes })
+    Ok(ReproduceSummary { folder, run, skipped, experiment, outcomes })
 }
 
-fn chosen<'a>(experiment: &'a Experiment, only: &str) -> Result<Vec<Cell<'a>>, Failure> {
-    let mut cells = experiment.cells();
-    let first = cells[0].id();
-    cells.retain(|cell| cell.id().to_string().contains(only));
-    match cells.is_empty() {
+fn chosen<'a>(experiment: &'a Experiment, only: &str) -> Result<Vec<Trial<'a>>, Failure> {
+    let mut trials = experiment.trials();
+    let first = trials[0].id();
+    trials.retain(|trial| trial.id().to_string().contains(only));
+    match trials.is_empty() {
         true => {
-            let remedy = format!("a part of a cell's name, as {first}");
-            Err(Failure::new(format!("--only {only}: no cell has this in its name"), remedy))
+            let remedy = format!("use a part of a trial's name, such as {first}");
+            Err(Failure::new(format!("--only {only}: no trial has this in its name"), remedy))
         }
-        false => Ok(cells),
+        false => Ok(trials),
     }
 }
 
-/// Makes the data of these cells.
-fn materials(
+/// Loads the data of these trials.
+fn data_by_name(
     experiment: &Experiment,
-    cells: &[Cell<'_>],
+    trials: &[Trial<'_>],
     folder: &Path,
     output: &Output,
-) -> Result<Materials, Failure> {
-    let mut all = Materials::new();
+) -> Result<DataByName, Failure> {
+    let mut loaded = DataByName::new();
     for data in &experiment.data {
-        if !cells.iter().any(|cell| cell.data == data) {
+        if !trials.iter().any(|trial| trial.data == data) {
             continue;
         }
-        let material = made(data, &experiment.tests, folder)?;
-        let Sequences { train, valid, tests } = material.sequences();
+        let trial_data = load_trial_data(data, &experiment.tests, folder)?;
+        let SequenceCounts { train, valid, tests } = trial_data.counts();
         let [train, valid] = [train, valid].map(|count| grouped(count as u64));
         let tests: Vec<String> = tests.iter().map(|&count| grouped(count as u64)).collect();
         let (name, spec, tests) = (&data.name, &data.spec, tests.join(" "));
         output.note(format!("data   {name} ({spec}): train {train}, valid {valid}, tests {tests}"));
-        all.insert(data.name.clone(), material);
+        loaded.insert(data.name.clone(), trial_data);
     }
-    Ok(all)
+    Ok(loaded)
 }
 
-/// A data set and its tests; files are looked for in `folder`.
-pub fn made(data: &Data, tests: &[TestRow], folder: &Path) -> Result<Material, Failure> {
-    let made = material(data, tests, folder);
-    made.map_err(|error| match error {
-        NoMaterial::Images(_) => {
-            let remedy = "--data DIR or SRNN_DATA says where data sets are";
-            Failure::new(error, remedy)
+/// Loads a data set and its tests. Files are relative to `folder`.
+pub fn load_trial_data(
+    data: &DataSpec,
+    tests: &[TestRow],
+    folder: &Path,
+) -> Result<TrialData, Failure> {
+    trial_data(data, tests, folder).map_err(|error| match error {
+        TrialDataError::Images(_) => {
+            Failure::new(error, "set the folder of data sets with --data DIR or SRNN_DATA")
         }
         _ => error.into(),
     })
 }
 
-/// How many cells have an outcome, and the others.
-fn divide<'a>(
-    cells: &[Cell<'a>],
-    materials: &Materials,
-    outcomes: &[Outcome],
-) -> (usize, Vec<Cell<'a>>) {
-    let is_done = |cell: &Cell<'_>| {
-        let (settings, data) = (cell.digest(), &materials[&cell.data.name].digest);
+/// The number of trials that have an outcome, and the trials that have none.
+fn split_by_outcome<'a>(
+    trials: &[Trial<'a>],
+    data_by_name: &DataByName,
+    outcomes: &[TrialOutcome],
+) -> (usize, Vec<Trial<'a>>) {
+    let is_done = |trial: &Trial<'_>| {
+        let (settings, data) = (trial.digest(), &data_by_name[&trial.data.name].digest);
         outcomes.iter().any(|outcome| outcome.settings == settings && outcome.data == *data)
     };
-    let todo: Vec<Cell<'a>> = cells.iter().filter(|cell| !is_done(cell)).copied().collect();
-    (cells.len() - todo.len(), todo)
+    let todo: Vec<Trial<'a>> = trials.iter().filter(|trial| !is_done(trial)).copied().collect();
+    (trials.len() - todo.len(), todo)
 }
 
-/// Networks lie by the names of their cells: those of settings or data that were changed go.
-fn warn_of_replaced(todo: &[Cell<'_>], outcomes: &[Outcome], output: &Output) {
-    let has_network = |cell: &&Cell<'_>| {
-        outcomes.iter().any(|outcome| outcome.cell == cell.id() && outcome.scores.is_some())
+/// Networks are stored under the names of their trials: changed settings or data replace them.
+fn warn_of_replaced(todo: &[Trial<'_>], outcomes: &[TrialOutcome], output: &Output) {
+    let has_network = |trial: &&Trial<'_>| {
+        outcomes.iter().any(|outcome| outcome.trial == trial.id() && outcome.scores.is_some())
     };
     let replaced = todo.iter().filter(has_network).count();
     if replaced > 0 {
         output.note(format!(
-            "warning: networks of {replaced} cells with the same names but other settings or data \
+            "warning: networks of {replaced} trials with the same names but other settings or data \
              will be replaced: choose another folder with --out to keep them"
         ));
     }
 }
 
-fn plan(experiment: &Experiment, todo: usize, skipped: usize, workers: usize) -> String {
+fn plan_line(experiment: &Experiment, todo: usize, skipped: usize, workers: usize) -> String {
     let Experiment { data, models, settings, seeds, .. } = experiment;
     let (data, models, settings) = (data.len(), models.len(), settings.len());
-    let had = match skipped {
+    let done = match skipped {
         0 => String::new(),
-        _ => format!(", {skipped} were done before"),
+        _ => format!(", {skipped} already done"),
     };
     format!(
         "plan   data {data}, models {models}, settings {settings}, seeds {seeds}: \
-         {todo} cells to run{had}, {workers} at a time"
+         {todo} trials to run{done}, {workers} at a time"
     )
 }
 
-/// Ctrl-C ends the cells in flight; twice, the program at once.
-fn listen() -> Result<Arc<AtomicBool>, Failure> {
+/// A flag that Ctrl-C sets to stop the running trials. A second Ctrl-C exits at once.
+fn stop_on_ctrl_c() -> Result<Arc<AtomicBool>, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
-    let asked = stop.clone();
+    let flag = stop.clone();
     ctrlc::set_handler(move || {
-        if asked.swap(true, Ordering::Relaxed) {
+        if flag.swap(true, Ordering::Relaxed) {
             std::process::exit(130);
         }
     })?;
     Ok(stop)
 }
 
-/// What the workers share.
-struct Desk<'a> {
-    materials: &'a Materials,
-    /// Of each engine.
+/// The state that the workers share.
+struct TrialPool<'a> {
+    data_by_name: &'a DataByName,
+    /// The hardware of each engine.
     hardware: Hardware,
     stop: Arc<AtomicBool>,
-    trouble: Mutex<Option<Failure>>,
-    shelf: Mutex<Shelf>,
-    progress: Progress,
+    /// The first failure.
+    failure: Mutex<Option<Failure>>,
+    store: Mutex<OutcomeStore>,
+    progress: ReproduceProgress,
 }
 
-/// What has been done, in memory and on the disk.
-struct Shelf {
+/// All outcomes, in memory and on disk.
+struct OutcomeStore {
     folder: OutcomeFolder,
-    outcomes: Vec<Outcome>,
+    outcomes: Vec<TrialOutcome>,
 }
 
-/// Ends the other cells where one panics, as it does when a GPU fails: they would go on for hours
-/// before anybody is told.
-struct Alarm<'a>(&'a AtomicBool);
+/// Stops the other trials when one panics, for example because a GPU fails. They would otherwise run
+/// for hours before the panic is reported.
+struct StopOnPanic<'a>(&'a AtomicBool);
 
-impl Drop for Alarm<'_> {
+impl Drop for StopOnPanic<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.0.store(true, Ordering::Relaxed);
@@ -221,18 +228,15 @@ impl Drop for Alarm<'_> {
     }
 }
 
-impl Desk<'_> {
-    fn work(&self, cells: &[Cell<'_>], workers: usize) {
+impl TrialPool<'_> {
+    fn run(&self, trials: &[Trial<'_>], workers: usize) {
         let next = AtomicUsize::new(0);
         let work = || {
-            let _alarm = Alarm(&self.stop);
+            let _guard = StopOnPanic(&self.stop);
             while !self.stop.load(Ordering::Relaxed) {
-                let Some(cell) = cells.get(next.fetch_add(1, Ordering::Relaxed)) else { return };
-                if let Err(failure) = self.cell(cell) {
-                    self.trouble
-                        .lock()
-                        .unwrap_or_else(PoisonError::into_inner)
-                        .get_or_insert(failure);
+                let Some(trial) = trials.get(next.fetch_add(1, Ordering::Relaxed)) else { return };
+                if let Err(failure) = self.run_one(trial) {
+                    lock(&self.failure).get_or_insert(failure);
                     self.stop.store(true, Ordering::Relaxed);
                 }
             }
@@ -244,48 +248,53 @@ impl Desk<'_> {
         });
     }
 
-    fn cell(&self, cell: &Cell<'_>) -> Result<(), Failure> {
-        let progress = self.progress.begin(&cell.id());
-        let mut watch = |event: &Event<'_>| {
+    fn run_one(&self, trial: &Trial<'_>) -> Result<(), Failure> {
+        let progress = self.progress.start(&trial.id());
+        let mut observer = |event: &Event<'_>| {
             progress.show(event);
             match self.stop.load(Ordering::Relaxed) {
                 true => Control::Interrupt,
                 false => Control::Continue,
             }
         };
-        let material = &self.materials[&cell.data.name];
-        let mut keeper = self.unfinished(cell, material);
-        let done = run_cell(cell, material, &self.hardware, &mut keeper, &mut watch);
-        let Done { mut outcome, model } = match done {
-            Err(CellError::Interrupted) => return Ok(()),
-            done => done.map_err(|error| Failure::new(format!("{}: {error}", cell.id()), ""))?,
+        let trial_data = &self.data_by_name[&trial.data.name];
+        let mut checkpoints = self.checkpoints(trial, trial_data);
+        let done = run_trial(trial, trial_data, &self.hardware, &mut checkpoints, &mut observer);
+        let CompletedTrial { mut outcome, model } = match done {
+            Err(TrialError::Interrupted) => return Ok(()),
+            done => done.map_err(|error| Failure::new(format!("{}: {error}", trial.id()), ""))?,
         };
-        outcome.seconds = (keeper.seconds() * 1e3).round() / 1e3;
+        outcome.seconds = (checkpoints.seconds() * 1e3).round() / 1e3;
         outcome.program = format!("srnn {}", crate::VERSION);
-        let (alphabet, classes) = material.names();
+        let (alphabet, classes) = trial_data.names();
         let model = ModelFile { model, alphabet, unknown: None, classes };
-        let mut shelf = self.shelf.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut store = lock(&self.store);
         self.progress.finish(&outcome);
-        shelf.add(outcome, &model)?;
-        keeper.remove()
+        store.add(outcome, &model)?;
+        checkpoints.remove()
     }
 
-    fn unfinished(&self, cell: &Cell<'_>, material: &Material) -> Unfinished<'_> {
-        let shelf = self.shelf.lock().unwrap_or_else(PoisonError::into_inner);
+    fn checkpoints(&self, trial: &Trial<'_>, trial_data: &TrialData) -> TrialCheckpoints<'_> {
+        let store = lock(&self.store);
         let device = self.hardware.device.name().to_string();
-        Unfinished::of(shelf.folder.path(), cell, material, &device, &self.stop)
+        TrialCheckpoints::of(store.folder.path(), trial, trial_data, &device, &self.stop)
     }
 }
 
-impl Shelf {
-    /// Keeps an outcome and its network. The network goes first: an outcome on the disk has its
-    /// network there.
-    fn add(&mut self, outcome: Outcome, model: &ModelFile) -> Result<(), Failure> {
+impl OutcomeStore {
+    /// Adds an outcome and its network. The network is written first, so that every outcome on disk
+    /// has its network.
+    fn add(&mut self, outcome: TrialOutcome, model: &ModelFile) -> Result<(), Failure> {
         if outcome.scores.is_some() {
-            self.folder.save(&outcome.cell, model)?;
+            self.folder.save(&outcome.trial, model)?;
         }
         self.folder.append(&outcome)?;
         self.outcomes.push(outcome);
         Ok(())
     }
+}
+
+/// Locks a mutex whose data stays valid after a panic elsewhere.
+fn lock<A>(mutex: &Mutex<A>) -> MutexGuard<'_, A> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,25 +1,26 @@
-//! Refuses experiments that cannot be run, before anything is.
+//! Validation of experiments before anything is run.
 
-use super::{Cell, Experiment, Shortcut};
+use super::{Experiment, Shortcut, Trial};
 use crate::model::ArchError;
 use crate::task::builtin::TestError;
 use crate::train::ConfigError;
 
-/// More than anyone waits for.
-const MOST_SEEDS: u64 = 10_000;
+/// A larger number of seeds is probably a mistake.
+const MAX_SEEDS: u64 = 10_000;
 
-/// An experiment that cannot be run.
+/// An invalid experiment.
 #[derive(Debug, thiserror::Error)]
-pub enum BadExperiment {
-    /// A list with nothing in it.
+pub enum ExperimentError {
+    /// An empty list.
     #[error("[[{list}]] is empty: give at least one")]
     Empty {
-        /// Which.
+        /// The list.
         list: &'static str,
     },
-    /// A name that makes no folder.
+    /// A name that is not a valid folder name.
     #[error(
-        "the name \"{name}\" in [[{list}]]: letters, digits and - _ . = only, a letter or digit first"
+        "invalid name \"{name}\" in [[{list}]]: use letters, digits and - _ . = only, a letter or digit \
+         first"
     )]
     Name {
         /// The list it is in.
@@ -27,72 +28,72 @@ pub enum BadExperiment {
         /// The name.
         name: String,
     },
-    /// A name that two have.
+    /// A duplicate name.
     #[error("[[{list}]] has \"{name}\" twice: names must differ")]
-    Twice {
+    Duplicate {
         /// The list it is in.
         list: &'static str,
         /// The name.
         name: String,
     },
-    /// A name that nothing has.
+    /// A reference to an unknown name.
     #[error("{place} names \"{name}\", which {list} does not have")]
     Unknown {
-        /// Where it stands.
+        /// The field with the reference.
         place: &'static str,
         /// The name.
         name: String,
-        /// Where it should be found.
+        /// The list that should have it.
         list: &'static str,
     },
-    /// A number out of its range.
+    /// A number out of range.
     #[error("{what} is {value}: must be {must}")]
     Range {
-        /// Of what.
+        /// The field.
         what: String,
-        /// The number.
+        /// The number given.
         value: String,
-        /// What it must be.
+        /// The allowed range.
         must: String,
     },
-    /// Centroids where there are none, or none where there must be some.
+    /// `k` without centroids, or centroids without `k`.
     #[error("the model \"{model}\": {problem}")]
     Centroids {
-        /// Its name.
+        /// The name of the model.
         model: String,
-        /// What is wrong, and what to do.
+        /// The problem, and how to fix it.
         problem: &'static str,
     },
-    /// A network that cannot be.
-    #[error("{cell}: {cause}")]
+    /// An invalid architecture.
+    #[error("{trial}: {cause}")]
     Arch {
-        /// The first such cell.
-        cell: String,
-        /// Why.
+        /// The first such trial.
+        trial: String,
+        /// The reason.
         cause: ArchError,
     },
-    /// A configuration that cannot be trained with.
-    #[error("{cell}: {cause}")]
+    /// An invalid training configuration.
+    #[error("{trial}: {cause}")]
     Train {
-        /// The first such cell.
-        cell: String,
-        /// Why.
+        /// The first such trial.
+        trial: String,
+        /// The reason.
         cause: ConfigError,
     },
-    /// A test that is another task's.
+    /// A test of another task.
     #[error(transparent)]
     Test(#[from] TestError),
 }
 
 impl Experiment {
-    /// Refuses what cannot be run.
-    pub fn validate(&self) -> Result<(), BadExperiment> {
+    /// Checks that every trial can be run; the error names the first problem.
+    pub fn validate(&self) -> Result<(), ExperimentError> {
         check_name("item", &self.item)?;
         let (data, models, settings) = self.names();
         check_names("data", &data)?;
         check_names("models", &models)?;
         check_names("settings", &settings)?;
-        in_range("seeds", self.seeds, 1, MOST_SEEDS)?;
+        in_range("seeds", self.seeds, 1, MAX_SEEDS)?;
         self.check_times_below()?;
         self.check_tests()?;
         self.check_paper()?;
@@ -102,7 +103,7 @@ impl Experiment {
         for name in self.models.iter().flat_map(|model| &model.settings) {
             known("settings of [[models]]", name, "[[settings]]", &settings)?;
         }
-        self.cells().iter().filter(|cell| cell.seed == 1).try_for_each(check_cell)
+        self.trials().iter().filter(|trial| trial.seed == 1).try_for_each(check_trial)
     }
 
     fn names(&self) -> (Vec<&String>, Vec<&String>, Vec<&String>) {
@@ -113,11 +114,11 @@ impl Experiment {
         )
     }
 
-    fn check_times_below(&self) -> Result<(), BadExperiment> {
+    fn check_times_below(&self) -> Result<(), ExperimentError> {
         let (value, most) = (self.times_below, 1e6);
         match (1.0..=most).contains(&value) {
             true => Ok(()),
-            false => Err(BadExperiment::Range {
+            false => Err(ExperimentError::Range {
                 what: "times_below".into(),
                 value: value.to_string(),
                 must: format!("from 1 to {most}"),
@@ -125,18 +126,18 @@ impl Experiment {
         }
     }
 
-    fn check_tests(&self) -> Result<(), BadExperiment> {
+    fn check_tests(&self) -> Result<(), ExperimentError> {
         let names: Vec<&String> = self.tests.iter().map(|test| &test.name).collect();
         check_distinct("tests", &names)?;
         for test in &self.tests {
             let what = format!("strings of the test \"{}\"", test.name);
             in_range(&what, test.strings as u64, 1, 1 << 32)?;
-            self.data.iter().try_for_each(|data| data.spec.goes_with(&test.spec))?;
+            self.data.iter().try_for_each(|data| data.spec.accepts_test(&test.spec))?;
         }
         Ok(())
     }
 
-    fn check_shortcuts(&self) -> Result<(), BadExperiment> {
+    fn check_shortcuts(&self) -> Result<(), ExperimentError> {
         let tests = self.tests.len() as u64;
         for Shortcut { data, name, errors } in &self.shortcuts {
             known("data of [[shortcuts]]", data, "[[data]]", &self.names().0)?;
@@ -147,7 +148,7 @@ impl Experiment {
         Ok(())
     }
 
-    fn check_paper(&self) -> Result<(), BadExperiment> {
+    fn check_paper(&self) -> Result<(), ExperimentError> {
         let columns: Vec<&String> = self.data.iter().map(|data| &data.paper).collect();
         let models = self.names().1;
         for reported in &self.paper {
@@ -160,7 +161,7 @@ impl Experiment {
         Ok(())
     }
 
-    fn check_quick(&self) -> Result<(), BadExperiment> {
+    fn check_quick(&self) -> Result<(), ExperimentError> {
         let (data, _, settings) = self.names();
         for name in &self.quick.data {
             known("data of [quick]", name, "[[data]]", &data)?;
@@ -169,53 +170,53 @@ impl Experiment {
             known("settings of [quick]", name, "[[settings]]", &settings)?;
         }
         let strings = self.quick.strings.map(|strings| strings as u64);
-        in_range("seeds of [quick]", self.quick.seeds.unwrap_or(1), 1, MOST_SEEDS)?;
+        in_range("seeds of [quick]", self.quick.seeds.unwrap_or(1), 1, MAX_SEEDS)?;
         in_range("train of [quick]", self.quick.train.unwrap_or(1) as u64, 1, 1 << 32)?;
         in_range("updates of [quick]", self.quick.updates.unwrap_or(1), 1, 1 << 40)?;
         in_range("strings of [quick]", strings.unwrap_or(1), 1, 1 << 32)
     }
 }
 
-fn check_centroids(model: &super::Network) -> Result<(), BadExperiment> {
+fn check_centroids(model: &super::ModelSpec) -> Result<(), ExperimentError> {
     let problem = match (model.arch.is_state_regularized(), model.k) {
         (true, Some(1..)) | (false, None) => return Ok(()),
         (true, _) => "its architecture has centroids: give k, at least 1",
         (false, Some(_)) => "its architecture has no centroids: leave k out",
     };
-    Err(BadExperiment::Centroids { model: model.name.clone(), problem })
+    Err(ExperimentError::Centroids { model: model.name.clone(), problem })
 }
 
-fn check_cell(cell: &Cell<'_>) -> Result<(), BadExperiment> {
-    let recipe = cell.recipe();
-    let name = || cell.id().to_string();
+fn check_trial(trial: &Trial<'_>) -> Result<(), ExperimentError> {
+    let recipe = trial.recipe();
+    let name = || trial.id().to_string();
     let arch = recipe.arch.validate();
-    arch.map_err(|cause| BadExperiment::Arch { cell: name(), cause })?;
+    arch.map_err(|cause| ExperimentError::Arch { trial: name(), cause })?;
     let train = recipe.train.validate();
-    train.map_err(|cause| BadExperiment::Train { cell: name(), cause })
+    train.map_err(|cause| ExperimentError::Train { trial: name(), cause })
 }
 
-/// Names become folders and parts of lines.
-fn check_name(list: &'static str, name: &str) -> Result<(), BadExperiment> {
-    let good = |c: char| c.is_ascii_alphanumeric() || "-_.=".contains(c);
-    let begins = name.starts_with(|c: char| c.is_ascii_alphanumeric());
-    match begins && name.chars().all(good) {
+/// Names become folders and parts of output lines.
+fn check_name(list: &'static str, name: &str) -> Result<(), ExperimentError> {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || "-_.=".contains(c);
+    let starts_well = name.starts_with(|c: char| c.is_ascii_alphanumeric());
+    match starts_well && name.chars().all(allowed) {
         true => Ok(()),
-        false => Err(BadExperiment::Name { list, name: name.into() }),
+        false => Err(ExperimentError::Name { list, name: name.into() }),
     }
 }
 
-fn check_names(list: &'static str, names: &[&String]) -> Result<(), BadExperiment> {
+fn check_names(list: &'static str, names: &[&String]) -> Result<(), ExperimentError> {
     names.iter().try_for_each(|name| check_name(list, name))?;
     check_distinct(list, names)
 }
 
-fn check_distinct(list: &'static str, names: &[&String]) -> Result<(), BadExperiment> {
+fn check_distinct(list: &'static str, names: &[&String]) -> Result<(), ExperimentError> {
     if names.is_empty() {
-        return Err(BadExperiment::Empty { list });
+        return Err(ExperimentError::Empty { list });
     }
-    let twice = names.iter().enumerate().find(|(place, name)| names[..*place].contains(name));
-    match twice {
-        Some((_, name)) => Err(BadExperiment::Twice { list, name: name.to_string() }),
+    let duplicate = names.iter().enumerate().find(|(index, name)| names[..*index].contains(name));
+    match duplicate {
+        Some((_, name)) => Err(ExperimentError::Duplicate { list, name: name.to_string() }),
         None => Ok(()),
     }
 }
@@ -225,17 +226,17 @@ fn known(
     name: &String,
     list: &'static str,
     names: &[&String],
-) -> Result<(), BadExperiment> {
+) -> Result<(), ExperimentError> {
     match names.contains(&name) {
         true => Ok(()),
-        false => Err(BadExperiment::Unknown { place, name: name.clone(), list }),
+        false => Err(ExperimentError::Unknown { place, name: name.clone(), list }),
     }
 }
 
-fn in_range(what: &str, value: u64, least: u64, most: u64) -> Result<(), BadExperiment> {
+fn in_range(what: &str, value: u64, least: u64, most: u64) -> Result<(), ExperimentError> {
     match (least..=most).contains(&value) {
         true => Ok(()),
-        false => Err(BadExperiment::Range {
+        false => Err(ExperimentError::Range {
             what: what.into(),
             value: value.to_string(),
             must: format!("from {least} to {most}"),
@@ -243,10 +244,10 @@ fn in_range(what: &str, value: u64, least: u64, most: u64) -> Result<(), BadExpe
     }
 }
 
-fn are_errors(what: &str, errors: &[f64]) -> Result<(), BadExperiment> {
+fn are_errors(what: &str, errors: &[f64]) -> Result<(), ExperimentError> {
     match errors.iter().find(|error| !(0.0..=1.0).contains(*error)) {
         None => Ok(()),
-        Some(error) => Err(BadExperiment::Range {
+        Some(error) => Err(ExperimentError::Range {
             what: what.into(),
             value: error.to_string(),
             must: "from 0 to 1".into(),

@@ -1,4 +1,4 @@
-//! Images as experiments name them: a folder, the order of the pixels, how many.
+//! Image sources of experiments: folder, order of the pixels, number of images.
 
 use crate::task::Split;
 use crate::task::images::{self, Images, ImagesError, Order};
@@ -6,26 +6,26 @@ use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
-/// `images:mnist`: images that are read pixel by pixel; `images:mnist:by=FILE` in the order that a
-/// file says; `images:mnist:1200` the first 1,200 of those to learn from. Folder and file are
-/// looked for where the user has data.
+/// `images:mnist`: images read pixel by pixel. `images:mnist:by=FILE`: in the pixel order of a file.
+/// `images:mnist:1200`: only the first 1,200 training images. Folder and file are relative to the
+/// data folder of the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImageSource {
-    /// The folder of the four files.
+    /// The folder with the four files.
     pub folder: String,
-    /// The file with the order of the pixels; row by row where there is none.
+    /// The file with the pixel order; `None` for row by row.
     pub order: Option<String>,
-    /// How many images of the training set are taken, with those held out; all where it is nothing.
+    /// The number of training images used, including those held out; `None` for all.
     pub most: Option<usize>,
 }
 
-/// What specifications begin with, and the name of their test.
+/// The prefix of image sources, and the name of their test.
 pub(super) const IMAGES: &str = "images";
 
 const ORDER: &str = "by=";
 
 impl ImageSource {
-    /// The images, from files in `data`.
+    /// Reads the images from files in the folder `data`.
     pub(super) fn read(&self, data: &Path) -> Result<Split<Images>, ImagesError> {
         let order = match &self.order {
             Some(file) => Order::read(&data.join(file))?,
@@ -35,7 +35,7 @@ impl ImageSource {
     }
 }
 
-/// What stands after `images:`.
+/// Parses the text after `images:`.
 impl FromStr for ImageSource {
     type Err = ();
     fn from_str(text: &str) -> Result<ImageSource, ()> {

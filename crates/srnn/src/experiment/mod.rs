@@ -1,199 +1,204 @@
-//! Tables of the paper as data: what is trained, how, from which seeds, what it is tested on, and
-//! the paper's numbers.
+//! Tables of the paper as data: data sets, models, settings, seeds, tests and the paper's numbers.
 //!
-//! An [`Experiment`] is a list of cells, data × model × setting × seed, in a fixed order. Each is
-//! trained by [`run_cell`]; for each data set and model one is selected, by validation alone, and
-//! [`table`] puts its test scores beside the paper's; [`curves`] tells how it came there. Reading
-//! files and running several cells at a time is done elsewhere.
+//! An [`Experiment`] is a list of trials (data × model × setting × seed) in a fixed order.
+//! [`run_trial`] trains one. For each data set and model, one trial is selected by validation alone.
+//! [`table`] compares its test scores with the paper's, and [`curves`] has its validation curve.
+//! This module reads no experiment files and runs one trial at a time.
 
-mod cell;
 mod check;
 mod curves;
-mod found;
 mod images;
-mod material;
+mod matching;
 mod run;
 mod select;
 mod source;
 mod states;
 mod table;
+mod trial;
+mod trial_data;
 
-pub use cell::{Cell, CellId};
-pub use check::BadExperiment;
-pub use curves::{Curve, Curves, curves, points};
+pub use check::ExperimentError;
+pub use curves::{DatasetCurves, ModelCurves, curve_points, curves};
 pub use images::ImageSource;
-pub use material::{Made, Material, NoMaterial, Sequences, Sets, material};
-pub use run::{CellError, Done, Outcome, Point, RowScore, Scores, run_cell};
+pub use run::{
+    CompletedTrial, CurvePoint, TestScore, TrialError, TrialOutcome, TrialScores, run_trial,
+};
 pub use select::{Measure, Validation, best};
-pub use source::{Source, TestSource, UnknownSource, UnknownTestSource};
-pub use states::{LONG, States, states};
-pub use table::{Block, Column, Entry, Mark, Selected, Spread, Table, Tried, table};
+pub use source::{DataSource, TestSource, UnknownDataSource, UnknownTestSource};
+pub use states::{MIN_DRIFT_STEPS, StateReport, state_report};
+pub use table::{
+    DatasetBlock, Mark, ModelColumn, ResultTable, SeedStatistics, SelectedTrial, SettingResult,
+    TableEntry, table,
+};
+pub use trial::{Trial, TrialId};
+pub use trial_data::{
+    SequenceCounts, SplitWithTests, TaskSets, TrialData, TrialDataError, trial_data,
+};
 
 use crate::model::{Init, ReadFrom};
 use crate::train::{ArchName, TrainConfig};
 use serde::{Deserialize, Serialize};
 
-/// A table of the paper.
+/// A table of the paper: what is trained and tested, and the numbers to compare with.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Experiment {
-    /// What it is called on the command line.
+    /// The name on the command line.
     pub item: String,
-    /// A line about it.
+    /// A one-line title.
     pub title: String,
     /// What the paper trains, and where we differ.
     pub about: String,
-    /// Every setting of every model is trained from the seeds 1 to this.
+    /// Every setting of every model is trained with the seeds 1 to this number.
     pub seeds: u64,
-    /// What is compared, and selected by on the validation set. Default: the error.
+    /// The measure of comparison, and of selection on the validation set. Default: the error.
     #[serde(default)]
     pub measure: Measure,
-    /// A score so many times below the baseline of what has no memory is a hit, where there is such
-    /// a baseline. Default 1.
+    /// Where a memoryless baseline is known, a hit is a score at most the baseline divided by this.
+    /// Default 1.
     #[serde(default = "one")]
     pub times_below: f64,
-    /// What is learned from.
-    pub data: Vec<Data>,
-    /// What learns.
-    pub models: Vec<Network>,
-    /// How: every one is tried with every model, so that none is tuned more than another, unless a
-    /// model says otherwise.
-    pub settings: Vec<Setting>,
-    /// What the selected networks are tested on.
+    /// The data sets.
+    pub data: Vec<DataSpec>,
+    /// The models.
+    pub models: Vec<ModelSpec>,
+    /// The training settings. Every model is trained with all of them, so that none is tuned more
+    /// than another, unless the model lists its own.
+    pub settings: Vec<TrainSetting>,
+    /// The tests of the selected networks.
     pub tests: Vec<TestRow>,
-    /// The paper's numbers, where it has some.
+    /// The paper's numbers.
     #[serde(default)]
-    pub paper: Vec<Reported>,
-    /// What does without learning, to be seen beside what learns.
+    pub paper: Vec<ReportedErrors>,
+    /// Rules without learning, for comparison.
     #[serde(default)]
     pub shortcuts: Vec<Shortcut>,
-    /// A small version that shows whether everything works.
+    /// The small version, for checking that everything works.
     #[serde(default)]
     pub quick: Quick,
 }
 
-/// A data set.
+/// A data set of an experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Data {
+pub struct DataSpec {
     /// Its name.
     pub name: String,
-    /// What it holds.
-    pub spec: Source,
-    /// The seed it is made from.
+    /// The task or files.
+    pub spec: DataSource,
+    /// The seed of generated data.
     pub seed: u64,
-    /// The name of the paper's data set that it is compared with; none where it is empty.
+    /// The name of the paper's data set to compare with; empty for none.
     #[serde(default)]
     pub paper: String,
 }
 
-/// A model.
+/// A model of an experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Network {
+pub struct ModelSpec {
     /// Its name.
     pub name: String,
     /// Its architecture.
     pub arch: ArchName,
-    /// D: hidden units. Default: those of the task's recipe.
+    /// D: hidden units. Default: as in the recipe of the task.
     pub units: Option<usize>,
-    /// K: centroids, for the architectures that have them.
+    /// K: centroids, for architectures that have them.
     pub k: Option<usize>,
-    /// The settings it is tried with; all where it is empty, as it should be where models are
-    /// compared.
+    /// The names of its settings; empty for all, as it should be where models are compared.
     #[serde(default)]
     pub settings: Vec<String>,
 }
 
-/// A way to train.
+/// A training setting of an experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Setting {
+pub struct TrainSetting {
     /// Its name.
     pub name: String,
-    /// What the classifier reads. Default h.
+    /// The input of the classifier. Default h.
     #[serde(default = "hidden")]
     pub readout: ReadFrom,
-    /// Whether an end token closes every sequence. Default: no.
+    /// Whether every sequence has an end token. Default: no.
     #[serde(default)]
     pub end: bool,
-    /// All updates: the phases of the schedule are scaled to them. Default: as they are.
+    /// The total number of updates, to which the schedule is scaled. Default: not scaled.
     pub updates: Option<u64>,
-    /// How networks begin. Default: as in the task's recipe.
+    /// The initialisation. Default: as in the recipe of the task.
     pub init: Option<Init>,
-    /// How they are trained. The schedule's parts that need centroids are dropped for models
-    /// without; these train as many updates.
+    /// The training configuration. Models without centroids skip the phases that need them, and
+    /// train for as many updates.
     #[serde(default)]
     pub train: TrainConfig,
 }
 
-/// A set the selected networks are tested on: a row of the table.
+/// A test of the selected networks: a row of the table.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TestRow {
     /// Its name.
     pub name: String,
-    /// What it holds.
+    /// The task or files.
     pub spec: TestSource,
-    /// How many strings.
+    /// The number of strings.
     pub strings: usize,
 }
 
-/// Error rates that the paper reports.
+/// Error rates that the paper reports for a model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Reported {
-    /// The paper's data set, as [`Data::paper`] names it.
+pub struct ReportedErrors {
+    /// The paper's data set, as [`DataSpec::paper`] names it.
     pub data: String,
-    /// The model's name.
+    /// The name of the model.
     pub model: String,
-    /// In the order of the tests; tests beyond them have none.
+    /// In the order of the tests; there may be fewer.
     pub errors: Vec<f64>,
 }
 
-/// The error rates, expected, of a rule that anyone could follow.
+/// The expected error rates of a simple rule without learning.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Shortcut {
-    /// The data set's name.
+    /// The name of the data set.
     pub data: String,
-    /// The rule.
+    /// The name of the rule.
     pub name: String,
     /// In the order of the tests.
     pub errors: Vec<f64>,
 }
 
-/// A small version: what is left out is as in the whole.
+/// Overrides for a small version of an experiment. Absent fields do not change it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Quick {
-    /// Seeds.
+    /// The number of seeds.
     pub seeds: Option<u64>,
-    /// Updates of every run.
+    /// Updates of every trial.
     pub updates: Option<u64>,
     /// Strings of every test.
     pub strings: Option<usize>,
-    /// Sequences to learn from, of tasks that have as many as are asked for.
+    /// Training sequences, for tasks where their number is free.
     pub train: Option<usize>,
-    /// The names of the data sets that stay; all where it is empty.
+    /// The names of the data sets to keep; empty for all.
     pub data: Vec<String>,
-    /// The names of the settings that stay; all where it is empty.
+    /// The names of the settings to keep; empty for all.
     pub settings: Vec<String>,
 }
 
 impl Experiment {
-    /// The small version.
+    /// The small version, without the paper's numbers.
     pub fn quick(&self) -> Experiment {
         let Quick { seeds, updates, strings, train, data, settings } = &self.quick;
-        let stays = |names: &[String], name: &String| names.is_empty() || names.contains(name);
+        let keeps = |names: &[String], name: &String| names.is_empty() || names.contains(name);
         let mut small = self.clone();
         small.seeds = seeds.unwrap_or(self.seeds);
-        small.data.retain(|set| stays(data, &set.name));
-        small.settings.retain(|setting| stays(settings, &setting.name));
+        small.data.retain(|set| keeps(data, &set.name));
+        small.settings.retain(|setting| keeps(settings, &setting.name));
         small.models.retain_mut(|model| {
-            let takes_all = model.settings.is_empty();
-            model.settings.retain(|name| stays(settings, name));
-            takes_all || !model.settings.is_empty()
+            let uses_all = model.settings.is_empty();
+            model.settings.retain(|name| keeps(settings, name));
+            uses_all || !model.settings.is_empty()
         });
         for set in &mut small.data {
             if let Some(train) = *train {
@@ -208,47 +213,50 @@ impl Experiment {
         }
         small
             .title
-            .push_str(" — the quick version, which shows that it works and compares nothing");
-        // What is small already has nothing smaller, and names what is still there.
+            .push_str(" — the quick version, which checks that it works and compares nothing");
+        // The overrides are applied, and may name data sets and settings that were removed.
         small.quick = Quick::default();
-        // With so little training nobody's numbers are worth standing beside the paper's.
+        // After so little training a comparison with the paper means nothing.
         small.paper.clear();
         small.shortcuts.retain(|shortcut| small.data.iter().any(|set| set.name == shortcut.data));
         small
     }
 
-    /// Everything there is to train: data × model × setting × seed, the last changing fastest.
-    pub fn cells(&self) -> Vec<Cell<'_>> {
-        let mut cells = Vec::new();
+    /// All trials: data × model × setting × seed, the last changing fastest.
+    pub fn trials(&self) -> Vec<Trial<'_>> {
+        let mut trials = Vec::new();
         for data in &self.data {
             for model in &self.models {
                 for setting in self.settings_of(model) {
                     let seeds = 1..=self.seeds;
                     let tests = &self.tests;
-                    cells.extend(seeds.map(|seed| Cell { data, model, setting, tests, seed }));
+                    trials.extend(seeds.map(|seed| Trial { data, model, setting, tests, seed }));
                 }
             }
         }
-        cells
+        trials
     }
 
-    /// The settings that a model is tried with.
-    pub fn settings_of<'a>(&'a self, model: &'a Network) -> impl Iterator<Item = &'a Setting> {
-        let named = |setting: &&Setting| model.settings.contains(&setting.name);
+    /// The settings of a model.
+    pub fn settings_of<'a>(
+        &'a self,
+        model: &'a ModelSpec,
+    ) -> impl Iterator<Item = &'a TrainSetting> {
+        let named = |setting: &&TrainSetting| model.settings.contains(&setting.name);
         self.settings.iter().filter(move |s| model.settings.is_empty() || named(s))
     }
 
-    /// What the best that has no memory scores on a data set, where it is known.
-    pub fn baseline(&self, data: &Data) -> Option<f64> {
+    /// The score of the best memoryless predictor on a data set, if it is known.
+    pub fn baseline(&self, data: &DataSpec) -> Option<f64> {
         match self.measure {
             Measure::Error => None,
             Measure::CrossEntropy => data.spec.baseline(),
         }
     }
 
-    /// What the paper reports for a model on a data set and a test.
-    pub fn reported(&self, data: &Data, model: &Network, test: usize) -> Option<f64> {
-        let same = |r: &&Reported| r.data == data.paper && r.model == model.name;
+    /// The number that the paper reports for a model on a data set and a test, if any.
+    pub fn reported(&self, data: &DataSpec, model: &ModelSpec, test: usize) -> Option<f64> {
+        let same = |r: &&ReportedErrors| r.data == data.paper && r.model == model.name;
         self.paper.iter().find(same)?.errors.get(test).copied()
     }
 }

@@ -1,88 +1,89 @@
-//! Trains a cell's network and tests it.
+//! Trains and tests the network of a trial.
 
-use super::{Cell, CellId, Made, Material, Measure, Sets, TestRow, Validation};
+use super::{Measure, SplitWithTests, TaskSets, TestRow, Trial, TrialData, TrialId, Validation};
 use crate::engine::{DeviceError, Hardware, Mode, Trainer};
 use crate::key::Key;
 use crate::model::Model;
 use crate::train::{
-    End, Evaluation, Examples, Job, Keeper, Observer, Recipe, Record, Run, Stop, TrainConfig,
-    TrainError, evaluate, train_or_resume,
+    CheckpointStore, Evaluation, Examples, FinalEvaluation, Job, Observer, Recipe, Record, Run,
+    Stop, TrainConfig, TrainError, evaluate, train_or_resume,
 };
 use serde::{Deserialize, Serialize};
 
-/// What came of a cell.
+/// The outcome of a trial.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Outcome {
-    /// Which cell.
-    pub cell: CellId,
-    /// The digest of the cell.
+pub struct TrialOutcome {
+    /// The names of the trial.
+    #[serde(rename = "cell")]
+    pub trial: TrialId,
+    /// The digest of the trial.
     pub settings: String,
-    /// The digest of its material.
+    /// The digest of its data.
     pub data: String,
-    /// Why its run ended.
+    /// Why training stopped.
     pub stop: Stop,
     /// Updates made.
     pub updates: u64,
     /// The update whose network is the result.
     pub kept: u64,
-    /// Updates that were not made, because their gradient was not a number.
-    #[serde(default)]
-    pub lost: u64,
-    /// The program that ran it, with its version, and its commit where whoever ran it knows; empty in
-    /// outcomes from before it was kept.
+    /// Updates skipped because their gradient was not finite.
+    #[serde(default, rename = "lost")]
+    pub skipped_updates: u64,
+    /// The program with its version, and its commit if the caller knows it. Empty in outcomes of
+    /// early versions.
     #[serde(default)]
     pub program: String,
-    /// What it was run on: another gives other bits. Empty as above.
+    /// The device; another one gives other bits. Empty in outcomes of early versions.
     #[serde(default)]
     pub device: String,
-    /// How long it took, as whoever ran it measured; the library has no clock.
+    /// The training time, set by the caller: the library reads no clock.
     pub seconds: f64,
-    /// How the resulting network does; nothing where a number is none.
-    pub scores: Option<Scores>,
-    /// The validation set along the run.
-    pub history: Vec<Point>,
+    /// The scores of the resulting network; `None` where training diverged.
+    pub scores: Option<TrialScores>,
+    /// The validation curve.
+    pub history: Vec<CurvePoint>,
 }
 
-/// How a network does.
+/// Scores of a network on all sets of a trial.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Scores {
-    /// The part of the training set that is wrong.
+pub struct TrialScores {
+    /// The error on the training set.
     pub train: f64,
-    /// On the validation set.
+    /// Error and loss on the validation set.
     pub valid: Validation,
-    /// On each test.
-    pub tests: Vec<RowScore>,
+    /// The score of each test.
+    pub tests: Vec<TestScore>,
 }
 
-/// How a network does on a test.
+/// The score of a network on a test.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct RowScore {
-    /// The test's name.
+pub struct TestScore {
+    /// The name of the test.
     pub row: String,
-    /// The part that is wrong.
+    /// The fraction of wrong predictions.
     pub error: f64,
-    /// Mean cross-entropy; nothing where it is no number, or the outcome is from before it was kept.
+    /// Mean cross-entropy; `None` where it is not finite, and in outcomes of early versions.
     #[serde(default)]
     pub loss: Option<f64>,
 }
 
 /// A point of a validation curve.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Point {
+pub struct CurvePoint {
     /// Updates made.
     pub update: u64,
-    /// λ there.
+    /// λ of the evaluation.
     pub lambda: f64,
-    /// The part of the validation set that is wrong.
+    /// The error on the validation set.
     pub error: f64,
-    /// Its mean cross-entropy.
+    /// Mean cross-entropy on the validation set.
     pub loss: f64,
 }
 
-impl Outcome {
-    /// The score on a test, where there is one.
+impl TrialOutcome {
+    /// The score on the test with this index, if there is one.
     pub fn test(&self, row: usize, measure: Measure) -> Option<f64> {
-        let RowScore { error, loss, .. } = self.scores.as_ref()?.tests.get(row)?;
+        let TestScore { error, loss, .. } = self.scores.as_ref()?.tests.get(row)?;
         match measure {
             Measure::Error => Some(*error),
             Measure::CrossEntropy => *loss,
@@ -90,127 +91,127 @@ impl Outcome {
     }
 }
 
-/// A cell that was run.
+/// A completed trial.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Done {
-    /// What came of it.
-    pub outcome: Outcome,
+pub struct CompletedTrial {
+    /// Its outcome.
+    pub outcome: TrialOutcome,
     /// The resulting network.
     pub model: Model<f32>,
 }
 
-/// A cell that could not be run to its end.
+/// A trial was not completed.
 #[derive(Debug, thiserror::Error)]
-pub enum CellError {
-    /// The observer asked for it.
+pub enum TrialError {
+    /// The observer requested it.
     #[error("interrupted")]
     Interrupted,
-    /// A run that could not be.
+    /// Training failed.
     #[error(transparent)]
     Train(#[from] TrainError),
 }
 
-/// Trains the cell's network on its material with this hardware, from the keeper's newest checkpoint
-/// if it has one, and tests it.
-pub fn run_cell(
-    cell: &Cell<'_>,
-    material: &Material,
+/// Trains the network of a trial on its data and tests it. Training resumes from the newest
+/// checkpoint of the store, if there is one.
+pub fn run_trial(
+    trial: &Trial<'_>,
+    trial_data: &TrialData,
     hardware: &Hardware,
-    keeper: &mut dyn Keeper<f32>,
+    store: &mut dyn CheckpointStore<f32>,
     observer: &mut dyn Observer,
-) -> Result<Done, CellError> {
-    let mut watched = Watched { keeper, observer };
-    let Recipe { arch, init, train: config } = cell.recipe();
-    let model = Model::new(arch, &init, Key::new(cell.seed)).map_err(TrainError::from)?;
+) -> Result<CompletedTrial, TrialError> {
+    let mut hooks = TrainHooks { checkpoints: store, observer };
+    let Recipe { arch, init, train: config } = trial.recipe();
+    let model = Model::new(arch, &init, Key::new(trial.seed)).map_err(TrainError::from)?;
     let mut engine = hardware.trainer(&model, config.optimiser).map_err(TrainError::from)?;
-    let (run, scores) = match &material.sets {
-        Sets::Labelled(made) => trained(cell, made, &config, &mut *engine, &mut watched)?,
-        Sets::Copying(made) => trained(cell, made, &config, &mut *engine, &mut watched)?,
-        Sets::Images(made) => trained(cell, made, &config, &mut *engine, &mut watched)?,
+    let (run, scores) = match &trial_data.sets {
+        TaskSets::Labelled(sets) => train_and_test(trial, sets, &config, &mut *engine, &mut hooks)?,
+        TaskSets::Copying(sets) => train_and_test(trial, sets, &config, &mut *engine, &mut hooks)?,
+        TaskSets::Images(sets) => train_and_test(trial, sets, &config, &mut *engine, &mut hooks)?,
     };
-    let outcome = outcome(cell, material, run, scores, hardware.device.to_string());
+    let outcome = outcome(trial, trial_data, run, scores, hardware.device.to_string());
     let model = engine.model().map_err(TrainError::from)?;
-    Ok(Done { outcome, model })
+    Ok(CompletedTrial { outcome, model })
 }
 
-/// Who follows the training of a cell.
-struct Watched<'a> {
-    keeper: &'a mut dyn Keeper<f32>,
+/// The checkpoint store and the observer of a trial.
+struct TrainHooks<'a> {
+    checkpoints: &'a mut dyn CheckpointStore<f32>,
     observer: &'a mut dyn Observer,
 }
 
-/// Trains the engine's network on sequences of any kind.
-fn trained<D: Examples>(
-    cell: &Cell<'_>,
-    made: &Made<D>,
+/// Trains and tests the engine's network on one kind of data.
+fn train_and_test<D: Examples>(
+    trial: &Trial<'_>,
+    sets: &SplitWithTests<D>,
     config: &TrainConfig,
     engine: &mut dyn Trainer<f32>,
-    Watched { keeper, observer }: &mut Watched<'_>,
-) -> Result<(Run, Option<Scores>), CellError> {
-    let job = Job { split: &made.split, config, key: Key::new(cell.seed) };
-    let run = train_or_resume(engine, &job, *keeper, *observer)?;
+    TrainHooks { checkpoints, observer }: &mut TrainHooks<'_>,
+) -> Result<(Run, Option<TrialScores>), TrialError> {
+    let job = Job { split: &sets.split, config, key: Key::new(trial.seed) };
+    let run = train_or_resume(engine, &job, *checkpoints, *observer)?;
     if run.stop == Stop::Interrupted {
-        return Err(CellError::Interrupted);
+        return Err(TrialError::Interrupted);
     }
-    let end = run.end.as_ref().filter(|end| end.valid.loss.is_finite());
-    let scores = end.map(|end| scores_of(engine, end, cell.tests, &made.tests));
+    let result = run.final_evaluation.as_ref().filter(|result| result.valid.loss.is_finite());
+    let scores = result.map(|result| scores_of(engine, result, trial.tests, &sets.tests));
     let scores = scores.transpose().map_err(TrainError::from)?;
     Ok((run, scores))
 }
 
 fn outcome(
-    cell: &Cell<'_>,
-    material: &Material,
+    trial: &Trial<'_>,
+    trial_data: &TrialData,
     run: Run,
-    scores: Option<Scores>,
+    scores: Option<TrialScores>,
     device: String,
-) -> Outcome {
-    Outcome {
-        cell: cell.id(),
-        settings: cell.digest(),
-        data: material.digest.clone(),
+) -> TrialOutcome {
+    TrialOutcome {
+        trial: trial.id(),
+        settings: trial.digest(),
+        data: trial_data.digest.clone(),
         stop: run.stop,
         updates: run.updates,
         kept: run.kept,
-        lost: run.lost,
+        skipped_updates: run.skipped_updates,
         program: concat!("srnn ", env!("CARGO_PKG_VERSION")).into(),
         device,
         seconds: 0.0,
         scores,
-        history: run.history.iter().map(Point::from).collect(),
+        history: run.history.iter().map(CurvePoint::from).collect(),
     }
 }
 
 fn scores_of(
     engine: &mut dyn Trainer<f32>,
-    end: &End,
+    result: &FinalEvaluation,
     rows: &[TestRow],
     tests: &[impl Examples],
-) -> Result<Scores, DeviceError> {
+) -> Result<TrialScores, DeviceError> {
     let mut tested = Vec::with_capacity(rows.len());
     for (row, test) in rows.iter().zip(tests) {
         let evaluation = evaluate(engine, test, Mode::default())?;
         let loss = Some(evaluation.loss).filter(|loss| loss.is_finite());
-        tested.push(RowScore { row: row.name.clone(), error: error(&evaluation), loss });
+        tested.push(TestScore { row: row.name.clone(), error: error(&evaluation), loss });
     }
-    Ok(Scores {
-        train: error(&end.train),
-        valid: Validation { error: error(&end.valid), loss: end.valid.loss },
+    Ok(TrialScores {
+        train: error(&result.train),
+        valid: Validation { error: error(&result.valid), loss: result.valid.loss },
         tests: tested,
     })
 }
 
-/// From counts: 17 wrong of 1,000 must be 0.017 to the last bit, or it is not at most the paper's.
+/// The error from counts: 17 wrong of 1,000 must be exactly 0.017 to compare with the paper's.
 fn error(evaluation: &Evaluation) -> f64 {
     let confusion = &evaluation.confusion;
     let total: u64 = confusion.iter().flatten().sum();
-    let right: u64 = confusion.iter().enumerate().map(|(class, row)| row[class]).sum();
-    (total - right) as f64 / total as f64
+    let correct: u64 = confusion.iter().enumerate().map(|(class, row)| row[class]).sum();
+    (total - correct) as f64 / total as f64
 }
 
-impl From<&Record> for Point {
-    fn from(record: &Record) -> Point {
+impl From<&Record> for CurvePoint {
+    fn from(record: &Record) -> CurvePoint {
         let Record { update, lambda, valid, .. } = *record;
-        Point { update, lambda, error: 1.0 - valid.accuracy, loss: valid.loss }
+        CurvePoint { update, lambda, error: 1.0 - valid.accuracy, loss: valid.loss }
     }
 }

@@ -1,29 +1,29 @@
-//! Which run is kept. What is tested on is not even in sight here.
+//! Selection of a trial by its validation score. Test scores are not visible here.
 
 use serde::{Deserialize, Serialize};
 
-/// What networks are compared by.
+/// The measure by which networks are compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Measure {
-    /// The part that is wrong.
+    /// The fraction of wrong predictions.
     #[default]
     Error,
     /// The mean cross-entropy of a target, in nats.
     CrossEntropy,
 }
 
-/// How a network does on the validation set.
+/// Error and loss on the validation set.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Validation {
-    /// The part that is wrong.
+    /// The fraction of wrong predictions.
     pub error: f64,
     /// Mean cross-entropy.
     pub loss: f64,
 }
 
 impl Measure {
-    /// Its name.
+    /// The name in tables and files.
     pub fn name(self) -> &'static str {
         match self {
             Measure::Error => "error",
@@ -31,7 +31,7 @@ impl Measure {
         }
     }
 
-    /// The one of the two that it is.
+    /// The one of the two values that this measure denotes.
     pub fn of(self, error: f64, loss: f64) -> f64 {
         match self {
             Measure::Error => error,
@@ -39,7 +39,7 @@ impl Measure {
         }
     }
 
-    /// The other one.
+    /// The other measure.
     fn other(self) -> Measure {
         match self {
             Measure::Error => Measure::CrossEntropy,
@@ -48,17 +48,17 @@ impl Measure {
     }
 }
 
-/// The place of the best: lowest by the measure, then by the other one, then first. Nothing where
-/// no run has a result.
+/// The index of the best run: lowest by the measure, then by the other measure, then first. `None`
+/// where no run has a result.
 pub fn best(measure: Measure, runs: impl IntoIterator<Item = Option<Validation>>) -> Option<usize> {
     let numbered = runs.into_iter().enumerate();
-    let results = numbered.filter_map(|(place, run)| run.map(|run| (place, run)));
+    let results = numbered.filter_map(|(index, run)| run.map(|run| (index, run)));
     let by = |measure: Measure, run: &Validation| measure.of(run.error, run.loss);
     let order = |(_, a): &(usize, Validation), (_, b): &(usize, Validation)| {
         let other = measure.other();
         by(measure, a).total_cmp(&by(measure, b)).then(by(other, a).total_cmp(&by(other, b)))
     };
-    results.min_by(order).map(|(place, _)| place)
+    results.min_by(order).map(|(index, _)| index)
 }
 
 #[cfg(test)]
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn where_cross_entropies_are_compared_they_select() {
+    fn the_measure_of_comparison_selects() {
         let best = |runs: &[Option<Validation>]| best(Measure::CrossEntropy, runs.iter().copied());
         assert_eq!(best(&[run(0.1, 0.3), run(0.2, 0.2), None]), Some(1));
         assert_eq!(best(&[run(0.2, 0.2), run(0.1, 0.2)]), Some(1));

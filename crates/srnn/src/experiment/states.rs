@@ -1,7 +1,6 @@
-//! What the states of a trained network do on a test: which centroids carry it, and whether it
-//! drifts.
+//! Statistics of the hidden states of a trained network on a test: centroid usage and drift.
 
-use super::{Made, Material, Sets};
+use super::{TaskSets, TrialData};
 use crate::engine::{Fields, Runner};
 use crate::explain::drift::{Drift, drift};
 use crate::explain::usage::{Usage, usage};
@@ -10,65 +9,63 @@ use crate::train::Examples;
 use serde::Serialize;
 use std::convert::Infallible;
 
-/// The states of a network's top layer on a test.
+/// Statistics of the states of the top layer on a test.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct States {
-    /// Sequences of the test.
+pub struct StateReport {
+    /// The number of sequences of the test.
     pub sequences: usize,
-    /// The use of its centroids; nothing where it has none.
+    /// The usage of the centroids; `None` where there are none.
     pub usage: Option<Usage>,
-    /// Its drift on sequences of at least [`LONG`] steps.
+    /// The drift on sequences of at least [`MIN_DRIFT_STEPS`] steps.
     pub drift: Drift,
 }
 
-/// Shorter sequences say little about drift.
-pub const LONG: usize = 50;
+/// Shorter sequences are too short to measure drift.
+pub const MIN_DRIFT_STEPS: usize = 50;
 
-/// Steps of a batch, so that long sequences do not fill the memory.
-const STEPS: usize = 1 << 14;
+/// The number of steps in a batch; it bounds the memory.
+const MAX_STEPS: usize = 1 << 14;
 
 const ALPHA: Fields = Fields { alpha: true, u: false, h: false, c: false };
 const VECTORS: Fields = Fields { alpha: false, u: false, h: true, c: true };
 
-/// Watches the engine's network on a test of the material.
+/// Runs the engine's network on the test with index `test` and collects statistics of its states.
 ///
 /// # Panics
 /// If there is no such test.
-pub fn states<E: Runner<f32, Error = Infallible> + ?Sized>(
+pub fn state_report<E: Runner<f32, Error = Infallible> + ?Sized>(
     engine: &mut E,
-    material: &Material,
+    trial_data: &TrialData,
     test: usize,
-) -> States {
-    match &material.sets {
-        Sets::Labelled(made) => of_kind(engine, made, test),
-        Sets::Copying(made) => of_kind(engine, made, test),
-        Sets::Images(made) => of_kind(engine, made, test),
+) -> StateReport {
+    match &trial_data.sets {
+        TaskSets::Labelled(sets) => report_on(engine, &sets.tests[test]),
+        TaskSets::Copying(sets) => report_on(engine, &sets.tests[test]),
+        TaskSets::Images(sets) => report_on(engine, &sets.tests[test]),
     }
 }
 
-fn of_kind<E: Runner<f32, Error = Infallible> + ?Sized, D: Examples>(
+fn report_on<E: Runner<f32, Error = Infallible> + ?Sized>(
     engine: &mut E,
-    made: &Made<D>,
-    test: usize,
-) -> States {
-    let (set, arch) = (&made.tests[test], engine.arch());
-    let has_centroids = arch.layers.last().is_some_and(|layer| layer.centroids.is_some());
-    States {
+    set: &impl Examples,
+) -> StateReport {
+    let has_centroids = engine.arch().layers.last().is_some_and(|layer| layer.centroids.is_some());
+    StateReport {
         sequences: set.count(),
-        usage: has_centroids.then(|| usage(watch(engine, set, ALPHA))),
-        drift: drift(watch(engine, set, VECTORS), LONG),
+        usage: has_centroids.then(|| usage(observations(engine, set, ALPHA))),
+        drift: drift(observations(engine, set, VECTORS), MIN_DRIFT_STEPS),
     }
 }
 
-/// One observation after the other: they are not kept.
-fn watch<E: Runner<f32, Error = Infallible> + ?Sized>(
+/// Observations of the set, batch by batch, so that only one is in memory.
+fn observations<E: Runner<f32, Error = Infallible> + ?Sized>(
     engine: &mut E,
     set: &impl Examples,
     fields: Fields,
 ) -> impl Iterator<Item = Observation> {
     let arch = engine.arch().clone();
     let longest = (0..set.count()).map(|index| set.length(index)).max().unwrap_or(0) + 2;
-    let rows = (STEPS / longest).max(1);
+    let rows = (MAX_STEPS / longest).max(1);
     (0..set.count().div_ceil(rows)).map(move |part| {
         let part: Vec<usize> = (part * rows..set.count().min((part + 1) * rows)).collect();
         observe(engine, &set.batch(&part, &arch), arch.layers.len() - 1, fields)

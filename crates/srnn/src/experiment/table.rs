@@ -1,132 +1,137 @@
-//! Our numbers beside the paper's.
+//! The table of an experiment: our numbers compared with the paper's.
 
-use super::found::{Ran, found, seeds_of, selected};
+use super::matching::{MatchedTrial, match_outcomes, seeds_of, selected};
 use super::{
-    Cell, CellId, Data, Experiment, Measure, Network, Outcome, Setting, Shortcut, Validation,
+    DataSpec, Experiment, Measure, ModelSpec, Shortcut, TrainSetting, Trial, TrialId, TrialOutcome,
+    Validation,
 };
 use serde::Serialize;
 
-/// A table of the paper with our numbers.
+/// The table of an experiment: our numbers compared with the paper's.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Table {
-    /// The experiment's name.
+pub struct ResultTable {
+    /// The name of the experiment.
     pub item: String,
-    /// A line about it.
+    /// A one-line title.
     pub title: String,
-    /// What the paper trains.
+    /// What the paper trains, and where we differ.
     pub about: String,
-    /// What its numbers are.
+    /// The measure of its numbers.
     pub measure: Measure,
-    /// A score so many times below a baseline is a hit.
+    /// Where a baseline is known, a hit is a score at most the baseline divided by this.
     pub times_below: f64,
     /// The names of the tests.
     pub rows: Vec<String>,
-    /// Seeds of every setting.
+    /// The number of seeds of every setting.
     pub seeds: u64,
-    /// A part for each data set.
-    pub blocks: Vec<Block>,
+    /// One block for each data set.
+    pub blocks: Vec<DatasetBlock>,
 }
 
-/// A data set's part of a table.
+/// The part of a table for one data set.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Block {
-    /// The data set.
+pub struct DatasetBlock {
+    /// The name of the data set.
     pub data: String,
-    /// What it holds.
+    /// Its source.
     pub spec: String,
-    /// What the best that has no memory scores, where it is known.
+    /// The score of the best memoryless predictor, if it is known.
     pub baseline: Option<f64>,
-    /// What does without learning.
+    /// Rules without learning.
     pub shortcuts: Vec<Shortcut>,
-    /// One for each model.
-    pub columns: Vec<Column>,
+    /// One column for each model.
+    pub columns: Vec<ModelColumn>,
 }
 
-/// A model on a data set.
+/// The results of a model on a data set.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Column {
+pub struct ModelColumn {
     /// The model.
     pub model: String,
-    /// Cells that have an outcome.
+    /// The number of trials with an outcome.
     pub finished: usize,
-    /// Cells in all.
-    pub cells: usize,
-    /// The selected run.
-    pub selected: Option<Selected>,
-    /// One for each test.
-    pub entries: Vec<Entry>,
-    /// How every setting does, whether it was selected or not.
-    pub tried: Vec<Tried>,
+    /// The number of all trials.
+    #[serde(rename = "cells")]
+    pub trials: usize,
+    /// The selected trial.
+    pub selected: Option<SelectedTrial>,
+    /// One entry for each test.
+    pub entries: Vec<TableEntry>,
+    /// The results of every setting, selected or not.
+    #[serde(rename = "tried")]
+    pub settings: Vec<SettingResult>,
 }
 
-/// A setting of a model on a data set.
+/// The results of a setting of a model on a data set.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Tried {
-    /// Its name.
+pub struct SettingResult {
+    /// The name of the setting.
     pub setting: String,
-    /// Seeds that ended without a result.
+    /// The number of seeds without a result.
     pub diverged: usize,
-    /// Its other seeds on each test; nothing where none has a result.
-    pub spreads: Vec<Option<Spread>>,
+    /// Statistics of its other seeds for each test; `None` where none has a result.
+    pub spreads: Vec<Option<SeedStatistics>>,
 }
 
-/// The run selected by validation.
+/// The trial selected by validation.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Selected {
-    /// Which.
-    pub cell: CellId,
-    /// How it does on the validation set.
+pub struct SelectedTrial {
+    /// Its names.
+    #[serde(rename = "cell")]
+    pub trial: TrialId,
+    /// Its validation score.
     pub valid: Validation,
 }
 
-/// A model on a data set and a test.
+/// The numbers of a model on one test.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Entry {
-    /// What the paper reports.
+pub struct TableEntry {
+    /// The number that the paper reports.
     pub paper: Option<f64>,
-    /// The selected run's score.
+    /// The score of the selected trial.
     pub ours: Option<f64>,
     /// How the two compare.
     pub mark: Mark,
-    /// The selected setting over its seeds.
-    pub spread: Option<Spread>,
+    /// Statistics of the selected setting over its seeds.
+    pub spread: Option<SeedStatistics>,
 }
 
-/// Scores of several seeds, those left out that ended without a result.
+/// Statistics of scores over the seeds that have a result.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Spread {
-    /// How many seeds.
+pub struct SeedStatistics {
+    /// The number of seeds.
     pub seeds: usize,
-    /// Their mean.
+    /// The mean.
     pub mean: f64,
-    /// Their standard deviation, as of a sample; 0 for one seed.
+    /// The sample standard deviation; 0 for one seed.
     pub deviation: f64,
-    /// The lowest: what luck could have selected, not what was.
+    /// The lowest score. Selection does not use it.
     pub best: f64,
 }
 
-/// How our score compares with the paper's, or with the baseline where the paper has none.
+/// The comparison of our score with the paper's, or with the baseline where the paper has none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mark {
-    /// At most the paper's, or below the baseline by as much as the experiment asks for.
+    /// At most the paper's number, or at most the baseline divided by `times_below`.
     Hit,
-    /// Above it.
+    /// Above that.
     Miss,
-    /// One of the two is not there.
+    /// One of the two numbers is missing.
     Open,
 }
 
-/// The table of an experiment, as far as it was run. Outcomes of other settings are passed over,
-/// and those of other data than the last; of several outcomes of a cell the last counts.
-pub fn table(experiment: &Experiment, outcomes: &[Outcome]) -> Table {
-    let runs = found(experiment, outcomes);
-    let block = |data: &Data| {
-        let column = |model: &Network| {
-            let here = |(cell, _): &&Ran<'_, '_>| cell.data == data && cell.model == model;
+/// The table of an experiment, from the trials run so far. Outcomes of other settings or of older
+/// data are ignored. Of several outcomes of a trial the last one counts.
+pub fn table(experiment: &Experiment, outcomes: &[TrialOutcome]) -> ResultTable {
+    let runs = match_outcomes(experiment, outcomes);
+    let block = |data: &DataSpec| {
+        let column = |model: &ModelSpec| {
+            let here =
+                |(trial, _): &&MatchedTrial<'_, '_>| trial.data == data && trial.model == model;
             column(experiment, &runs.iter().filter(here).copied().collect::<Vec<_>>())
         };
-        Block {
+        DatasetBlock {
             data: data.name.clone(),
             spec: data.spec.to_string(),
             baseline: experiment.baseline(data),
@@ -139,7 +144,7 @@ pub fn table(experiment: &Experiment, outcomes: &[Outcome]) -> Table {
             columns: experiment.models.iter().map(column).collect(),
         }
     };
-    Table {
+    ResultTable {
         item: experiment.item.clone(),
         title: experiment.title.clone(),
         about: experiment.about.clone(),
@@ -151,64 +156,68 @@ pub fn table(experiment: &Experiment, outcomes: &[Outcome]) -> Table {
     }
 }
 
-impl Column {
-    /// How many entries have this mark.
+impl ModelColumn {
+    /// The number of entries with this mark.
     pub fn count(&self, mark: Mark) -> usize {
         self.entries.iter().filter(|entry| entry.mark == mark).count()
     }
 }
 
-/// The cells of one data set and one model, with their outcomes.
-fn column(experiment: &Experiment, runs: &[Ran<'_, '_>]) -> Column {
+/// The column of one model on one data set, from its trials with their outcomes.
+fn column(experiment: &Experiment, runs: &[MatchedTrial<'_, '_>]) -> ModelColumn {
     let (measure, rows) = (experiment.measure, 0..experiment.tests.len());
-    let Cell { data, model, .. } = runs[0].0;
+    let Trial { data, model, .. } = runs[0].0;
     let selected = selected(measure, runs);
-    let seeds = selected.map_or(vec![], |place| seeds_of(runs[place].0.setting, runs));
-    let bar = experiment.baseline(data).map(|baseline| baseline / experiment.times_below);
+    let seeds = selected.map_or(vec![], |index| seeds_of(runs[index].0.setting, runs));
+    let target = experiment.baseline(data).map(|baseline| baseline / experiment.times_below);
     let entry = |row: usize| {
         let paper = experiment.reported(data, model, row);
-        let ours = selected.and_then(|place| runs[place].1?.test(row, measure));
-        let mark = mark(paper.or(bar), ours);
-        Entry { paper, ours, mark, spread: spread(&seeds, row, measure) }
+        let ours = selected.and_then(|index| runs[index].1?.test(row, measure));
+        let mark = mark(paper.or(target), ours);
+        TableEntry { paper, ours, mark, spread: seed_statistics(&seeds, row, measure) }
     };
-    let tried = |setting: &Setting| {
+    let result = |setting: &TrainSetting| {
         let seeds = seeds_of(setting, runs);
-        Tried {
+        SettingResult {
             setting: setting.name.clone(),
             diverged: seeds.iter().filter(|outcome| outcome.scores.is_none()).count(),
-            spreads: rows.clone().map(|row| spread(&seeds, row, measure)).collect(),
+            spreads: rows.clone().map(|row| seed_statistics(&seeds, row, measure)).collect(),
         }
     };
-    // Named as it was when it ran: that is where its network is.
-    let named = |place: usize| {
-        let outcome = runs[place].1?;
-        Some(Selected { cell: outcome.cell.clone(), valid: outcome.scores.as_ref()?.valid })
+    // The names of the outcome, not of the experiment: its network is stored under them.
+    let named = |index: usize| {
+        let outcome = runs[index].1?;
+        Some(SelectedTrial { trial: outcome.trial.clone(), valid: outcome.scores.as_ref()?.valid })
     };
-    Column {
+    ModelColumn {
         model: model.name.clone(),
         finished: runs.iter().filter(|(_, outcome)| outcome.is_some()).count(),
-        cells: runs.len(),
+        trials: runs.len(),
         selected: selected.and_then(named),
         entries: rows.clone().map(entry).collect(),
-        tried: experiment.settings_of(model).map(tried).collect(),
+        settings: experiment.settings_of(model).map(result).collect(),
     }
 }
 
-fn mark(bar: Option<f64>, ours: Option<f64>) -> Mark {
-    match (bar, ours) {
-        (Some(bar), Some(ours)) if ours <= bar => Mark::Hit,
+fn mark(target: Option<f64>, ours: Option<f64>) -> Mark {
+    match (target, ours) {
+        (Some(target), Some(ours)) if ours <= target => Mark::Hit,
         (Some(_), Some(_)) => Mark::Miss,
         _ => Mark::Open,
     }
 }
 
-/// How these outcomes do on a test; nothing where none has a result.
-fn spread(outcomes: &[&Outcome], row: usize, measure: Measure) -> Option<Spread> {
+/// Statistics of the scores on a test; `None` where no outcome has a result.
+fn seed_statistics(
+    outcomes: &[&TrialOutcome],
+    row: usize,
+    measure: Measure,
+) -> Option<SeedStatistics> {
     let scores: Vec<f64> = outcomes.iter().filter_map(|o| o.test(row, measure)).collect();
     let best = scores.iter().copied().min_by(f64::total_cmp)?;
     let count = scores.len() as f64;
     let mean = scores.iter().sum::<f64>() / count;
     let squares: f64 = scores.iter().map(|score| (score - mean).powi(2)).sum();
     let deviation = (squares / (count - 1.0).max(1.0)).sqrt();
-    Some(Spread { seeds: scores.len(), mean, deviation, best })
+    Some(SeedStatistics { seeds: scores.len(), mean, deviation, best })
 }

@@ -1,8 +1,8 @@
 //! A small experiment for tests.
 
 use super::{
-    Cell, Data, Experiment, Measure, Network, Outcome, Quick, Reported, RowScore, Scores, Setting,
-    TestRow, Validation,
+    DataSpec, Experiment, Measure, ModelSpec, Quick, ReportedErrors, TestRow, TestScore,
+    TrainSetting, Trial, TrialOutcome, TrialScores, Validation,
 };
 use crate::model::ReadFrom;
 use crate::train::{ArchName, Schedule, Stop, TrainConfig};
@@ -22,56 +22,56 @@ pub(super) fn experiment() -> Experiment {
         tests: vec![test("near", "tomita:l5-6"), test("far", "tomita:l29-30")],
         shortcuts: vec![],
         paper: vec![
-            Reported { data: "paper".into(), model: "sr-gru".into(), errors: vec![0.1, 0.2] },
-            Reported { data: "paper".into(), model: "gru".into(), errors: vec![0.1] },
+            ReportedErrors { data: "paper".into(), model: "sr-gru".into(), errors: vec![0.1, 0.2] },
+            ReportedErrors { data: "paper".into(), model: "gru".into(), errors: vec![0.1] },
         ],
         quick: Quick { seeds: Some(1), data: vec!["one".into()], ..Quick::default() },
     }
 }
 
-fn data(name: &str, spec: &str, paper: &str) -> Data {
-    Data { name: name.into(), spec: spec.parse().unwrap(), seed: 1, paper: paper.into() }
+fn data(name: &str, spec: &str, paper: &str) -> DataSpec {
+    DataSpec { name: name.into(), spec: spec.parse().unwrap(), seed: 1, paper: paper.into() }
 }
 
-fn model(name: &str, k: Option<usize>) -> Network {
+fn model(name: &str, k: Option<usize>) -> ModelSpec {
     let arch = if k.is_some() { ArchName::SrGru } else { ArchName::Gru };
-    Network { name: name.into(), arch, units: Some(4), k, settings: vec![] }
+    ModelSpec { name: name.into(), arch, units: Some(4), k, settings: vec![] }
 }
 
-fn setting(name: &str, rate: f64) -> Setting {
+fn setting(name: &str, rate: f64) -> TrainSetting {
     let schedule = Schedule::default().scaled_to(12);
     let learning_rate = crate::train::LearningRate::Constant { rate };
     let train =
         TrainConfig { schedule, learning_rate, validate_every: 4, ..TrainConfig::default() };
     let (readout, init) = (ReadFrom::H, None);
-    Setting { name: name.into(), readout, end: false, updates: None, init, train }
+    TrainSetting { name: name.into(), readout, end: false, updates: None, init, train }
 }
 
 fn test(name: &str, spec: &str) -> TestRow {
     TestRow { name: name.into(), spec: spec.parse().unwrap(), strings: 20 }
 }
 
-/// An outcome made up: validation error and loss, and the errors of the tests.
-pub(super) fn outcome(cell: &Cell<'_>, valid: (f64, f64), tests: &[f64]) -> Outcome {
-    let rows = cell.tests.iter().zip(tests);
-    let row = |(test, &error): (&TestRow, &f64)| RowScore {
+/// A made-up outcome with this validation error and loss, and these test errors.
+pub(super) fn outcome(trial: &Trial<'_>, valid: (f64, f64), tests: &[f64]) -> TrialOutcome {
+    let rows = trial.tests.iter().zip(tests);
+    let row = |(test, &error): (&TestRow, &f64)| TestScore {
         row: test.name.clone(),
         error,
         loss: Some(2.0 * error),
     };
-    let scores = Scores {
+    let scores = TrialScores {
         train: 0.0,
         valid: Validation { error: valid.0, loss: valid.1 },
         tests: rows.map(row).collect(),
     };
-    Outcome {
-        cell: cell.id(),
-        settings: cell.digest(),
+    TrialOutcome {
+        trial: trial.id(),
+        settings: trial.digest(),
         data: "the data".into(),
-        stop: Stop::Updates,
+        stop: Stop::Completed,
         updates: 12,
         kept: 12,
-        lost: 0,
+        skipped_updates: 0,
         program: String::new(),
         device: String::new(),
         seconds: 1.0,

@@ -4,16 +4,17 @@ use crate::engine::Hardware;
 use crate::engine::cpu::Cpu;
 use crate::key::Key;
 use crate::model::Model;
-use crate::train::{Control, Event, Folder, Nowhere, Recipe, Schedule, Silent};
+use crate::train::{CheckpointFolder, Control, Event, NoCheckpoints, NoObserver, Recipe, Schedule};
 use std::collections::HashSet;
 
-/// Where tasks that are made look for nothing.
+/// The data folder of tasks that read no files.
 const NO_FILES: &str = "";
 
 #[test]
-fn cells_come_by_data_model_setting_and_seed() {
+fn trials_are_ordered_by_data_model_setting_and_seed() {
     let experiment = experiment();
-    let names: Vec<String> = experiment.cells().iter().map(|cell| cell.id().to_string()).collect();
+    let names: Vec<String> =
+        experiment.trials().iter().map(|trial| trial.id().to_string()).collect();
     assert_eq!(names.len(), 16);
     assert_eq!(
         names[..3],
@@ -24,21 +25,21 @@ fn cells_come_by_data_model_setting_and_seed() {
 }
 
 #[test]
-fn every_model_is_tried_with_as_many_settings_and_updates() {
+fn every_model_has_as_many_settings_and_updates() {
     let experiment = experiment();
     let updates: HashSet<u64> =
-        experiment.cells().iter().map(|cell| cell.recipe().train.schedule.updates()).collect();
+        experiment.trials().iter().map(|trial| trial.recipe().train.schedule.updates()).collect();
     assert_eq!(updates, HashSet::from([12]));
-    let vanilla = experiment.cells()[4].recipe().train.schedule;
+    let vanilla = experiment.trials()[4].recipe().train.schedule;
     assert_eq!((vanilla.ramp, vanilla.harden, vanilla.commitment), (0, 0, 0.0));
 }
 
 #[test]
-fn a_cell_is_known_by_what_decides_its_outcome_and_not_by_names() {
+fn the_digest_of_a_trial_depends_on_what_determines_its_outcome_and_not_on_names() {
     let base = experiment();
-    let all: HashSet<String> = base.cells().iter().map(Cell::digest).collect();
-    assert_eq!(all.len(), 16, "no two cells are the same");
-    let first = |experiment: &Experiment| experiment.cells()[0].digest();
+    let all: HashSet<String> = base.trials().iter().map(Trial::digest).collect();
+    assert_eq!(all.len(), 16, "no two trials have the same digest");
+    let first = |experiment: &Experiment| experiment.trials()[0].digest();
     let changes: [fn(&mut Experiment); 9] = [
         |e| e.data[0].seed = 2,
         |e| e.data[0].spec = "tomita:3".parse().unwrap(),
@@ -64,7 +65,7 @@ fn a_cell_is_known_by_what_decides_its_outcome_and_not_by_names() {
 }
 
 #[test]
-fn the_small_version_keeps_what_it_names() {
+fn the_quick_version_applies_its_overrides() {
     let mut whole = experiment();
     whole.quick.updates = Some(6);
     whole.quick.strings = Some(5);
@@ -72,22 +73,22 @@ fn the_small_version_keeps_what_it_names() {
     whole.quick.settings = vec!["fast".into()];
     let quick = whole.quick();
     quick.validate().unwrap();
-    assert_eq!(quick.cells().len(), 2);
-    assert_eq!(quick.cells()[0].recipe().train.schedule.updates(), 6);
+    assert_eq!(quick.trials().len(), 2);
+    assert_eq!(quick.trials()[0].recipe().train.schedule.updates(), 6);
     assert!(quick.tests.iter().all(|test| test.strings == 5));
-    assert_eq!(experiment().quick().cells().len(), 4);
+    assert_eq!(experiment().quick().trials().len(), 4);
 }
 
 #[test]
-fn a_model_may_be_tried_with_some_settings_alone() {
+fn a_model_may_list_its_settings() {
     let mut whole = experiment();
     whole.models[1].settings = vec!["fast".into()];
     whole.validate().unwrap();
-    let names: Vec<String> = whole.cells().iter().map(|cell| cell.id().to_string()).collect();
+    let names: Vec<String> = whole.trials().iter().map(|trial| trial.id().to_string()).collect();
     assert_eq!(names.iter().filter(|name| name.contains("/gru/")).count(), 4);
     assert!(names.iter().all(|name| !name.contains("/gru/slow/")), "{names:?}");
     let columns = table(&whole, &[]).blocks[0].columns.clone();
-    assert_eq!([columns[0].tried.len(), columns[1].tried.len()], [2, 1]);
+    assert_eq!([columns[0].settings.len(), columns[1].settings.len()], [2, 1]);
     whole.quick.settings = vec!["slow".into()];
     let quick = whole.quick();
     quick.validate().unwrap();
@@ -95,13 +96,14 @@ fn a_model_may_be_tried_with_some_settings_alone() {
 }
 
 #[test]
-fn a_cell_gives_the_same_outcome_every_time_and_the_network_it_is_of() {
+fn a_trial_is_reproducible_and_returns_its_network() {
     let experiment = experiment();
-    let cell = experiment.cells()[1];
-    let material = material(cell.data, cell.tests, NO_FILES.as_ref()).unwrap();
-    let done = run_cell(&cell, &material, &Hardware::cpu(1), &mut Nowhere, &mut Silent).unwrap();
+    let trial = experiment.trials()[1];
+    let data = trial_data(trial.data, trial.tests, NO_FILES.as_ref()).unwrap();
+    let done =
+        run_trial(&trial, &data, &Hardware::cpu(1), &mut NoCheckpoints, &mut NoObserver).unwrap();
     assert_eq!(
-        run_cell(&cell, &material, &Hardware::cpu(2), &mut Nowhere, &mut Silent).unwrap(),
+        run_trial(&trial, &data, &Hardware::cpu(2), &mut NoCheckpoints, &mut NoObserver).unwrap(),
         done
     );
     let scores = done.outcome.scores.unwrap();
@@ -109,95 +111,98 @@ fn a_cell_gives_the_same_outcome_every_time_and_the_network_it_is_of() {
     assert_eq!(rows, ["near", "far"]);
     let updates: Vec<u64> = done.outcome.history.iter().map(|point| point.update).collect();
     assert_eq!(updates, [4, 8, 12]);
-    assert_eq!(done.model.arch, cell.recipe().arch);
+    assert_eq!(done.model.arch, trial.recipe().arch);
     let last = done.outcome.history[2];
     assert!((last.loss - scores.valid.loss).abs() < 1e-9, "{last:?} {scores:?}");
 }
 
 #[test]
-fn the_material_of_a_cell_is_a_function_of_its_seed() {
+fn the_data_of_a_trial_is_a_function_of_its_seed() {
     let experiment = experiment();
     let made = |seed| {
-        let data = Data { seed, ..experiment.data[0].clone() };
-        material(&data, &experiment.tests, NO_FILES.as_ref()).unwrap()
+        let data = DataSpec { seed, ..experiment.data[0].clone() };
+        trial_data(&data, &experiment.tests, NO_FILES.as_ref()).unwrap()
     };
     assert_eq!(made(1), made(1));
     assert_ne!(made(1).digest, made(2).digest);
     let key = Key::new(1);
-    let Sets::Labelled(Made { split, tests }) = made(1).sets else { panic!("labelled") };
+    let TaskSets::Labelled(SplitWithTests { split, tests }) = made(1).sets else {
+        panic!("labelled")
+    };
     assert_eq!(split, crate::task::builtin::sets("tomita:1".parse().unwrap(), &key));
     let counts: Vec<usize> = tests.iter().map(|set| set.sequences.len()).collect();
-    assert_eq!((counts.len(), made(1).sequences().tests), (2, counts));
+    assert_eq!((counts.len(), made(1).counts().tests), (2, counts));
 }
 
 #[test]
-fn a_cell_that_is_interrupted_has_no_outcome() {
+fn an_interrupted_trial_has_no_outcome() {
     let experiment = experiment();
-    let cell = experiment.cells()[0];
-    let material = material(cell.data, cell.tests, NO_FILES.as_ref()).unwrap();
+    let trial = experiment.trials()[0];
+    let data = trial_data(trial.data, trial.tests, NO_FILES.as_ref()).unwrap();
     let mut stop = |event: &Event<'_>| match event {
         Event::Updated { update: 5, .. } => Control::Interrupt,
         _ => Control::Continue,
     };
-    let error = run_cell(&cell, &material, &Hardware::cpu(1), &mut Nowhere, &mut stop).unwrap_err();
-    assert!(matches!(error, CellError::Interrupted));
+    let error =
+        run_trial(&trial, &data, &Hardware::cpu(1), &mut NoCheckpoints, &mut stop).unwrap_err();
+    assert!(matches!(error, TrialError::Interrupted));
 }
 
 #[test]
-fn a_cell_that_was_interrupted_goes_on_to_the_same_outcome() {
+fn an_interrupted_trial_resumes_to_the_same_outcome() {
     let experiment = experiment();
-    let cell = experiment.cells()[0];
-    let material = material(cell.data, cell.tests, NO_FILES.as_ref()).unwrap();
+    let trial = experiment.trials()[0];
+    let data = trial_data(trial.data, trial.tests, NO_FILES.as_ref()).unwrap();
     let hardware = Hardware::cpu(1);
     let root = tempfile::tempdir().unwrap();
-    let mut keeper = Folder::new(root.path());
+    let mut store = CheckpointFolder::new(root.path());
     let mut stop = |event: &Event<'_>| match event {
         Event::Updated { update: 5, .. } => Control::Interrupt,
         _ => Control::Continue,
     };
-    run_cell(&cell, &material, &hardware, &mut keeper, &mut stop).unwrap_err();
+    run_trial(&trial, &data, &hardware, &mut store, &mut stop).unwrap_err();
     let mut begun = None;
     let mut watch = |event: &Event<'_>| {
-        if let Event::Begun { update, .. } = event {
+        if let Event::Started { update, .. } = event {
             begun = Some(*update);
         }
         Control::Continue
     };
-    let resumed = run_cell(&cell, &material, &hardware, &mut keeper, &mut watch).unwrap();
+    let resumed = run_trial(&trial, &data, &hardware, &mut store, &mut watch).unwrap();
     assert_eq!(begun, Some(5));
-    let whole = run_cell(&cell, &material, &hardware, &mut Nowhere, &mut Silent).unwrap();
+    let whole = run_trial(&trial, &data, &hardware, &mut NoCheckpoints, &mut NoObserver).unwrap();
     assert_eq!(resumed, whole);
 }
 
 /// Outcomes of the first data set and model: the second setting's second seed validates best.
-fn outcomes(experiment: &Experiment, tests: &[[f64; 2]; 4]) -> Vec<Outcome> {
+fn outcomes(experiment: &Experiment, tests: &[[f64; 2]; 4]) -> Vec<TrialOutcome> {
     let valid = [(0.3, 0.1), (0.2, 0.9), (0.2, 0.8), (0.2, 0.7)];
-    let cells = experiment.cells();
-    (0..4).map(|i| outcome(&cells[i], valid[i], &tests[i])).collect()
+    let trials = experiment.trials();
+    (0..4).map(|i| outcome(&trials[i], valid[i], &tests[i])).collect()
 }
 
 #[test]
-fn tests_never_select() {
+fn test_scores_never_select() {
     let experiment = experiment();
-    let mut stream = Key::new(5).rng();
+    let mut rng = Key::new(5).rng();
     for _ in 0..50 {
-        let tests: [[f64; 2]; 4] = std::array::from_fn(|_| [stream.unit(), stream.unit()]);
+        let tests: [[f64; 2]; 4] = std::array::from_fn(|_| [rng.unit(), rng.unit()]);
         let table = table(&experiment, &outcomes(&experiment, &tests));
         let column = &table.blocks[0].columns[0];
         let selected = column.selected.as_ref().unwrap();
-        assert_eq!(selected.cell.to_string(), "one/sr-gru/fast/seed-2");
+        assert_eq!(selected.trial.to_string(), "one/sr-gru/fast/seed-2");
         assert_eq!(column.entries[0].ours, Some(tests[3][0]));
         assert_eq!(column.entries[1].ours, Some(tests[3][1]));
     }
 }
 
 #[test]
-fn a_table_marks_misses_and_says_how_seeds_of_the_selected_setting_spread() {
+fn a_table_marks_misses_and_has_statistics_over_the_seeds_of_the_selected_setting() {
     let experiment = experiment();
     let tests = [[0.0, 0.0], [0.0, 0.0], [0.3, 0.1], [0.1, 0.3]];
     let table = table(&experiment, &outcomes(&experiment, &tests));
     let column = &table.blocks[0].columns[0];
-    assert_eq!((column.finished, column.cells), (4, 4));
+    assert_eq!((column.finished, column.trials), (4, 4));
     let [near, far] = column.entries[..] else { panic!("two tests") };
     assert_eq!((near.mark, far.mark), (Mark::Hit, Mark::Miss), "0.1 is at most 0.1");
     let spread = near.spread.unwrap();
@@ -216,23 +221,23 @@ fn seeds_that_diverged_are_counted_and_not_averaged() {
     let mut found = outcomes(&experiment, &[[0.5; 2]; 4]);
     found[2].scores = None;
     let column = table(&experiment, &found).blocks[0].columns[0].clone();
-    assert_eq!([column.tried[0].diverged, column.tried[1].diverged], [0, 1]);
+    assert_eq!([column.settings[0].diverged, column.settings[1].diverged], [0, 1]);
     assert_eq!(column.entries[0].spread.unwrap().seeds, 1);
     assert_eq!(column.finished, 4);
 }
 
 #[test]
-fn a_table_passes_over_outcomes_of_other_settings_and_other_data() {
+fn a_table_ignores_outcomes_of_other_settings_and_other_data() {
     let experiment = experiment();
     let mut found = outcomes(&experiment, &[[0.5; 2]; 4]);
     found[3].settings = "other".into();
     found[2].data = "newer data".into();
     let column = table(&experiment, &found).blocks[0].columns[0].clone();
     assert_eq!(column.finished, 1);
-    assert_eq!(column.selected.unwrap().cell.to_string(), "one/sr-gru/fast/seed-1");
+    assert_eq!(column.selected.unwrap().trial.to_string(), "one/sr-gru/fast/seed-1");
 }
 
-/// Copying three steps later, by few sequences and units.
+/// The copying task with delay 3, few sequences and few units.
 fn copying() -> Experiment {
     let mut experiment = experiment();
     experiment.measure = Measure::CrossEntropy;
@@ -250,65 +255,66 @@ fn copying() -> Experiment {
 }
 
 #[test]
-fn where_every_step_has_a_target_cross_entropies_are_compared_with_what_has_no_memory() {
+fn cross_entropies_of_copying_are_compared_with_the_memoryless_baseline() {
     let experiment = copying();
     let baseline = crate::task::copying::baseline(3.try_into().unwrap());
-    let cells = experiment.cells();
+    let trials = experiment.trials();
     let tests = [0.3 * baseline, 0.2 * baseline, 0.6 * baseline, 0.1 * baseline];
     let valid = [(0.0, 4.0), (0.5, 3.0), (0.9, 1.0), (0.1, 2.0)];
     let made = |i: usize| {
         let half = tests[i] / 2.0;
-        outcome(&cells[i], valid[i], &[half])
+        outcome(&trials[i], valid[i], &[half])
     };
     let column = |seeds: &[usize]| {
-        let outcomes: Vec<Outcome> = seeds.iter().map(|&i| made(i)).collect();
+        let outcomes: Vec<TrialOutcome> = seeds.iter().map(|&i| made(i)).collect();
         let table = table(&experiment, &outcomes);
         assert_eq!(table.blocks[0].baseline, Some(baseline));
         table.blocks[0].columns[0].clone()
     };
     let all = column(&[0, 1, 2, 3]);
-    assert_eq!(all.selected.unwrap().cell.to_string(), "one/sr-gru/fast/seed-1");
+    assert_eq!(all.selected.unwrap().trial.to_string(), "one/sr-gru/fast/seed-1");
     assert_eq!((all.entries[0].ours, all.entries[0].mark), (Some(tests[2]), Mark::Miss));
-    assert_eq!(column(&[0, 1]).entries[0].mark, Mark::Hit, "twice below");
+    assert_eq!(column(&[0, 1]).entries[0].mark, Mark::Hit, "less than half the baseline");
 }
 
 #[test]
-fn a_cell_of_copying_is_trained_by_its_recipe_and_tested_at_every_step() {
+fn a_trial_of_copying_uses_its_recipe_and_is_tested_at_every_step() {
     let experiment = copying();
-    let cell = experiment.cells()[0];
-    let material = material(cell.data, cell.tests, NO_FILES.as_ref()).unwrap();
-    assert_eq!(material.sequences(), Sequences { train: 40, valid: 1_000, tests: vec![20] });
-    let done = run_cell(&cell, &material, &Hardware::cpu(1), &mut Nowhere, &mut Silent).unwrap();
+    let trial = experiment.trials()[0];
+    let data = trial_data(trial.data, trial.tests, NO_FILES.as_ref()).unwrap();
+    assert_eq!(data.counts(), SequenceCounts { train: 40, valid: 1_000, tests: vec![20] });
+    let done =
+        run_trial(&trial, &data, &Hardware::cpu(1), &mut NoCheckpoints, &mut NoObserver).unwrap();
     let test = &done.outcome.scores.as_ref().unwrap().tests[0];
     assert!(test.error > 0.0 && test.loss.unwrap() > 0.0, "{test:?}");
     assert_eq!(done.outcome.test(0, Measure::CrossEntropy), test.loss);
-    let (symbols, classes) = material.names();
+    let (symbols, classes) = data.names();
     assert_eq!((symbols.len(), classes.len()), (10, done.model.arch.classes));
 }
 
 #[test]
-fn states_are_watched_on_every_sequence_of_a_test() {
+fn a_state_report_covers_every_sequence_of_a_test() {
     let mut experiment = copying();
     experiment.data[0].spec = "copy:T=40:40".parse().unwrap();
-    let made = material(&experiment.data[0], &experiment.tests, NO_FILES.as_ref()).unwrap();
-    let watched = |cell: usize| {
-        let Recipe { arch, init, .. } = experiment.cells()[cell].recipe();
+    let made = trial_data(&experiment.data[0], &experiment.tests, NO_FILES.as_ref()).unwrap();
+    let report = |trial: usize| {
+        let Recipe { arch, init, .. } = experiment.trials()[trial].recipe();
         let model = Model::new(arch, &init, Key::new(1)).unwrap();
-        states(&mut Cpu::new(&model, 1), &made, 0)
+        state_report(&mut Cpu::new(&model, 1), &made, 0)
     };
-    let (regularized, vanilla) = (watched(0), watched(4));
+    let (regularized, vanilla) = (report(0), report(4));
     assert_eq!(regularized.usage.unwrap().steps, 20 * 60);
     assert_eq!((regularized.sequences, vanilla.usage), (20, None));
     assert_eq!((vanilla.drift.h.unwrap().rows, vanilla.drift.c.unwrap().rows), (20, 20));
 }
 
 #[test]
-fn what_a_model_and_a_setting_leave_out_is_as_in_the_recipe_of_the_task() {
+fn absent_fields_of_models_and_settings_are_as_in_the_recipe_of_the_task() {
     let mut experiment = copying();
     experiment.models[0].units = None;
     let at = |delay: &str, experiment: &mut Experiment| {
         experiment.data[0].spec = delay.parse().unwrap();
-        let recipe = experiment.cells()[0].recipe();
+        let recipe = experiment.trials()[0].recipe();
         (recipe.arch.layers[0].units, recipe.init.forget_bias)
     };
     assert_eq!(at("copy:T=100", &mut experiment), (128, 100f64.ln()));
@@ -319,28 +325,28 @@ fn what_a_model_and_a_setting_leave_out_is_as_in_the_recipe_of_the_task() {
 }
 
 #[test]
-fn a_curve_is_that_of_the_selected_run_beside_the_other_seeds_of_its_setting() {
+fn curves_are_of_the_selected_trial_and_the_other_seeds_of_its_setting() {
     let experiment = experiment();
     let mut found = outcomes(&experiment, &[[0.5; 2]; 4]);
     for (number, outcome) in found.iter_mut().enumerate() {
         let (lambda, error, loss) = (1.0, number as f64, 0.0);
-        let point = |update: u64| Point { update, lambda, error: error / update as f64, loss };
+        let point = |update: u64| CurvePoint { update, lambda, error: error / update as f64, loss };
         outcome.history = vec![point(1), point(2)];
     }
     let made = curves(&experiment, &found);
     assert_eq!((made.len(), made[0].models.len(), made[1].models.len()), (2, 1, 0));
-    let Curve { setting, selected, others, .. } = &made[0].models[0];
+    let ModelCurves { setting, selected, others, .. } = &made[0].models[0];
     assert_eq!(setting, "fast", "its seeds have numbers 2 and 3");
     assert_eq!(selected[..], [(1, 3.0), (2, 1.5)]);
     assert_eq!(others[..], [[(1, 2.0), (2, 1.0)]]);
-    let listed = points(&experiment, &found);
+    let listed = curve_points(&experiment, &found);
     assert_eq!((listed.len(), listed[7].0.to_string()), (8, "one/sr-gru/fast/seed-2".into()));
     found[2].scores = None;
     assert!(curves(&experiment, &found)[0].models[0].others.is_empty(), "it diverged");
 }
 
 #[test]
-fn what_cannot_be_run_is_refused_in_words() {
+fn invalid_experiments_are_refused() {
     type Change = fn(&mut Experiment);
     let cases: [(&str, Change); 17] = [
         ("[[data]] is empty", |e| e.data.clear()),
@@ -371,10 +377,10 @@ fn what_cannot_be_run_is_refused_in_words() {
 }
 
 #[test]
-fn a_schedule_is_scaled_before_it_is_suited() {
+fn a_schedule_is_scaled_before_it_is_adapted() {
     let mut experiment = experiment();
     experiment.settings[0].train.schedule = Schedule::default();
     experiment.settings[0].updates = Some(460);
-    let scaled = experiment.cells()[0].recipe().train.schedule;
+    let scaled = experiment.trials()[0].recipe().train.schedule;
     assert_eq!((scaled.warmup, scaled.ramp, scaled.harden), (100, 200, 60));
 }

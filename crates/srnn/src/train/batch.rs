@@ -1,4 +1,4 @@
-//! Which sequences an update learns from, and how they become a batch.
+//! Sampling: which sequences an update trains on, and how they become a batch.
 
 use super::config::{Sampling, TrainConfig};
 use super::examples::Examples;
@@ -8,7 +8,7 @@ use crate::key::Key;
 use crate::model::Arch;
 use crate::task::Dataset;
 
-/// The sequences at `indices`, with the start and end tokens of the architecture.
+/// Makes a batch of the sequences at `indices`, with the start and end tokens of `arch`.
 ///
 /// # Panics
 /// If an index is out of range.
@@ -19,39 +19,39 @@ pub fn batch(dataset: &Dataset, indices: &[usize], arch: &Arch) -> Batch {
     Batch { targets: Targets::Rows(labels), ..Batch::of_words(&arch.input, words) }
 }
 
-/// The sequences of each update: a pure function of the key and the update, so that a resumed
-/// run needs no replay.
+/// Chooses the sequences of each update. The choice is a pure function of the key and the update,
+/// so a resumed run replays nothing.
 pub struct Sampler {
     sampling: Sampling,
     batch_size: usize,
     schedule: Schedule,
     key: Key,
     curriculum: Curriculum,
-    /// The order of the pass asked for last: the function again, but once a pass.
-    pass: Option<(u64, Vec<usize>)>,
+    /// Cache: the epoch last asked for, and its shuffled order.
+    epoch_order: Option<(u64, Vec<usize>)>,
 }
 
-/// Sequences by length.
+/// Sequences sorted by length.
 struct Curriculum {
     /// All indices, shorter sequences first.
     by_length: Vec<usize>,
-    /// How many sequences are no longer than the j-th distinct length.
+    /// `up_to[j]`: the number of sequences no longer than the j-th distinct length.
     up_to: Vec<usize>,
 }
 
-/// Where an update lies in passes over the data.
+/// The epoch of an update, and its batch within that epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// The pass, counted from 0.
+pub struct EpochPosition {
+    /// The epoch, counted from 0.
     pub epoch: u64,
-    /// The batch within it, counted from 0.
+    /// The batch within the epoch, counted from 0.
     pub batch: u64,
-    /// Sequences in this pass.
+    /// The number of sequences in this epoch.
     pub sequences: usize,
 }
 
 impl Sampler {
-    /// The sampler of a run over `examples`.
+    /// A sampler of `examples`.
     ///
     /// # Panics
     /// If there are no sequences.
@@ -62,8 +62,8 @@ impl Sampler {
             batch_size: config.batch_size,
             schedule: config.schedule.clone(),
             key: key.child("sampler", 0),
-            curriculum: Curriculum::of(examples),
-            pass: None,
+            curriculum: Curriculum::new(examples),
+            epoch_order: None,
         }
     }
 
@@ -71,56 +71,61 @@ impl Sampler {
     pub fn indices(&mut self, update: u64) -> Vec<usize> {
         match self.sampling {
             Sampling::Draw => {
-                let open = &self.curriculum.by_length[..self.open(update)];
-                let mut stream = self.key.child("draw", update).rng();
-                (0..self.batch_size).map(|_| open[stream.below(open.len())]).collect()
+                let available = &self.curriculum.by_length[..self.available(update)];
+                let mut rng = self.key.child("draw", update).rng();
+                (0..self.batch_size).map(|_| available[rng.below(available.len())]).collect()
             }
             Sampling::Epochs => {
-                let place = self.place(update);
-                let from = place.batch as usize * self.batch_size;
-                let to = from.saturating_add(self.batch_size).min(place.sequences);
-                self.order(place)[from..to].to_vec()
+                let position = self.position(update);
+                let from = position.batch as usize * self.batch_size;
+                let to = from.saturating_add(self.batch_size).min(position.sequences);
+                self.order(position)[from..to].to_vec()
             }
         }
     }
 
-    /// Where an update lies in passes over the data.
-    pub fn place(&self, update: u64) -> Place {
+    /// The epoch and batch of an update.
+    pub fn position(&self, update: u64) -> EpochPosition {
         let (mut epoch, mut begin) = (0, 0);
-        // Passes differ in size only while the curriculum opens; the rest is a division.
+        // Epochs differ in size only while the curriculum grows; after that a division suffices.
         loop {
-            let sequences = self.open(begin);
+            let sequences = self.available(begin);
             let batches = sequences.div_ceil(self.batch_size) as u64;
             if begin >= self.schedule.curriculum {
                 let batch = (update - begin) % batches;
-                return Place { epoch: epoch + (update - begin) / batches, batch, sequences };
+                return EpochPosition {
+                    epoch: epoch + (update - begin) / batches,
+                    batch,
+                    sequences,
+                };
             }
             if update < begin + batches {
-                return Place { epoch, batch: update - begin, sequences };
+                return EpochPosition { epoch, batch: update - begin, sequences };
             }
             epoch += 1;
             begin += batches;
         }
     }
 
-    /// How many sequences, shortest first, are open at an update.
-    pub fn open(&self, update: u64) -> usize {
+    /// The number of sequences, shortest first, that the curriculum admits at an update.
+    pub fn available(&self, update: u64) -> usize {
         let lengths = self.curriculum.up_to.len();
         self.curriculum.up_to[self.schedule.longest(update, lengths)]
     }
 
-    fn order(&mut self, place: Place) -> &[usize] {
-        if self.pass.as_ref().is_none_or(|(epoch, _)| *epoch != place.epoch) {
-            let mut order = self.curriculum.by_length[..place.sequences].to_vec();
-            self.key.child("epoch", place.epoch).rng().shuffle(&mut order);
-            self.pass = Some((place.epoch, order));
+    fn order(&mut self, position: EpochPosition) -> &[usize] {
+        let EpochPosition { epoch, sequences, .. } = position;
+        if self.epoch_order.as_ref().is_none_or(|(cached, _)| *cached != epoch) {
+            let mut order = self.curriculum.by_length[..sequences].to_vec();
+            self.key.child("epoch", epoch).rng().shuffle(&mut order);
+            self.epoch_order = Some((epoch, order));
         }
-        &self.pass.as_ref().expect("it was just made").1
+        &self.epoch_order.as_ref().expect("the order was just cached").1
     }
 }
 
 impl Curriculum {
-    fn of(examples: &impl Examples) -> Self {
+    fn new(examples: &impl Examples) -> Self {
         let length = |&index: &usize| examples.length(index);
         let mut by_length: Vec<usize> = (0..examples.count()).collect();
         by_length.sort_by_key(length);
@@ -145,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_frames_every_sequence_with_the_tokens_of_the_architecture() {
+    fn a_batch_adds_the_start_and_end_tokens_of_the_architecture() {
         let set = words(&["01", "", "1"]);
         let mut arch = arch(4, 2);
         let batch = batch(&set, &[2, 0, 1], &arch);
@@ -160,38 +165,38 @@ mod tests {
     }
 
     #[test]
-    fn every_pass_sees_every_sequence_once_and_in_another_order() {
+    fn every_epoch_has_every_sequence_once_in_a_new_order() {
         let set = words(&["", "0", "1", "00", "01", "10", "11"]);
         let config = config(Sampling::Epochs, 3, 0);
         let mut sampler = Sampler::new(&set, &config, Key::new(1));
-        let mut passes = vec![];
+        let mut epochs = vec![];
         for epoch in 0..4 {
             let updates = 3 * epoch..3 * (epoch + 1);
-            let pass: Vec<usize> = updates.flat_map(|u| sampler.indices(u)).collect();
-            let mut sorted = pass.clone();
+            let order: Vec<usize> = updates.flat_map(|u| sampler.indices(u)).collect();
+            let mut sorted = order.clone();
             sorted.sort();
             assert_eq!(sorted, [0, 1, 2, 3, 4, 5, 6]);
-            assert!(!passes.contains(&pass));
-            passes.push(pass);
+            assert!(!epochs.contains(&order));
+            epochs.push(order);
         }
     }
 
     #[test]
-    fn the_sequences_of_an_update_do_not_depend_on_what_was_asked_before() {
+    fn the_sequences_of_an_update_do_not_depend_on_earlier_calls() {
         let set = words(&["", "0", "1", "00", "01", "10", "11", "000", "0000"]);
         for sampling in [Sampling::Draw, Sampling::Epochs] {
             let config = config(sampling, 2, 20);
             let mut forward = Sampler::new(&set, &config, Key::new(1));
-            let ahead: Vec<_> = (0..50).map(|u| forward.indices(u)).collect();
+            let ascending: Vec<_> = (0..50).map(|u| forward.indices(u)).collect();
             for update in (0..50).rev() {
                 let alone = Sampler::new(&set, &config, Key::new(1)).indices(update);
-                assert_eq!(alone, ahead[update as usize], "{sampling:?} {update}");
+                assert_eq!(alone, ascending[update as usize], "{sampling:?} {update}");
             }
         }
     }
 
     #[test]
-    fn only_open_lengths_are_drawn() {
+    fn only_lengths_that_the_curriculum_admits_are_drawn() {
         let set = words(&["000", "", "00", "01", "0000"]);
         for sampling in [Sampling::Draw, Sampling::Epochs] {
             let config = config(sampling, 4, 40);

@@ -1,4 +1,4 @@
-//! What a run will take, before it is started.
+//! Estimates of memory, updates and tokens of a run before it starts.
 
 use super::batch::Sampler;
 use super::config::TrainConfig;
@@ -6,40 +6,40 @@ use super::examples::Examples;
 use crate::key::Key;
 use crate::model::{Arch, Layout};
 
-/// What a run will take.
+/// Estimated memory, updates and tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Estimate {
-    /// Memory at its highest, about; from above where engines differ.
+    /// Approximate peak memory in bytes; an upper bound where engines differ.
     pub bytes: u64,
-    /// Updates of all seeds.
+    /// Updates summed over all seeds.
     pub updates: u64,
-    /// Tokens these learn from, start and end tokens included; the expectation where sequences
-    /// are drawn.
+    /// Training tokens of all updates, including start and end tokens; the expected number where
+    /// sequences are drawn.
     pub tokens: u64,
 }
 
-/// Parameters and all that is as long: gradient, clipped gradient, a snapshot being saved, the
-/// packed parameters, and the sums of the engine's eight chunks.
+/// Vectors as long as the parameters: parameters, gradient, clipped gradient, a snapshot being
+/// saved, the packed parameters, and the gradient sums of the engine's eight chunks.
 const COPIES: u64 = 4 + 1 + 8;
 
-/// Token tables: one that is read, and the sums of eight chunks.
+/// Token tables: the table itself, and the gradient sums of eight chunks.
 const TABLES: u64 = 1 + 8;
 
-/// The program itself, and the answers and covers of reading an automaton.
+/// The program itself, and the memory of automaton extraction.
 const BASE: u64 = 48 << 20;
 
-/// Bytes per number: single precision is what runs are made with.
+/// Bytes per number: runs use single precision.
 const NUMBER: u64 = 4;
 
-/// What `seeds` runs on `train` will take if all are held in memory at the same time. Saturates
-/// where the numbers leave 64 bits.
+/// The estimate for `seeds` runs on `train` that are in memory at the same time. Numbers beyond 64
+/// bits saturate.
 pub fn estimate(
     arch: &Arch,
     config: &TrainConfig,
     train: &impl Examples,
     seeds: usize,
 ) -> Estimate {
-    let schedule = config.schedule.suited_to(arch);
+    let schedule = config.schedule.adapted_to(arch);
     let updates = schedule.updates();
     let seeds = seeds as u64;
     let config = TrainConfig { schedule, ..config.clone() };
@@ -51,16 +51,16 @@ pub fn estimate(
     }
 }
 
-/// Parameters, moments, best network, and copies of them.
+/// Bytes of parameters, moments, best network, and copies of them.
 fn parameters(arch: &Arch, config: &TrainConfig) -> u64 {
     let vectors = COPIES + 2 * (1 + config.optimiser.rule.moments() as u64);
     (Layout::of(arch).len as u64).saturating_mul(vectors * NUMBER)
 }
 
-/// What forward keeps for backward, for a batch of the longest sequences.
+/// Bytes of activations kept for the backward pass, for a batch of the longest sequences.
 fn activations(arch: &Arch, config: &TrainConfig, train: &impl Examples) -> u64 {
     let longest = (0..train.count()).map(|index| train.length(index)).max().unwrap_or(0);
-    let steps = (longest as u64 + framing(arch)).saturating_mul(config.batch_size as u64);
+    let steps = (longest as u64 + extra_tokens(arch)).saturating_mul(config.batch_size as u64);
     let layers = arch.layers.iter().map(|layer| {
         let k = layer.centroids.map_or(0, |s| s.k) as u64;
         // Gates and their gradients; u, h, c, mixture; α and the scores.
@@ -75,12 +75,12 @@ fn activations(arch: &Arch, config: &TrainConfig, train: &impl Examples) -> u64 
     steps.saturating_mul(per_step).saturating_add(tables).saturating_mul(NUMBER)
 }
 
-/// Start and end token.
-fn framing(arch: &Arch) -> u64 {
+/// The number of start and end tokens per sequence.
+fn extra_tokens(arch: &Arch) -> u64 {
     arch.input.start().is_some() as u64 + arch.input.end().is_some() as u64
 }
 
-/// Expected tokens of one run: exact sums while the curriculum opens, a product after it.
+/// Expected tokens of one run: summed while the curriculum grows, a product after it.
 fn tokens(arch: &Arch, config: &TrainConfig, train: &impl Examples) -> u64 {
     if train.count() == 0 {
         return 0;
@@ -92,16 +92,16 @@ fn tokens(arch: &Arch, config: &TrainConfig, train: &impl Examples) -> u64 {
     let mut sums = vec![0u64];
     lengths.iter().for_each(|length| sums.push(sums[sums.len() - 1] + length));
     let mean = |update| {
-        let open = sampler.open(update);
-        framing(arch) as f64 + sums[open] as f64 / open as f64
+        let available = sampler.available(update);
+        extra_tokens(arch) as f64 + sums[available] as f64 / available as f64
     };
     let updates = config.schedule.updates();
-    let opening = updates.min(config.schedule.curriculum);
-    // A curriculum has as many different means as lengths; 4,096 points of it are enough.
-    let stride = opening.div_ceil(4_096).max(1);
-    let points = (0..opening).step_by(stride as usize);
-    let early: f64 = points.map(|i| mean(i) * stride.min(opening - i) as f64).sum();
-    let late = mean(config.schedule.curriculum) * (updates - opening) as f64;
+    let growing = updates.min(config.schedule.curriculum);
+    // A curriculum has as many different means as lengths; 4,096 samples of it are enough.
+    let stride = growing.div_ceil(4_096).max(1);
+    let sampled = (0..growing).step_by(stride as usize);
+    let early: f64 = sampled.map(|i| mean(i) * stride.min(growing - i) as f64).sum();
+    let late = mean(config.schedule.curriculum) * (updates - growing) as f64;
     ((early + late) * config.batch_size as f64).round() as u64
 }
 
@@ -122,18 +122,18 @@ mod tests {
     }
 
     #[test]
-    fn a_curriculum_reads_fewer_tokens() {
+    fn a_curriculum_has_fewer_tokens() {
         let (set, arch) = (short_words(6), arch(4, 2));
-        let open = TrainConfig::default();
+        let with = TrainConfig::default();
         let schedule = Schedule { curriculum: 0, ..Schedule::default() };
-        let closed = TrainConfig { schedule, ..TrainConfig::default() };
+        let without = TrainConfig { schedule, ..TrainConfig::default() };
         let tokens = |config| estimate(&arch, config, &set, 1).tokens;
-        assert!(tokens(&open) < tokens(&closed));
-        assert!(tokens(&open) > tokens(&closed) * 3_600 / 4_600);
+        assert!(tokens(&with) < tokens(&without));
+        assert!(tokens(&with) > tokens(&without) * 3_600 / 4_600);
     }
 
     #[test]
-    fn memory_grows_with_everything_that_takes_it_and_never_overflows() {
+    fn memory_grows_with_units_seeds_and_batch_and_never_overflows() {
         let set = short_words(3);
         let base = TrainConfig::default();
         let bytes = |config: &TrainConfig, units, seeds| {

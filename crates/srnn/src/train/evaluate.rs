@@ -1,4 +1,4 @@
-//! How well a network does on a set.
+//! Accuracy, loss and confusion matrix of a network on a set.
 
 use super::examples::Examples;
 use crate::engine::Real;
@@ -6,22 +6,21 @@ use crate::engine::reference::{argmax, log_softmax};
 use crate::engine::{Fields, IGNORE, Mode, Runner};
 use serde::{Deserialize, Serialize};
 
-/// How well a network does on a set.
+/// Accuracy, loss and confusion matrix of a network on a set.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Evaluation {
-    /// The part that is right.
+    /// The fraction of targets predicted correctly.
     pub accuracy: f64,
-    /// Mean cross-entropy, every target weighing the same.
+    /// Mean cross-entropy over all targets, unweighted.
     pub loss: f64,
-    /// `[truth][predicted]`: how many targets, of which a sequence has one or one per step.
+    /// `[truth][predicted]`: the number of targets. A sequence has one, or one per step.
     pub confusion: Vec<Vec<u64>>,
 }
 
-/// A batch of an evaluation ends where it has this many steps, so that long sequences do not
-/// fill the memory.
-const STEPS: usize = 1 << 14;
+/// The largest number of steps in a batch of several sequences; it bounds the memory.
+const MAX_STEPS: usize = 1 << 14;
 
-/// How well the network does on all of `examples`. The deployed network is the default mode.
+/// Evaluates the network on all of `examples`. The deployed network is [`Mode::default`].
 ///
 /// # Panics
 /// If there are no sequences.
@@ -31,41 +30,41 @@ pub fn evaluate<F: Real, E: Runner<F> + ?Sized>(
     mode: Mode,
 ) -> Result<Evaluation, E::Error> {
     let all: Vec<usize> = (0..examples.count()).collect();
-    evaluate_at(engine, examples, &all, mode)
+    evaluate_subset(engine, examples, &all, mode)
 }
 
-/// The same for the sequences at `indices`.
+/// Evaluates the network on the sequences at `indices`.
 ///
 /// # Panics
-/// If there are none.
-pub fn evaluate_at<F: Real, E: Runner<F> + ?Sized>(
+/// If `indices` is empty.
+pub fn evaluate_subset<F: Real, E: Runner<F> + ?Sized>(
     engine: &mut E,
     examples: &impl Examples,
     indices: &[usize],
     mode: Mode,
 ) -> Result<Evaluation, E::Error> {
-    assert!(!indices.is_empty(), "an evaluation on no sequences");
+    assert!(!indices.is_empty(), "evaluation on no sequences");
     let arch = engine.arch().clone();
     let classes = arch.classes;
     let mut confusion = vec![vec![0; classes]; classes];
     let mut loss = 0.0;
-    for part in parts(examples, indices) {
+    for part in batches(examples, indices) {
         let batch = examples.batch(part, &arch);
         let trace = engine.trace(&batch, mode, Fields::default())?;
-        let said = batch.target_ids().iter().zip(trace.logits.chunks_exact(classes));
-        for (&truth, logits) in said.filter(|&(&truth, _)| truth != IGNORE) {
+        let predictions = batch.target_ids().iter().zip(trace.logits.chunks_exact(classes));
+        for (&truth, logits) in predictions.filter(|&(&truth, _)| truth != IGNORE) {
             let logits: Vec<f64> = logits.iter().map(|x| x.to()).collect();
             loss -= log_softmax(&logits)[truth as usize];
             confusion[truth as usize][argmax(&logits)] += 1;
         }
     }
-    let right: u64 = (0..classes).map(|class| confusion[class][class]).sum();
+    let correct: u64 = (0..classes).map(|class| confusion[class][class]).sum();
     let total = confusion.iter().flatten().sum::<u64>() as f64;
-    Ok(Evaluation { accuracy: right as f64 / total, loss: loss / total, confusion })
+    Ok(Evaluation { accuracy: correct as f64 / total, loss: loss / total, confusion })
 }
 
-/// The indices, cut where a batch gets long.
-fn parts<'a>(
+/// Cuts the indices into batches of at most [`MAX_STEPS`] steps; a longer sequence is one batch.
+fn batches<'a>(
     examples: &'a impl Examples,
     indices: &'a [usize],
 ) -> impl Iterator<Item = &'a [usize]> {
@@ -75,7 +74,7 @@ fn parts<'a>(
         let fits = rest.iter().take_while(|&&index| {
             let before = steps;
             steps += examples.length(index) + 2;
-            before == 0 || steps <= STEPS
+            before == 0 || steps <= MAX_STEPS
         });
         let (part, after) = rest.split_at(fits.count());
         rest = after;
@@ -91,11 +90,11 @@ mod tests {
     use crate::engine::Trainer as _;
 
     #[test]
-    fn an_evaluation_counts_every_sequence_once_whatever_the_parts() {
-        let long = "01".repeat(STEPS);
+    fn an_evaluation_counts_every_sequence_once_however_it_is_cut_into_batches() {
+        let long = "01".repeat(MAX_STEPS);
         let set = words(&["", &long, "0", "1", &long, "11"]);
         let all: Vec<usize> = (0..6).collect();
-        let cuts: Vec<&[usize]> = parts(&set, &all).collect();
+        let cuts: Vec<&[usize]> = batches(&set, &all).collect();
         assert_eq!(cuts, [&[0][..], &[1], &[2, 3], &[4], &[5]]);
 
         let set = words(&["", "0", "1", "01", "11"]);
@@ -103,7 +102,7 @@ mod tests {
         let whole = evaluate(&mut engine, &set, Mode::default()).unwrap();
         assert_eq!(whole.confusion.iter().flatten().sum::<u64>(), 5);
         let single: f64 = (0..5)
-            .map(|i| evaluate_at(&mut engine, &set, &[i], Mode::default()).unwrap().loss)
+            .map(|i| evaluate_subset(&mut engine, &set, &[i], Mode::default()).unwrap().loss)
             .sum();
         assert!((whole.loss - single / 5.0).abs() < 1e-12);
     }
@@ -115,7 +114,7 @@ mod tests {
         let found = evaluate(&mut engine, &set, Mode::default()).unwrap();
         assert_eq!(found.confusion.iter().flatten().sum::<u64>(), 20 * 23);
         assert_eq!(found.confusion[0].iter().sum::<u64>(), 20 * 13, "blanks");
-        // The engine's own account of the same sequences.
+        // The loss that the engine reports for the same sequences.
         let all: Vec<usize> = (0..20).collect();
         let batch = set.batch(&all, engine.arch());
         let loss = engine.gradients(&batch, &Schedule::plain(1).regime(0, 1e-3)).unwrap().loss;

@@ -1,26 +1,27 @@
-//! What a run is about, and whether its parts go together.
+//! Data, configuration and key of a run, and the check that they fit the architecture.
 
-use super::config::{ConfigError, TrainConfig};
+use super::config::TrainConfig;
+use super::config_check::ConfigError;
 use super::examples::Examples;
 use crate::key::Key;
 use crate::model::Arch;
 use crate::task::{Dataset, Split};
 
-/// What a run is about.
+/// Data, configuration and key of a run.
 #[derive(Debug)]
 pub struct Job<'a, D = Dataset> {
     /// The data.
     pub split: &'a Split<D>,
-    /// How to train.
+    /// The training configuration.
     pub config: &'a TrainConfig,
-    /// The run's randomness, beyond the network's beginning.
+    /// The key of all randomness after the initialisation of the network.
     pub key: Key,
 }
 
-/// Parts that do not go together.
+/// Data, configuration and architecture do not fit together.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum JobError {
-    /// A configuration that cannot be trained with.
+    /// An invalid configuration.
     #[error(transparent)]
     Config(#[from] ConfigError),
     /// A set without sequences.
@@ -29,7 +30,7 @@ pub enum JobError {
         /// Which set.
         set: &'static str,
     },
-    /// An architecture for other data.
+    /// An architecture with other numbers of symbols or classes.
     #[error(
         "the {set} set has {found} {what}, the network {expected}: \
          make the architecture for this data"
@@ -37,62 +38,62 @@ pub enum JobError {
     Sizes {
         /// Which set.
         set: &'static str,
-        /// Symbols or classes.
+        /// "symbols" or "classes".
         what: &'static str,
-        /// In the set.
+        /// The number in the set.
         found: usize,
-        /// In the network.
+        /// The number in the network.
         expected: usize,
     },
     /// A sequence with a token or a label out of range.
-    #[error("sequence {index} of the {set} set has {what} {found}, but there are {limit}")]
+    #[error("sequence {index} of the {set} set has {what} {found}: must be below {limit}")]
     OutOfRange {
         /// Which set.
         set: &'static str,
         /// Which sequence, counted from 0.
         index: usize,
-        /// Token or label.
+        /// "token" or "label".
         what: &'static str,
-        /// What it has.
+        /// The value found.
         found: u32,
-        /// How many there are.
+        /// The number of valid values.
         limit: usize,
     },
-    /// A copying sequence that remembers what is no symbol.
+    /// A copying sequence with an invalid symbol.
     #[error(
-        "sequence {index} of the {set} set remembers {found}: the symbols are 1 to 8, draw the \
+        "sequence {index} of the {set} set has symbol {found} to copy: symbols are 1 to 8; make the \
          set with task::copying"
     )]
-    NoSymbol {
+    InvalidSymbol {
         /// Which set.
         set: &'static str,
         /// Which sequence, counted from 0.
         index: usize,
-        /// What it has.
+        /// The symbol found.
         found: u8,
     },
-    /// Class weights for other classes.
+    /// The wrong number of class weights.
     #[error("{found} class weights for {classes} classes: give one for each, or none")]
     ClassWeights {
-        /// How many there are.
+        /// The number of weights given.
         found: usize,
-        /// How many there should be.
+        /// The number of classes.
         classes: usize,
     },
-    /// A network that such data cannot train.
+    /// An architecture that this kind of data cannot train.
     #[error("{data} cannot train a network with {what}: {remedy}")]
     Unsupported {
-        /// What there is to train it.
+        /// The kind of data.
         data: &'static str,
-        /// What it has.
+        /// The unsupported part of the architecture.
         what: &'static str,
-        /// What to do.
+        /// How to fix it.
         remedy: &'static str,
     },
 }
 
 impl<D: Examples> Job<'_, D> {
-    /// Refuses configuration, architecture and data that do not go together.
+    /// Checks that configuration, architecture and data fit together.
     pub fn validate(&self, arch: &Arch) -> Result<(), JobError> {
         self.config.validate()?;
         let weights = self.config.class_weights.len();
@@ -103,9 +104,9 @@ impl<D: Examples> Job<'_, D> {
         self.split.valid.check("validation", arch)
     }
 
-    /// The configuration with the schedule suited to the architecture.
-    pub fn suited_config(&self, arch: &Arch) -> TrainConfig {
-        let schedule = self.config.schedule.suited_to(arch);
+    /// The configuration with its schedule adapted to the architecture.
+    pub fn adapted_config(&self, arch: &Arch) -> TrainConfig {
+        let schedule = self.config.schedule.adapted_to(arch);
         TrainConfig { schedule, ..self.config.clone() }
     }
 }
@@ -117,7 +118,7 @@ mod tests {
     use crate::model::When;
 
     #[test]
-    fn parts_that_do_not_go_together_are_refused_in_words() {
+    fn mismatched_parts_are_refused() {
         type Change = fn(&mut Split, &mut TrainConfig, &mut Arch);
         let cases: [(&str, Change); 9] = [
             ("training set has no sequences", |s, _, _| s.train.sequences.clear()),

@@ -1,18 +1,20 @@
-//! Training: the schedule of the homotopy, the loop, checkpoints, several seeds.
+//! Training: the homotopy schedule, the training loop, checkpoints, and several seeds in parallel.
 //!
-//! Everything random is a function of a key and the update, so a run that was interrupted goes
-//! on to the same bits, and seeds trained side by side do not depend on how many threads there
-//! are. What a run looks like while it happens is the observer's business; so is the clock.
+//! All randomness is a function of a key and the update. An interrupted run therefore resumes
+//! bit-reproducibly, and parallel seeds do not depend on the number of threads. The library prints
+//! nothing and reads no clock: an [`Observer`] does both.
 
 mod batch;
 mod checkpoint;
 mod config;
+mod config_check;
 mod estimate;
 mod evaluate;
 mod examples;
-mod feed;
 mod job;
+mod learning_rate;
 mod observer;
+mod prefetch;
 mod progress;
 mod recipe;
 mod reseed;
@@ -24,21 +26,28 @@ mod stop;
 #[cfg(test)]
 mod testing;
 
-pub use batch::{Place, Sampler, batch};
-pub use checkpoint::{Checkpoint, CheckpointError, Folder, Identity, Keeper, Latest, Nowhere};
-pub use config::{ConfigError, Keep, LearningRate, Sampling, Stopping, TrainConfig, Trained};
+pub use batch::{EpochPosition, Sampler, batch};
+pub use checkpoint::{
+    Checkpoint, CheckpointError, CheckpointFolder, CheckpointStore, LatestCheckpoint,
+    NoCheckpoints, RunIdentity,
+};
+pub use config::{EarlyStopping, KeepModel, Sampling, TrainConfig, TrainTransition};
+pub use config_check::ConfigError;
 pub use estimate::{Estimate, estimate};
-pub use evaluate::{Evaluation, evaluate, evaluate_at};
+pub use evaluate::{Evaluation, evaluate, evaluate_subset};
 pub use examples::Examples;
 pub use job::{Job, JobError};
-pub use observer::{Control, Event, Observer, Silent};
-pub use progress::{Progress, Record, Score, Window};
+pub use learning_rate::LearningRate;
+pub use observer::{Control, Event, NoObserver, Observer};
+pub use progress::{EvalScore, Progress, Record, WindowSums};
 pub use recipe::{
-    ArchName, NoMemory, Recipe, Sizes, UnknownArch, recipe_copying, recipe_default, recipe_images,
-    recipe_memory, recipe_paper,
+    ArchName, NoCellState, Recipe, Sizes, UnknownArch, recipe_copying, recipe_default,
+    recipe_images, recipe_memory, recipe_paper,
 };
 pub use reseed::reseed;
-pub use run::{End, Run, TrainError, resume, train, train_or_resume};
+pub use run::{FinalEvaluation, Run, TrainError, resume, train, train_or_resume};
 pub use schedule::{Phase, Reseed, Schedule};
-pub use seeds::{Plan, Quality, Reason, SeedOutcome, Selection, Workshop, select, train_seeds};
-pub use stop::{Found, Stop};
+pub use seeds::{
+    Quality, SeedOutcome, SeedPlan, Selection, SelectionReason, TrainContext, select, train_seeds,
+};
+pub use stop::{NonFinite, Stop};

@@ -1,15 +1,15 @@
-//! Whoever watches a run: what it is told, and what it may ask for.
+//! Observers of a run: the events they receive, and what they may request.
 
 use super::checkpoint::CheckpointError;
 use super::progress::Record;
 use super::schedule::Phase;
 use crate::engine::{Regime, Step};
 
-/// What happens in a run.
+/// An event of a run.
 #[derive(Debug)]
 pub enum Event<'a> {
-    /// The run begins, or goes on, after `update` updates.
-    Begun {
+    /// The run starts, or resumes after `update` updates.
+    Started {
         /// Updates made.
         update: u64,
         /// Updates of the schedule.
@@ -21,65 +21,65 @@ pub enum Event<'a> {
         update: u64,
         /// Updates of the schedule.
         updates: u64,
-        /// The phase of this one.
+        /// The phase of this update.
         phase: Phase,
-        /// λ, weights, step size of this one.
+        /// λ, loss weights and learning rate of this update.
         regime: Regime,
-        /// Its loss and gradient.
+        /// Loss and gradient norm of this update.
         step: Step,
-        /// Tokens it read.
+        /// The number of tokens in its batch.
         tokens: usize,
     },
-    /// An update was not made, because its gradient was not a number.
-    Lost {
-        /// Updates made or lost, this one included.
+    /// An update was skipped because its gradient was not finite.
+    UpdateSkipped {
+        /// Updates made or skipped, this one included.
         update: u64,
     },
-    /// The centroids were moved to hidden states.
+    /// The centroids were moved to hidden states by k-means++.
     Reseeded {
         /// Updates made.
         update: u64,
     },
     /// The network was evaluated.
     Evaluated(&'a Record),
-    /// A checkpoint was handed to the keeper.
-    Saved {
+    /// A checkpoint was given to the store.
+    CheckpointSaved {
         /// Updates made.
         update: u64,
     },
-    /// A checkpoint that cannot be used was passed over in looking for the newest good one.
-    Skipped(&'a CheckpointError),
+    /// An unusable checkpoint was skipped in the search for the newest valid one.
+    CheckpointSkipped(&'a CheckpointError),
 }
 
-/// What an observer wants.
+/// What an observer requests after an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Control {
-    /// Go on.
+    /// Continue.
     Continue,
-    /// Write a checkpoint and end.
+    /// Write a checkpoint and stop, without a result.
     Interrupt,
-    /// Write a checkpoint, evaluate, and end: the clock is the observer's.
+    /// The time limit is reached: write a checkpoint, evaluate and stop.
     TimeUp,
 }
 
-/// Whoever watches a run: progress bars, metrics files, Ctrl-C, a clock. Closures are observers.
+/// Receives the events of a run: for progress bars, metrics files, Ctrl-C, time limits.
 pub trait Observer {
-    /// Is told of an event, and says whether to go on.
+    /// Called for every event. The first request other than [`Control::Continue`] is final.
     fn event(&mut self, event: &Event<'_>) -> Control;
 }
 
-/// A closure is one.
+/// Every suitable closure is an observer.
 impl<T: FnMut(&Event<'_>) -> Control> Observer for T {
     fn event(&mut self, event: &Event<'_>) -> Control {
         self(event)
     }
 }
 
-/// Watches nothing and never asks to stop.
+/// Ignores all events and never stops a run.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Silent;
+pub struct NoObserver;
 
-impl Observer for Silent {
+impl Observer for NoObserver {
     fn event(&mut self, _: &Event<'_>) -> Control {
         Control::Continue
     }

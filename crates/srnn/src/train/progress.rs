@@ -1,114 +1,114 @@
-//! How far a run is: everything it knows beside parameters and moments, and what follows from it.
+//! The state of a run other than parameters and optimiser moments: counters and history.
 
-use super::config::{Keep, Stopping, TrainConfig};
+use super::config::{EarlyStopping, KeepModel, TrainConfig};
 use super::evaluate::Evaluation;
 use super::schedule::Phase;
 use crate::engine::Step;
 use serde::{Deserialize, Serialize};
 
-/// How far a run is.
+/// The state of a run other than parameters and optimiser moments.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Progress {
-    /// Updates made, or lost.
+    /// Updates made, including skipped ones.
     pub update: u64,
     /// One record per evaluation.
     pub history: Vec<Record>,
-    /// The updates since the last evaluation.
-    pub window: Window,
-    /// The update after which the network was at its best, where it is kept.
+    /// Sums over the updates since the last evaluation.
+    pub window: WindowSums,
+    /// The update of the best evaluation, where the best network is kept.
     pub best: Option<u64>,
-    /// Updates that were not made, because their gradient was not a number.
-    #[serde(default)]
-    pub lost: u64,
-    /// How many of them were the last ones.
-    #[serde(default)]
-    pub lost_in_a_row: u64,
+    /// Updates skipped because their gradient was not finite.
+    #[serde(default, rename = "lost")]
+    pub skipped_updates: u64,
+    /// The number of consecutive skipped updates up to now.
+    #[serde(default, rename = "lost_in_a_row")]
+    pub skipped_in_a_row: u64,
 }
 
-/// An evaluation, and the updates that led to it.
+/// An evaluation, and means over the updates since the previous one.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Record {
     /// Updates made.
     pub update: u64,
-    /// The phase of the last of them.
+    /// The phase of the last update.
     pub phase: Phase,
-    /// λ of the last of them; the evaluation is of the network at this λ.
+    /// λ of the last update. The evaluation uses the same λ.
     pub lambda: f64,
-    /// Its step size.
+    /// The learning rate of the last update.
     pub learning_rate: f64,
-    /// Mean regularised loss of the updates since the evaluation before.
+    /// Mean regularised loss.
     pub loss: f64,
-    /// Mean cross-entropy of these.
+    /// Mean cross-entropy.
     pub task: f64,
-    /// Mean (u − αS)² of these; 0 where its weight is 0.
+    /// Mean (u − αS)²; 0 where its weight is 0.
     pub commitment: f64,
-    /// Mean H(α) of these, in nats; 0 where its weight is 0.
+    /// Mean H(α) in nats; 0 where its weight is 0.
     pub entropy: f64,
-    /// Mean distance of their gates from saturation; 0 where its weight is 0.
+    /// Mean distance of gates from saturation; 0 where its weight is 0.
     #[serde(default)]
     pub saturation: f64,
-    /// How much they write on average; 0 where its weight is 0.
+    /// Mean amount written to cell states; 0 where its weight is 0.
     #[serde(default)]
     pub writing: f64,
-    /// Mean norm of their gradients before clipping.
+    /// Mean gradient norm before clipping.
     pub gradient_norm: f64,
-    /// On the fixed sample of the training set.
-    pub train: Score,
-    /// On the validation set.
-    pub valid: Score,
+    /// The score on the fixed sample of the training set.
+    pub train: EvalScore,
+    /// The score on the validation set.
+    pub valid: EvalScore,
 }
 
-/// An evaluation in two numbers.
+/// Accuracy and loss of an evaluation.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Score {
-    /// The part that is right.
+pub struct EvalScore {
+    /// The fraction of targets predicted correctly.
     pub accuracy: f64,
     /// Mean cross-entropy.
     pub loss: f64,
 }
 
-impl Score {
-    /// Whether this one is to be preferred: more right, then lower loss.
-    pub fn beats(&self, other: &Score) -> bool {
+impl EvalScore {
+    /// Whether this score is better: higher accuracy, then lower loss.
+    pub fn beats(&self, other: &EvalScore) -> bool {
         (self.accuracy, -self.loss) > (other.accuracy, -other.loss)
     }
 }
 
-impl From<&Evaluation> for Score {
-    fn from(evaluation: &Evaluation) -> Score {
-        Score { accuracy: evaluation.accuracy, loss: evaluation.loss }
+impl From<&Evaluation> for EvalScore {
+    fn from(evaluation: &Evaluation) -> EvalScore {
+        EvalScore { accuracy: evaluation.accuracy, loss: evaluation.loss }
     }
 }
 
 /// Sums over the updates since the last evaluation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Window {
-    /// How many.
+pub struct WindowSums {
+    /// The number of updates.
     pub updates: u64,
-    /// Of the regularised loss.
+    /// Sum of the regularised loss.
     pub loss: f64,
-    /// Of the cross-entropy.
+    /// Sum of the cross-entropy.
     pub task: f64,
-    /// Of the mean (u − αS)².
+    /// Sum of the mean (u − αS)².
     pub commitment: f64,
-    /// Of the mean H(α).
+    /// Sum of the mean H(α).
     pub entropy: f64,
-    /// Of the gates' mean distance from saturation.
+    /// Sum of the gates' mean distance from saturation.
     #[serde(default)]
     pub saturation: f64,
-    /// Of how much is written on average.
+    /// Sum of the mean amount written to cell states.
     #[serde(default)]
     pub writing: f64,
-    /// Of the gradient's norm.
+    /// Sum of the gradient norm.
     pub gradient_norm: f64,
 }
 
-impl Window {
-    /// One more update.
+impl WindowSums {
+    /// Adds an update.
     pub fn add(&mut self, step: &Step) {
         self.updates += 1;
         self.loss += step.loss.total;
@@ -121,18 +121,18 @@ impl Window {
     }
 }
 
-/// Why a schedule may end early, as far as the history tells.
+/// Why a run stops before the end of its schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Enough {
-    /// Nothing better for long.
+pub enum EarlyStop {
+    /// Too many evaluations without an improvement.
     Patience,
-    /// Good for long.
+    /// Enough evaluations in a row at the target accuracy.
     Converged,
 }
 
 impl Progress {
-    /// Closes the window with an evaluation of the network as it is after the last update.
-    pub fn record(&mut self, config: &TrainConfig, train: Score, valid: Score) {
+    /// Appends an evaluation after the last update to the history, and resets the window.
+    pub fn record(&mut self, config: &TrainConfig, train: EvalScore, valid: EvalScore) {
         let last = self.update.saturating_sub(1);
         let regime = config.regime(last);
         let w = std::mem::take(&mut self.window);
@@ -152,43 +152,43 @@ impl Progress {
             train,
             valid,
         });
-        if config.keep == Keep::Best {
+        if config.keep == KeepModel::Best {
             self.best = best(&self.history, config).map(|record| record.update);
         }
     }
 
-    /// Whether the network as it is now is the best so far, and to be kept for that.
+    /// Whether the current network has the best evaluation and must be kept.
     pub fn is_best_now(&self) -> bool {
         self.best == Some(self.update)
     }
 
-    /// Whether the history says that the run may end here.
-    pub fn enough(&self, config: &TrainConfig) -> Option<Enough> {
+    /// The early-stopping criterion that the last evaluation meets, if any.
+    pub fn early_stop(&self, config: &TrainConfig) -> Option<EarlyStop> {
         let recent = self.history.last().is_some_and(|record| record.update == self.update);
         if !recent {
             return None;
         }
-        let open: Vec<&Record> =
+        let finish: Vec<&Record> =
             self.history.iter().filter(|record| record.phase == Phase::Finish).collect();
         match config.stopping {
-            Stopping::Never => None,
-            Stopping::Patience { evaluations } => {
+            EarlyStopping::Never => None,
+            EarlyStopping::Patience { evaluations } => {
                 let best = best(&self.history, config)?.update;
-                let since = open.iter().filter(|record| record.update > best).count();
-                (since >= evaluations).then_some(Enough::Patience)
+                let since = finish.iter().filter(|record| record.update > best).count();
+                (since >= evaluations).then_some(EarlyStop::Patience)
             }
-            Stopping::Converged { accuracy, evaluations } => {
+            EarlyStopping::Converged { accuracy, evaluations } => {
                 let good =
                     |r: &&&Record| r.train.accuracy >= accuracy && r.valid.accuracy >= accuracy;
-                let since = open.iter().rev().take_while(good).count();
-                (since >= evaluations).then_some(Enough::Converged)
+                let since = finish.iter().rev().take_while(good).count();
+                (since >= evaluations).then_some(EarlyStop::Converged)
             }
         }
     }
 }
 
-/// The best record of the schedule's last phase. Earlier phases are other networks: not yet the
-/// paper's, or not yet hard.
+/// The best record of the schedule's last phase. Earlier phases do not count: their networks are
+/// not yet the paper's, or not yet hardened.
 pub fn best<'a>(history: &'a [Record], config: &TrainConfig) -> Option<&'a Record> {
     let last = config.schedule.last_phase();
     let candidates = history.iter().filter(|record| record.phase == last);
@@ -204,7 +204,7 @@ mod tests {
         let mut progress = Progress::default();
         for &accuracy in accuracies {
             progress.update += 10;
-            let score = Score { accuracy, loss: 0.5 };
+            let score = EvalScore { accuracy, loss: 0.5 };
             progress.record(config, score, score);
         }
         progress
@@ -212,29 +212,36 @@ mod tests {
 
     #[test]
     fn patience_counts_evaluations_since_the_best() {
-        let stopping = Stopping::Patience { evaluations: 2 };
+        let stopping = EarlyStopping::Patience { evaluations: 2 };
         let schedule = Schedule::plain(1_000);
         let config = TrainConfig { schedule, stopping, ..TrainConfig::default() };
-        assert_eq!(after(&[0.5, 0.9, 0.8], &config).enough(&config), None);
-        let enough = after(&[0.5, 0.9, 0.8, 0.9], &config).enough(&config);
-        assert_eq!(enough, Some(Enough::Patience), "an equal one is not better");
+        assert_eq!(after(&[0.5, 0.9, 0.8], &config).early_stop(&config), None);
+        let stop = after(&[0.5, 0.9, 0.8, 0.9], &config).early_stop(&config);
+        assert_eq!(stop, Some(EarlyStop::Patience), "an equal score is no improvement");
     }
 
     #[test]
-    fn convergence_needs_its_evaluations_in_a_row_and_the_finish() {
-        let stopping = Stopping::Converged { accuracy: 1.0, evaluations: 2 };
+    fn convergence_needs_consecutive_evaluations_in_the_finish_phase() {
+        let stopping = EarlyStopping::Converged { accuracy: 1.0, evaluations: 2 };
         let schedule = Schedule::plain(1_000);
         let config = TrainConfig { schedule, stopping, ..TrainConfig::default() };
-        assert_eq!(after(&[1.0, 0.9, 1.0], &config).enough(&config), None);
-        assert_eq!(after(&[0.9, 1.0, 1.0], &config).enough(&config), Some(Enough::Converged));
+        assert_eq!(after(&[1.0, 0.9, 1.0], &config).early_stop(&config), None);
+        assert_eq!(
+            after(&[0.9, 1.0, 1.0], &config).early_stop(&config),
+            Some(EarlyStop::Converged)
+        );
         let homotopy = TrainConfig { stopping, ..TrainConfig::default() };
-        assert_eq!(after(&[1.0; 460], &homotopy).enough(&homotopy), None, "hardened to the end");
+        assert_eq!(
+            after(&[1.0; 460], &homotopy).early_stop(&homotopy),
+            None,
+            "hardening is never cut short"
+        );
     }
 
     #[test]
-    fn the_best_is_looked_for_in_the_last_phase_only() {
+    fn the_best_evaluation_is_of_the_last_phase() {
         let schedule = Schedule { warmup: 20, ramp: 0, settle: 20, ..Schedule::plain(30) };
-        let config = TrainConfig { schedule, keep: Keep::Best, ..TrainConfig::default() };
+        let config = TrainConfig { schedule, keep: KeepModel::Best, ..TrainConfig::default() };
         let progress = after(&[1.0, 1.0, 1.0, 1.0, 0.5, 0.7, 0.7], &config);
         assert_eq!(progress.best, Some(60));
         assert_eq!(after(&[1.0, 1.0], &config).best, None);

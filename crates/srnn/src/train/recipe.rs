@@ -1,6 +1,7 @@
-//! Settings that are known to work together, and those of the paper.
+//! Recipes: architecture, initialisation and training that work together, and those of the paper.
 
-use super::config::{Keep, LearningRate, Sampling, Stopping, TrainConfig};
+use super::config::{EarlyStopping, KeepModel, Sampling, TrainConfig};
+use super::learning_rate::LearningRate;
 use super::schedule::Schedule;
 use crate::engine::{Optimiser, Rule};
 use crate::model::{
@@ -42,7 +43,7 @@ impl ArchName {
         ArchName::LstmP,
     ];
 
-    /// As it is typed.
+    /// The name on the command line and in files.
     pub fn name(self) -> &'static str {
         match self {
             ArchName::SrGru => "sr-gru",
@@ -54,13 +55,13 @@ impl ArchName {
         }
     }
 
-    /// Whether it moves between centroids.
+    /// Whether it has centroids.
     pub fn is_state_regularized(self) -> bool {
         matches!(self, ArchName::SrGru | ArchName::SrLstm | ArchName::SrLstmP)
     }
 
-    /// Whether it has a cell state beside the hidden state.
-    pub fn has_memory(self) -> bool {
+    /// Whether it has a cell state c besides the hidden state.
+    pub fn has_cell_state(self) -> bool {
         !matches!(self, ArchName::SrGru | ArchName::Gru)
     }
 
@@ -79,9 +80,9 @@ impl fmt::Display for ArchName {
     }
 }
 
-/// A name that is not an architecture's.
+/// An unknown architecture name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown architecture \"{0}\": sr-gru, sr-lstm, sr-lstm-p, gru, lstm or lstm-p")]
+#[error("unknown architecture \"{0}\": use sr-gru, sr-lstm, sr-lstm-p, gru, lstm or lstm-p")]
 pub struct UnknownArch(pub String);
 
 impl FromStr for ArchName {
@@ -92,26 +93,26 @@ impl FromStr for ArchName {
     }
 }
 
-/// A recipe for a cell state, asked for an architecture without one.
+/// The recipe `memory` was requested for an architecture without a cell state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the recipe memory makes a cell state count, and {0} has none: take sr-lstm-p, sr-lstm, lstm-p or \
+    "the recipe memory trains a cell state, and {0} has none: use sr-lstm-p, sr-lstm, lstm-p or \
      lstm, or another recipe"
 )]
-pub struct NoMemory(pub ArchName);
+pub struct NoCellState(pub ArchName);
 
-/// What a recipe is asked for.
+/// The architecture of a recipe and its dimensions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sizes {
     /// The architecture. Default SR-GRU.
     pub arch: ArchName,
-    /// Symbols of the alphabet; 0 where steps are numbers.
+    /// The number of symbols of the alphabet; 0 for real-valued inputs.
     pub symbols: usize,
-    /// C: classes.
+    /// C: the number of classes.
     pub classes: usize,
     /// D: hidden units. Default 100.
     pub units: usize,
-    /// K: centroids, where the architecture has them. Default 50.
+    /// K: centroids, if the architecture has them. Default 50.
     pub k: usize,
     /// τ. Default 1.
     pub tau: Temperature,
@@ -124,59 +125,62 @@ impl Sizes {
         Sizes { arch, symbols, classes, units: 100, k: 50, tau }
     }
 
-    /// Those of the copying memory task with delay T: 128 units up to T = 100, 256 beyond; k = 5.
+    /// Sizes for the copying task with delay T: 128 units up to T = 100, 256 beyond; k = 5.
     pub fn copying(arch: ArchName, delay: NonZeroUsize) -> Sizes {
-        // PAPER: it has T = 100 and T = 500 alone, and k = 5, 10 and 20.
+        // PAPER: T = 100 and T = 500 only; k = 5, 10 and 20.
         let units = if delay.get() <= 100 { 128 } else { 256 };
         Sizes { arch, units, k: 5, ..Sizes::of(copying::SYMBOLS, copying::CLASSES) }
     }
 
-    /// Those of images that are read pixel by pixel: 256 units, k = 10.
+    /// Sizes for images read pixel by pixel: 256 units, k = 10.
     pub fn images(arch: ArchName) -> Sizes {
-        // PAPER: it has k = 10, 50 and 100.
+        // PAPER: k = 10, 50 and 100.
         Sizes { arch, units: 256, k: 10, ..Sizes::of(0, images::CLASSES) }
     }
 }
 
-/// Everything a run needs but data and seed.
+/// Everything a run needs except data and seed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Recipe {
-    /// The shape.
+    /// The architecture.
     pub arch: Arch,
-    /// How it begins.
+    /// The initialisation.
     pub init: Init,
-    /// How it is trained.
+    /// The training configuration.
     pub train: TrainConfig,
 }
 
-/// What solves all seven Tomita grammars from every seed: curriculum, homotopy, commitment,
-/// hardening; Adam; sigmoid gates with biases; a start token; the classifier reads h.
+/// The default recipe, which solves all seven Tomita grammars from every seed.
+///
+/// Curriculum, homotopy, commitment loss and hardening; Adam; sigmoid gates with biases; a start
+/// token; the classifier reads h.
 pub fn recipe_default(sizes: &Sizes) -> Recipe {
     let arch = Arch {
-        // The embedding is as wide as the hidden state, as in the authors' code: the engines
-        // keep W·E as a table of the tokens, so its width costs nothing per step.
-        input: tokens(sizes, End::Without),
+        // The embedding is as wide as the hidden state, as in the authors' code. The engines
+        // precompute W·E per token, so its width costs nothing per step.
+        input: tokens(sizes, EndToken::Without),
         layers: vec![layer(sizes, Reset::AfterMatrix, Gate::Sigmoid, Biases::With)],
         readout: Readout { from: ReadFrom::H, when: When::Last },
         classes: sizes.classes,
     };
     let config = TrainConfig::default();
-    let schedule = config.schedule.suited_to(&arch);
+    let schedule = config.schedule.adapted_to(&arch);
     Recipe { arch, init: Init::default(), train: TrainConfig { schedule, ..config } }
 }
 
-/// What makes a cell state count: state regularization from the first update, as in the paper;
-/// then gates are drawn to 0 and 1, writing is made dear, and choices of centroids are hardened;
-/// at the end the cells are sharpened. An end token; the classifier reads u. Architectures without
-/// a cell state are refused.
+/// A recipe for cell states that count. It fails for architectures without a cell state.
+///
+/// State regularization from the first update, as in the paper. The hardening phase then penalises
+/// unsaturated gates, writing and the entropy of α. At the end the cells are sharpened. An end
+/// token; the classifier reads u.
 ///
 /// There is no homotopy: it did not help balanced parentheses (`experiments/bp-ablation.toml`).
-pub fn recipe_memory(sizes: &Sizes) -> Result<Recipe, NoMemory> {
-    if !sizes.arch.has_memory() {
-        return Err(NoMemory(sizes.arch));
+pub fn recipe_memory(sizes: &Sizes) -> Result<Recipe, NoCellState> {
+    if !sizes.arch.has_cell_state() {
+        return Err(NoCellState(sizes.arch));
     }
     let arch = Arch {
-        input: tokens(sizes, End::With),
+        input: tokens(sizes, EndToken::With),
         layers: vec![layer(sizes, Reset::AfterMatrix, Gate::Sigmoid, Biases::With)],
         readout: Readout { from: ReadFrom::U, when: When::Last },
         classes: sizes.classes,
@@ -194,30 +198,30 @@ pub fn recipe_memory(sizes: &Sizes) -> Result<Recipe, NoMemory> {
     };
     let train = TrainConfig {
         learning_rate: LearningRate::Cosine { rate: 3e-3, last: 0.0 },
-        schedule: schedule.suited_to(&arch),
+        schedule: schedule.adapted_to(&arch),
         validate_every: 1_000,
         ..TrainConfig::default()
     };
     Ok(Recipe { arch, init: Init { forget_bias: 1.0, ..Init::default() }, train })
 }
 
-/// Updates of the paper's recipe, where nothing else is said.
-// PAPER: the text gives no number of updates; as many as the longer homotopy of the default
-// recipe's table, so that the two can be compared.
+/// Default updates of the paper's recipe.
+// PAPER: the text gives no number of updates. This one equals the longest homotopy measured for the
+// default recipe, so that the two are comparable.
 const PAPER_UPDATES: u64 = 5_000;
 
-/// Training as the paper tells it: state regularization from the first update, RMSprop with
+/// Training as the paper describes it: state regularization from the first update, RMSprop with
 /// learning rate 0.01 and momentum 0.9; no clipping, no curriculum; start and end token.
-// PAPER: where the text is silent (gates, biases, reset placement, squares' memory) these are
-// the values of the authors' public code or of the library it was built on. Its curriculum
-// passes ("for each length ℓ ascending, ℓ epochs on the strings up to ℓ") are not here yet.
+// PAPER: the text does not specify gates, biases, reset placement and the decay of squares. These
+// values are those of the authors' public code, or of the library it uses. Its curriculum ("for each
+// length ℓ ascending, ℓ epochs on the strings up to ℓ") is not implemented.
 pub fn recipe_paper(sizes: &Sizes) -> Recipe {
     let arch = Arch {
-        input: tokens(sizes, End::With),
+        input: tokens(sizes, EndToken::With),
         layers: vec![layer(sizes, Reset::BeforeMatrix, Gate::HardSigmoid, Biases::Without)],
         // "The end token lets the network consider both the cell state and the hidden state."
         readout: Readout {
-            from: if sizes.arch.has_memory() { ReadFrom::Uc } else { ReadFrom::H },
+            from: if sizes.arch.has_cell_state() { ReadFrom::Uc } else { ReadFrom::H },
             when: When::Last,
         },
         classes: sizes.classes,
@@ -227,23 +231,23 @@ pub fn recipe_paper(sizes: &Sizes) -> Recipe {
         optimiser: Optimiser { rule, clip: f64::INFINITY, l2: 0.0 },
         learning_rate: LearningRate::Constant { rate: 0.01 },
         schedule: Schedule::plain(PAPER_UPDATES),
-        stopping: Stopping::Never,
-        keep: Keep::Best,
+        stopping: EarlyStopping::Never,
+        keep: KeepModel::Best,
         ..TrainConfig::default()
     };
     Recipe { arch, init: Init::default(), train }
 }
 
-/// Updates of the copying recipe, where nothing else is said.
+/// Default updates of the copying recipe.
 const COPYING_UPDATES: u64 = 20_000;
 
 /// The copying memory task with delay T: no start and no end token; the classifier reads u at
-/// every step; batches of 128; Adam; the same beginning for every architecture.
+/// every step; batches of 128; Adam; the same initialisation for every architecture.
 ///
-/// A forget bias of ln T makes the beginning remember for about T steps, and wide embeddings let a
-/// symbol move the gates.
-// PAPER: RMSprop with learning rate 0.001 and decay 0.9, and nothing on how it begins. Chrono
-// initialisation looked slower in single runs: its input gates begin shut.
+/// With a forget bias of ln T the initial network remembers for about T steps. Large embeddings
+/// let a symbol change the gates.
+// PAPER: RMSprop with learning rate 0.001 and decay 0.9; the initialisation is not specified. Chrono
+// initialisation was slower in single runs: its input gates are initially closed.
 pub fn recipe_copying(sizes: &Sizes, delay: NonZeroUsize) -> Recipe {
     let Sizes { symbols, classes, units, .. } = *sizes;
     let arch = Arch {
@@ -263,20 +267,20 @@ pub fn recipe_copying(sizes: &Sizes, delay: NonZeroUsize) -> Recipe {
     Recipe { arch, init, train }
 }
 
-/// Updates of the recipe for images, where nothing else is said: 60 passes over 55,000.
+/// Default updates of the image recipe: 60 epochs over 55,000 images.
 const IMAGE_UPDATES: u64 = 60 * 430;
 
-/// Images that are read pixel by pixel, a number a step: the classifier reads the last h and c
-/// (h of an architecture without cell state); batches of 128, in passes over all images; Adam; forget
-/// gates that begin open for up to as many steps as MNIST's images have.
-// PAPER: "no sophisticated weight-initialization", and nothing on the rest. Forget gates that begin
-// half open forget an image long before its last pixel.
+/// Images read pixel by pixel, one number a step. The classifier reads the last h and c, or h where
+/// there is no cell state. Batches of 128 in epochs; Adam; chrono initialisation for the 784 steps
+/// of an MNIST image.
+// PAPER: "no sophisticated weight-initialization"; the rest is not specified. With half-open forget
+// gates the initial network forgets an image long before its last pixel.
 pub fn recipe_images(sizes: &Sizes) -> Recipe {
     let arch = Arch {
         input: Input::Real { width: 1 },
         layers: vec![layer(sizes, Reset::AfterMatrix, Gate::Sigmoid, Biases::With)],
         readout: Readout {
-            from: if sizes.arch.has_memory() { ReadFrom::Hc } else { ReadFrom::H },
+            from: if sizes.arch.has_cell_state() { ReadFrom::Hc } else { ReadFrom::H },
             when: When::Last,
         },
         classes: sizes.classes,
@@ -291,7 +295,7 @@ pub fn recipe_images(sizes: &Sizes) -> Recipe {
     Recipe { arch, init: Init { chrono: Some(28 * 28), ..Init::default() }, train }
 }
 
-enum End {
+enum EndToken {
     With,
     Without,
 }
@@ -301,12 +305,12 @@ enum Biases {
     Without,
 }
 
-fn tokens(sizes: &Sizes, end: End) -> Input {
+fn tokens(sizes: &Sizes, end_token: EndToken) -> Input {
     Input::Tokens {
         symbols: sizes.symbols,
         embedding: sizes.units,
         start: true,
-        end: matches!(end, End::With),
+        end: matches!(end_token, EndToken::With),
     }
 }
 
@@ -332,7 +336,7 @@ mod tests {
             let sizes = Sizes { arch, ..Sizes::of(2, 2) };
             let copying = recipe_copying(&sizes, NonZeroUsize::MIN);
             let memory = recipe_memory(&sizes);
-            assert_eq!(memory.is_err(), !arch.has_memory());
+            assert_eq!(memory.is_err(), !arch.has_cell_state());
             let images = recipe_images(&Sizes::images(arch));
             let recipes = [recipe_default(&sizes), recipe_paper(&sizes), copying, images];
             for recipe in recipes.into_iter().chain(memory) {
@@ -345,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn a_network_without_centroids_has_nothing_to_ramp_or_harden_but_as_many_updates() {
+    fn a_network_without_centroids_has_no_ramp_or_hardening_but_as_many_updates() {
         let vanilla = recipe_default(&Sizes { arch: ArchName::Gru, ..Sizes::of(2, 2) }).train;
         let s = &vanilla.schedule;
         assert_eq!((s.warmup, s.ramp, s.settle, s.harden, s.finish), (1_000, 0, 0, 0, 3_600));

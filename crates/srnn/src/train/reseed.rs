@@ -1,12 +1,12 @@
-//! Centroids moved to where the hidden states are: the seeding of k-means++, before the ramp.
+//! Moves the centroids to visited hidden states by k-means++ seeding, before the ramp.
 
 use super::examples::Examples;
 use crate::engine::Real;
 use crate::engine::{Batch, DeviceError, Fields, Mode, Trainer, Transition};
 use crate::key::{Key, Rng};
 
-/// Moves the centroids of every layer to hidden states u of `sequences` drawn sequences, as the
-/// network visits them at λ = 0. The optimiser's moments are left alone.
+/// Moves the centroids of every layer to hidden states u that the network visits at λ = 0 on
+/// `sequences` sampled sequences. The optimiser's moments do not change.
 pub fn reseed<F: Real, E: Trainer<F> + ?Sized>(
     engine: &mut E,
     examples: &impl Examples,
@@ -25,9 +25,9 @@ pub fn reseed<F: Real, E: Trainer<F> + ?Sized>(
         let d = layer.units;
         let states: Vec<&[F]> =
             visited.iter().map(|&step| &trace.layers[l].u[step * d..][..d]).collect();
-        let stream = key.child("layer", l as u64).rng();
+        let rng = key.child("layer", l as u64).rng();
         let centroids = &mut snapshot.params[layout.layers[l].centroids.clone()];
-        seed_plus_plus(centroids, d, &states, stream);
+        seed_plus_plus(centroids, d, &states, rng);
     }
     engine.restore(&snapshot)
 }
@@ -44,7 +44,7 @@ fn sample<F: Real, E: Trainer<F> + ?Sized>(
     examples.batch(&indices, engine.arch())
 }
 
-/// The steps after which the state is a mixture: all but a closing end token per row.
+/// The steps with a stochastic transition: all but the end token of each row.
 fn stochastic_steps(batch: &Batch, end_token: bool) -> Vec<usize> {
     (0..batch.rows())
         .flat_map(|b| {
@@ -55,13 +55,13 @@ fn stochastic_steps(batch: &Batch, end_token: bool) -> Vec<usize> {
         .collect()
 }
 
-/// The first centroid is any state; each further one a state drawn with probability proportional
-/// to the squared distance from the nearest so far. Where the states are used up, the remaining
-/// centroids keep their places: equal ones would have equal gradients and never part.
-fn seed_plus_plus<F: Real>(centroids: &mut [F], d: usize, states: &[&[F]], mut stream: Rng) {
+/// The first centroid is a uniformly drawn state. Each further one is drawn with probability
+/// proportional to the squared distance from the nearest centroid so far. Centroids beyond the
+/// number of distinct states stay where they are: equal ones would have equal gradients forever.
+fn seed_plus_plus<F: Real>(centroids: &mut [F], d: usize, states: &[&[F]], mut rng: Rng) {
     let mut nearest = vec![f64::INFINITY; states.len()];
     for centroid in centroids.chunks_exact_mut(d) {
-        let Some(chosen) = choose(&nearest, &mut stream) else { return };
+        let Some(chosen) = choose(&nearest, &mut rng) else { return };
         centroid.copy_from_slice(states[chosen]);
         for (nearest, state) in nearest.iter_mut().zip(states) {
             *nearest = nearest.min(squared_distance(state, centroid));
@@ -69,24 +69,24 @@ fn seed_plus_plus<F: Real>(centroids: &mut [F], d: usize, states: &[&[F]], mut s
     }
 }
 
-/// An index drawn in proportion to `weights`; uniformly while they are infinite, nothing where
-/// they are all zero.
-fn choose(weights: &[f64], stream: &mut Rng) -> Option<usize> {
+/// An index drawn in proportion to `weights`: uniform while they are infinite, `None` where they
+/// are all zero.
+fn choose(weights: &[f64], rng: &mut Rng) -> Option<usize> {
     let total: f64 = weights.iter().sum();
     if weights.is_empty() || total == 0.0 {
         return None;
     }
     if !total.is_finite() {
-        return Some(stream.below(weights.len()));
+        return Some(rng.below(weights.len()));
     }
-    let mut left = stream.unit() * total;
+    let mut left = rng.unit() * total;
     for (index, weight) in weights.iter().enumerate() {
         left -= weight;
         if left < 0.0 {
             return Some(index);
         }
     }
-    // Rounding may leave a crumb: the last one that could have been meant.
+    // Rounding may leave a remainder: take the last index with a positive weight.
     weights.iter().rposition(|&weight| weight > 0.0)
 }
 
@@ -101,7 +101,7 @@ mod tests {
     use crate::engine::Runner as _;
 
     #[test]
-    fn reseeding_is_deterministic_and_changes_nothing_but_centroids() {
+    fn reseeding_is_deterministic_and_changes_only_centroids() {
         let reseeded = |seed| {
             let mut engine = engine(5, 3, 1);
             let mut before = engine.snapshot().unwrap();
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn centroids_become_distinct_states_and_keep_their_places_when_these_are_used_up() {
+    fn centroids_become_distinct_states_and_the_rest_stay_where_they_are() {
         let states: [&[f64]; 4] = [&[1.0, 1.0], &[2.0, 2.0], &[1.0, 1.0], &[2.0, 2.0]];
         let mut centroids = vec![9.0; 6];
         seed_plus_plus(&mut centroids, 2, &states, Key::new(4).rng());

@@ -1,117 +1,121 @@
 //! The training loop.
 
-use super::checkpoint::{Checkpoint, CheckpointError, Identity, Keeper};
-use super::config::{Keep, TrainConfig};
-use super::evaluate::{Evaluation, evaluate, evaluate_at};
+use super::checkpoint::{Checkpoint, CheckpointError, CheckpointStore, RunIdentity};
+use super::config::{KeepModel, TrainConfig};
+use super::evaluate::{Evaluation, evaluate, evaluate_subset};
 use super::examples::Examples;
-use super::feed::Feed;
 use super::job::{Job, JobError};
 use super::observer::{Control, Event, Observer};
-use super::progress::{Enough, Progress, Record};
+use super::prefetch::BatchPrefetcher;
+use super::progress::{EarlyStop, Progress, Record};
 use super::reseed::reseed;
 use super::schedule::Reseed;
 use super::sharpen::sharpen;
-use super::stop::{Found, Stop};
+use super::stop::{NonFinite, Stop};
 use crate::engine::Real;
 use crate::engine::{DeviceError, Mode, NextBatch, Snapshot, Trainer, Transition};
 use crate::model::ArchError;
 use serde::{Deserialize, Serialize};
 
-/// What came of a run. The network itself is in the engine.
+/// The result of a run. The network itself is in the engine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
-    /// Why it ended.
+    /// Why it stopped.
     pub stop: Stop,
     /// Updates made.
     pub updates: u64,
     /// The update whose network is the result: the last, or the best.
     pub kept: u64,
-    /// Updates that were not made, because their gradient was not a number.
-    #[serde(default)]
-    pub lost: u64,
+    /// Updates skipped because their gradient was not finite.
+    #[serde(default, rename = "lost")]
+    pub skipped_updates: u64,
     /// One record per evaluation.
     pub history: Vec<Record>,
-    /// The resulting network on all of the data; nothing where the run was interrupted or
-    /// diverged, because then there is no result yet.
-    pub end: Option<End>,
+    /// The resulting network on all of the data. `None` where the run was interrupted or diverged:
+    /// there is no result.
+    #[serde(rename = "end")]
+    pub final_evaluation: Option<FinalEvaluation>,
 }
 
-/// The resulting network, as it is deployed (λ = 1), on all of the data.
+/// Evaluations of the resulting network, as it is deployed (λ = 1), on all of the data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct End {
+pub struct FinalEvaluation {
     /// The training set.
     pub train: Evaluation,
     /// The validation set.
     pub valid: Evaluation,
 }
 
-/// A run that could not be, or could not go on.
+/// A run could not start or continue.
 #[derive(Debug, thiserror::Error)]
 pub enum TrainError {
-    /// Configuration, architecture and data do not go together.
+    /// Configuration, architecture and data do not fit together.
     #[error(transparent)]
     Job(#[from] JobError),
-    /// An architecture that cannot be.
+    /// An invalid architecture.
     #[error(transparent)]
     Arch(#[from] ArchError),
     /// A checkpoint could not be written or read.
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),
-    /// The device is not there, or failed.
+    /// The device is not available, or failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
 }
 
-/// Trains a new network: the engine's, which has made no updates yet.
+/// Trains the engine's network from the first update.
+///
+/// # Panics
+/// If the engine has made updates before, or has another optimiser than `job`.
 pub fn train<F: Real, E: Trainer<F> + ?Sized, D: Examples>(
     engine: &mut E,
     job: &Job<'_, D>,
-    keeper: &mut dyn Keeper<F>,
+    store: &mut dyn CheckpointStore<F>,
     observer: &mut dyn Observer,
 ) -> Result<Run, TrainError> {
-    assert_eq!(engine.snapshot()?.updates, 0, "a new run on an engine that was trained before");
+    assert_eq!(engine.snapshot()?.updates, 0, "a new run needs an engine without updates");
     let (progress, best) = (Progress::default(), None);
-    Training::new(engine, job, keeper, observer, progress, best)?.run()
+    Training::new(engine, job, store, observer, progress, best)?.run()
 }
 
-/// Goes on where a checkpoint of the same job was taken, to the same bits as without the break.
+/// Resumes from a checkpoint of the same job. The result has the same bits as an uninterrupted run.
 pub fn resume<F: Real, E: Trainer<F> + ?Sized, D: Examples>(
     engine: &mut E,
     checkpoint: Checkpoint<F>,
     job: &Job<'_, D>,
-    keeper: &mut dyn Keeper<F>,
+    store: &mut dyn CheckpointStore<F>,
     observer: &mut dyn Observer,
 ) -> Result<Run, TrainError> {
     engine.restore(&checkpoint.snapshot)?;
     let Checkpoint { progress, best, .. } = checkpoint;
-    Training::new(engine, job, keeper, observer, progress, best)?.run()
+    Training::new(engine, job, store, observer, progress, best)?.run()
 }
 
-/// Goes on from the keeper's newest good checkpoint, or begins where there is none.
+/// Resumes from the newest valid checkpoint of the store, or starts where there is none.
 pub fn train_or_resume<F: Real, E: Trainer<F> + ?Sized, D: Examples>(
     engine: &mut E,
     job: &Job<'_, D>,
-    keeper: &mut dyn Keeper<F>,
+    store: &mut dyn CheckpointStore<F>,
     observer: &mut dyn Observer,
 ) -> Result<Run, TrainError> {
-    let latest = keeper.latest(&Identity::of(job, engine.arch()))?;
+    let latest = store.latest(&RunIdentity::of(job, engine.arch()))?;
     for error in &latest.skipped {
-        observer.event(&Event::Skipped(error));
+        observer.event(&Event::CheckpointSkipped(error));
     }
     match latest.checkpoint {
-        Some(checkpoint) => resume(engine, checkpoint, job, keeper, observer),
-        None => train(engine, job, keeper, observer),
+        Some(checkpoint) => resume(engine, checkpoint, job, store, observer),
+        None => train(engine, job, store, observer),
     }
 }
 
-/// So many updates in a row may have a gradient that is not a number: over hundreds of steps one can
-/// overflow although the network is sound, and the next batch does not.
-const MOST_LOST: u64 = 3;
+/// The maximum number of consecutive updates with a gradient that is not finite. Over hundreds of
+/// steps the gradient of a single batch can overflow although the network is sound.
+const MAX_SKIPPED_IN_A_ROW: u64 = 3;
 
-/// Why a run cannot go on.
+/// Why a run cannot continue.
 enum Halt {
-    /// A number is none.
-    Broken(Found),
+    /// A value is not finite.
+    Diverged(NonFinite),
     /// The device failed, or a checkpoint could not be written.
     Failed(TrainError),
 }
@@ -124,18 +128,19 @@ impl<E: Into<TrainError>> From<E> for Halt {
 
 struct Training<'a, F, E: ?Sized, D> {
     engine: &'a mut E,
-    identity: Identity,
+    identity: RunIdentity,
     job: &'a Job<'a, D>,
-    /// The job's, with the schedule suited to the architecture.
+    /// The configuration of the job, adapted to the architecture.
     config: TrainConfig,
-    keeper: &'a mut dyn Keeper<F>,
+    store: &'a mut dyn CheckpointStore<F>,
     observer: &'a mut dyn Observer,
-    feed: Feed<'a, D>,
-    /// The training sequences that evaluations look at.
+    batches: BatchPrefetcher<'a, D>,
+    /// The indices of the training sequences in evaluations.
     train_sample: Vec<usize>,
     progress: Progress,
-    /// Parameters of the best evaluation, where they are kept.
+    /// Parameters of the best evaluation, if they are kept.
     best: Option<Vec<F>>,
+    /// The update of the last checkpoint.
     saved: Option<u64>,
     control: Control,
 }
@@ -144,24 +149,24 @@ impl<'a, F: Real, E: Trainer<F> + ?Sized, D: Examples> Training<'a, F, E, D> {
     fn new(
         engine: &'a mut E,
         job: &'a Job<'a, D>,
-        keeper: &'a mut dyn Keeper<F>,
+        store: &'a mut dyn CheckpointStore<F>,
         observer: &'a mut dyn Observer,
         progress: Progress,
         best: Option<Vec<F>>,
     ) -> Result<Self, TrainError> {
         let arch = engine.arch().clone();
         job.validate(&arch)?;
-        let rule = engine.optimiser();
-        assert_eq!(rule, &job.config.optimiser, "the engine's optimiser and the configured one");
-        let config = job.suited_config(&arch);
+        let optimiser = engine.optimiser();
+        assert_eq!(optimiser, &job.config.optimiser, "the engine has another optimiser");
+        let config = job.adapted_config(&arch);
         Ok(Training {
             engine,
-            identity: Identity::of(job, &arch),
-            feed: Feed::new(job, &config, arch),
+            identity: RunIdentity::of(job, &arch),
+            batches: BatchPrefetcher::new(job, &config, arch),
             train_sample: train_sample(job),
             job,
             config,
-            keeper,
+            store,
             observer,
             saved: Some(progress.update).filter(|&update| update > 0),
             progress,
@@ -172,20 +177,20 @@ impl<'a, F: Real, E: Trainer<F> + ?Sized, D: Examples> Training<'a, F, E, D> {
 
     fn run(mut self) -> Result<Run, TrainError> {
         let (update, updates) = (self.progress.update, self.updates());
-        self.tell(Event::Begun { update, updates });
-        match self.advance_until_finished() {
-            Ok(stop) => self.conclude(stop),
-            Err(Halt::Broken(found)) => {
-                let stop = self.diverged(found);
-                self.conclude(stop)
+        self.notify(Event::Started { update, updates });
+        match self.run_updates() {
+            Ok(stop) => self.finish(stop),
+            Err(Halt::Diverged(quantity)) => {
+                let stop = self.diverged(quantity);
+                self.finish(stop)
             }
             Err(Halt::Failed(error)) => Err(error),
         }
     }
 
-    fn advance_until_finished(&mut self) -> Result<Stop, Halt> {
+    fn run_updates(&mut self) -> Result<Stop, Halt> {
         loop {
-            if let Some(stop) = self.finished() {
+            if let Some(stop) = self.stop_reason() {
                 self.save()?;
                 return Ok(stop);
             }
@@ -193,45 +198,45 @@ impl<'a, F: Real, E: Trainer<F> + ?Sized, D: Examples> Training<'a, F, E, D> {
         }
     }
 
-    /// Names the update and the batch: sampling is a function of the update.
-    fn diverged(&mut self, found: Found) -> Stop {
-        let update = match found {
-            Found::Loss | Found::Gradient => self.progress.update,
-            Found::Parameters | Found::Evaluation => self.progress.update.saturating_sub(1),
+    /// The stop reason with the update and the batch that caused it.
+    fn diverged(&mut self, quantity: NonFinite) -> Stop {
+        let update = match quantity {
+            NonFinite::Loss | NonFinite::Gradient => self.progress.update,
+            NonFinite::Parameters | NonFinite::Evaluation => self.progress.update.saturating_sub(1),
         };
-        Stop::Diverged { update, found, sequences: self.feed.sequences(update) }
+        Stop::Diverged { update, quantity, sequences: self.batches.sequences(update) }
     }
 
     fn updates(&self) -> u64 {
         self.config.schedule.updates()
     }
 
-    fn tell(&mut self, event: Event<'_>) {
-        let wish = self.observer.event(&event);
+    fn notify(&mut self, event: Event<'_>) {
+        let control = self.observer.event(&event);
         if self.control == Control::Continue {
-            self.control = wish;
+            self.control = control;
         }
     }
 
-    /// The reason to end here, if there is one. The schedule's comes first: a wish to end that
-    /// arrives with the last update changes nothing.
-    fn finished(&self) -> Option<Stop> {
-        match self.progress.enough(&self.config) {
-            Some(Enough::Patience) => return Some(Stop::Patience),
-            Some(Enough::Converged) => return Some(Stop::Converged),
+    /// The reason to stop now, if any. The end of the schedule comes first: a request to stop that
+    /// arrives with the last update has no effect.
+    fn stop_reason(&self) -> Option<Stop> {
+        match self.progress.early_stop(&self.config) {
+            Some(EarlyStop::Patience) => return Some(Stop::Patience),
+            Some(EarlyStop::Converged) => return Some(Stop::Converged),
             None => {}
         }
         if self.progress.update >= self.updates() {
-            return Some(Stop::Updates);
+            return Some(Stop::Completed);
         }
         match self.control {
             Control::Continue => None,
             Control::Interrupt => Some(Stop::Interrupted),
-            Control::TimeUp => Some(Stop::Time),
+            Control::TimeUp => Some(Stop::TimeLimit),
         }
     }
 
-    /// One update with all that is due after it.
+    /// Makes one update, with the evaluation and the checkpoint that are due after it.
     fn advance(&mut self) -> Result<(), Halt> {
         self.reseed_if_due()?;
         self.update()?;
@@ -252,30 +257,33 @@ impl<'a, F: Real, E: Trainer<F> + ?Sized, D: Examples> Training<'a, F, E, D> {
         }
         if let Reseed::KMeans { sequences } = self.config.schedule.reseed {
             reseed(self.engine, &self.job.split.train, sequences, self.job.key)?;
-            self.tell(Event::Reseeded { update });
+            self.notify(Event::Reseeded { update });
         }
         Ok(())
     }
 
     fn update(&mut self) -> Result<(), Halt> {
         let update = self.progress.update;
-        let (batch, regime) = (self.feed.take(update), self.config.regime(update));
+        let (batch, regime) = (self.batches.take(update), self.config.regime(update));
         let after = Some(update + 1).filter(|&after| after < self.updates());
         let mut next = || {
             let after = after?;
-            Some(NextBatch { batch: self.feed.prepare(after), regime: self.config.regime(after) })
+            Some(NextBatch {
+                batch: self.batches.prefetch(after),
+                regime: self.config.regime(after),
+            })
         };
         let step = self.engine.step_and_prefetch(&batch, &regime, &mut next)?;
         if !step.loss.is_finite() {
-            return Err(Halt::Broken(Found::Loss));
+            return Err(Halt::Diverged(NonFinite::Loss));
         }
         if !step.gradient_norm.is_finite() {
-            return self.lose();
+            return self.skip_update();
         }
-        self.progress.lost_in_a_row = 0;
+        self.progress.skipped_in_a_row = 0;
         self.progress.window.add(&step);
         self.progress.update += 1;
-        self.tell(Event::Updated {
+        self.notify(Event::Updated {
             update: update + 1,
             updates: self.updates(),
             phase: self.config.schedule.phase(update),
@@ -286,17 +294,17 @@ impl<'a, F: Real, E: Trainer<F> + ?Sized, D: Examples> Training<'a, F, E, D> {
         Ok(())
     }
 
-    /// Goes on without an update whose gradient is not a number.
-    fn lose(&mut self) -> Result<(), Halt> {
-        let Progress { update, lost, lost_in_a_row, .. } = &mut self.progress;
-        if *lost_in_a_row == MOST_LOST {
-            return Err(Halt::Broken(Found::Gradient));
+    /// Skips an update whose gradient is not finite. The engine has not changed the parameters.
+    fn skip_update(&mut self) -> Result<(), Halt> {
+        let Progress { update, skipped_updates, skipped_in_a_row, .. } = &mut self.progress;
+        if *skipped_in_a_row == MAX_SKIPPED_IN_A_ROW {
+            return Err(Halt::Diverged(NonFinite::Gradient));
         }
-        *lost += 1;
-        *lost_in_a_row += 1;
+        *skipped_updates += 1;
+        *skipped_in_a_row += 1;
         *update += 1;
         let update = *update;
-        self.tell(Event::Lost { update });
+        self.notify(Event::UpdateSkipped { update });
         Ok(())
     }
 
@@ -305,21 +313,21 @@ impl<'a, F: Real, E: Trainer<F> + ?Sized, D: Examples> Training<'a, F, E, D> {
         let lambda = self.config.regime(self.progress.update - 1).lambda;
         let mode = Mode { transition: Transition::Mixture, lambda, tau: 1.0 };
         let split = self.job.split;
-        let train = evaluate_at(self.engine, &split.train, &self.train_sample, mode)?;
+        let train = evaluate_subset(self.engine, &split.train, &self.train_sample, mode)?;
         let valid = evaluate(self.engine, &split.valid, mode)?;
         if !train.loss.is_finite() || !valid.loss.is_finite() {
-            return Err(Halt::Broken(Found::Evaluation));
+            return Err(Halt::Diverged(NonFinite::Evaluation));
         }
         self.progress.record(&self.config, (&train).into(), (&valid).into());
         if self.progress.is_best_now() {
             self.best = Some(self.engine.model()?.params);
         }
-        let record = *self.progress.history.last().expect("it was just recorded");
-        self.tell(Event::Evaluated(&record));
+        let record = *self.progress.history.last().expect("a record was just added");
+        self.notify(Event::Evaluated(&record));
         Ok(())
     }
 
-    /// Hands a checkpoint to the keeper; parameters that are not numbers are never kept.
+    /// Saves a checkpoint. Parameters that are not finite are never saved.
     fn save(&mut self) -> Result<(), Halt> {
         let update = self.progress.update;
         if self.saved == Some(update) {
@@ -327,38 +335,39 @@ impl<'a, F: Real, E: Trainer<F> + ?Sized, D: Examples> Training<'a, F, E, D> {
         }
         let snapshot = self.engine.snapshot()?;
         if !is_finite(&snapshot) {
-            return Err(Halt::Broken(Found::Parameters));
+            return Err(Halt::Diverged(NonFinite::Parameters));
         }
         let (progress, best) = (self.progress.clone(), self.best.clone());
-        let saved = self.keeper.save(&self.identity, &Checkpoint { progress, snapshot, best });
+        let saved = self.store.save(&self.identity, &Checkpoint { progress, snapshot, best });
         saved.map_err(TrainError::from)?;
         self.saved = Some(update);
-        self.tell(Event::Saved { update });
+        self.notify(Event::CheckpointSaved { update });
         Ok(())
     }
 
-    fn conclude(mut self, stop: Stop) -> Result<Run, TrainError> {
-        let unfinished = matches!(stop, Stop::Diverged { .. } | Stop::Interrupted);
-        let end = if unfinished { None } else { Some(self.end()?) };
-        let best = self.progress.best.filter(|_| !unfinished);
-        let Progress { update: updates, lost, history, .. } = self.progress;
-        Ok(Run { stop, updates, kept: best.unwrap_or(updates), lost, history, end })
+    fn finish(mut self, stop: Stop) -> Result<Run, TrainError> {
+        let has_result = !matches!(stop, Stop::Diverged { .. } | Stop::Interrupted);
+        let final_evaluation = if has_result { Some(self.final_evaluation()?) } else { None };
+        let best = self.progress.best.filter(|_| has_result);
+        let Progress { update: updates, skipped_updates, history, .. } = self.progress;
+        let kept = best.unwrap_or(updates);
+        Ok(Run { stop, updates, kept, skipped_updates, history, final_evaluation })
     }
 
     /// Puts the resulting network into the engine and evaluates it as it is deployed.
-    fn end(&mut self) -> Result<End, DeviceError> {
-        if let (Keep::Best, Some(params)) = (self.config.keep, self.best.take()) {
+    fn final_evaluation(&mut self) -> Result<FinalEvaluation, DeviceError> {
+        if let (KeepModel::Best, Some(params)) = (self.config.keep, self.best.take()) {
             self.engine.restore(&Snapshot { params, ..self.engine.snapshot()? })?;
         }
         sharpen(self.engine, self.config.schedule.sharpen)?;
         let mode = Mode::default();
         let split = self.job.split;
         let train = evaluate(self.engine, &split.train, mode)?;
-        Ok(End { train, valid: evaluate(self.engine, &split.valid, mode)? })
+        Ok(FinalEvaluation { train, valid: evaluate(self.engine, &split.valid, mode)? })
     }
 }
 
-/// A fixed draw of training sequences, ascending: evaluations along a run are comparable.
+/// A fixed sample of training sequences, ascending, so that the evaluations of a run are comparable.
 fn train_sample<D: Examples>(job: &Job<'_, D>) -> Vec<usize> {
     let mut indices: Vec<usize> = (0..job.split.train.count()).collect();
     job.key.child("train sample", 0).rng().shuffle(&mut indices);

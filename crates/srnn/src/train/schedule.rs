@@ -1,74 +1,71 @@
 //! The homotopy from the vanilla network to the paper's, as a pure function of the update.
 //!
-//! Plain state-regularized training fails on the interesting grammars. What works: learn as a
-//! vanilla network first, move h from u to the mixture αS by degrees while a commitment loss
-//! pulls u to it, settle there, then harden the choices of α. At λ = 1 the network is exactly
-//! the paper's.
+//! Plain state-regularized training fails on the harder grammars. This schedule trains a vanilla
+//! network first (λ = 0). It then moves h gradually from u to the mixture αS, while a commitment loss
+//! pulls u towards αS. At last it hardens α. At λ = 1 the network is exactly the paper's.
 
 use crate::engine::Regime;
 use crate::model::Arch;
 use serde::{Deserialize, Serialize};
 
-/// Phases of a run, each so many updates long, one after the other. A phase of length 0 is
-/// skipped.
+/// The phases of a run with their lengths in updates, and the weights of the loss. A phase of
+/// length 0 is skipped.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Schedule {
-    /// Updates at λ = 0: the network is a vanilla one. Default 1,000.
+    /// Updates at λ = 0, where the network is vanilla. Default 1,000.
     pub warmup: u64,
-    /// Updates while λ rises linearly from 0; it is 1 at the first update after them.
+    /// Updates while λ rises linearly from 0. It is 1 at the first update after them.
     /// Default 2,000.
     pub ramp: u64,
     /// Updates at λ = 1. Default 1,000.
     pub settle: u64,
-    /// Updates at λ = 1 with the entropy of α and the saturation of gates in the loss. Default
-    /// 600.
+    /// Updates at λ = 1 with the hardening terms: entropy of α, gate saturation, writing.
+    /// Default 600.
     pub harden: u64,
-    /// Updates as in the last phase before them: the only ones that early stopping may leave
-    /// out. Default 0.
+    /// Updates that continue the phase before; early stopping may cut them short. Default 0.
     pub finish: u64,
-    /// Weight of the commitment loss at λ = 1; below, it is multiplied by λ. Default 0.3.
+    /// Weight of the commitment loss at λ = 1; it is multiplied by λ. Default 0.3.
     pub commitment: f64,
     /// Weight of the entropy of α while hardening. Default 0.1.
     pub entropy: f64,
-    /// Weight of the gates' distance from saturation while hardening: a memory whose gates are
-    /// open or shut keeps what it counts for as long as it runs. Default 0.
+    /// Weight of the gates' distance from saturation while hardening. A cell state with saturated
+    /// gates does not drift. Default 0.
     pub saturation: f64,
-    /// Weight of how much cells write while hardening: what need not be counted is not.
-    /// Default 0.
+    /// Weight of the amount written to cell states while hardening. It suppresses needless
+    /// counting. Default 0.
     pub writing: f64,
-    /// At the end, the cells' weights and biases are multiplied by this: gates that are nearly
-    /// open or shut are then so entirely. 1 leaves them as they are. Default 1.
+    /// At the end, the weights and biases of the cells are multiplied by this factor, which
+    /// saturates nearly saturated gates. Default 1: no change.
     pub sharpen: f64,
-    /// Multiplies τ at the first update and falls linearly to 1, where λ gets to 1: centroids are
-    /// chosen softly before they are chosen. 1 is the network's own τ throughout. Default 1.
+    /// The factor of τ at the first update. It falls linearly to 1 where λ reaches 1, so that
+    /// early transitions are softer. Default 1: the network's own τ throughout.
     pub tau: f64,
-    /// How far a decision must lead, in logits, before the loss calls it right; from λ = 1 on.
-    /// Default 0.
+    /// The logit margin that the loss demands of a decision, from λ = 1 on. Default 0.
     pub margin: f64,
-    /// The length curriculum opens over this many updates, from the beginning; 0 is none.
+    /// The updates, from the first, over which the length curriculum grows; 0 disables it.
     /// Default 1,000.
     pub curriculum: u64,
-    /// What happens to the centroids where the ramp starts. Default: nothing; the commitment
-    /// loss does not need it.
+    /// Whether the centroids are reseeded before the ramp. Default: never; with the commitment
+    /// loss it is not needed.
     pub reseed: Reseed,
 }
 
-/// What happens to the centroids where the ramp starts.
+/// Whether the centroids are reseeded before the ramp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum Reseed {
-    /// They stay where they are.
+    /// The centroids do not move.
     Never,
-    /// They move to hidden states of the training set, chosen by k-means++. The optimiser's
-    /// moments are left alone.
+    /// The centroids move to hidden states of training sequences, chosen by k-means++. The
+    /// optimiser's moments do not change.
     KMeans {
-        /// Sequences the hidden states are taken from.
+        /// The number of sampled training sequences.
         sequences: usize,
     },
 }
 
-/// A part of the schedule.
+/// A phase of the schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Phase {
@@ -78,14 +75,14 @@ pub enum Phase {
     Ramp,
     /// λ = 1.
     Settle,
-    /// λ = 1, with the entropy of α in the loss.
+    /// λ = 1, with the hardening terms in the loss.
     Harden,
-    /// As the last phase before; may be cut short.
+    /// Continues the phase before; early stopping may cut it short.
     Finish,
 }
 
 impl Phase {
-    /// Its name, as in the configuration.
+    /// The name in configuration files.
     pub fn name(self) -> &'static str {
         match self {
             Phase::Warmup => "warmup",
@@ -119,7 +116,7 @@ impl Default for Schedule {
 }
 
 impl Schedule {
-    /// `updates` at λ = 1 from the first on, without curriculum: training as the paper tells it.
+    /// All updates at λ = 1 without curriculum: training as the paper describes it.
     pub fn plain(updates: u64) -> Schedule {
         Schedule {
             warmup: 0,
@@ -139,10 +136,10 @@ impl Schedule {
         }
     }
 
-    /// The schedule for an architecture: one without centroids has nothing to ramp or to commit
-    /// to, and nothing to harden but its gates. It keeps its curriculum and spends the updates of
-    /// the other phases plainly, so that comparisons have equal budgets.
-    pub fn suited_to(&self, arch: &Arch) -> Schedule {
+    /// The schedule for an architecture. Without centroids there is no ramp and no commitment, and
+    /// only gates can be hardened. The curriculum stays, and the updates of dropped phases become
+    /// plain ones, so that architectures are compared at equal budgets.
+    pub fn adapted_to(&self, arch: &Arch) -> Schedule {
         if arch.layers.iter().any(|layer| layer.centroids.is_some()) {
             return self.clone();
         }
@@ -163,7 +160,7 @@ impl Schedule {
         }
     }
 
-    /// The same proportions with `updates` in all, to the update.
+    /// The schedule scaled to exactly `updates` updates, in the same proportions.
     pub fn scaled_to(&self, updates: u64) -> Schedule {
         let total = self.updates().max(1) as u128;
         let scale = |point: u64| (point as u128 * updates as u128 / total) as u64;
@@ -178,12 +175,12 @@ impl Schedule {
         scaled
     }
 
-    /// All updates.
+    /// The total number of updates.
     pub fn updates(&self) -> u64 {
         self.phases().iter().map(|&(_, length)| length).sum()
     }
 
-    /// The phase of an update, counted from 0. Beyond the end it is the last phase there is.
+    /// The phase of an update, counted from 0. Beyond the end it is the last phase.
     pub fn phase(&self, update: u64) -> Phase {
         let mut end = 0;
         let mut last = Phase::Finish;
@@ -202,7 +199,7 @@ impl Schedule {
         self.phase(self.updates())
     }
 
-    /// λ, the weights of the loss and the step size of an update, counted from 0.
+    /// λ, the weights of the loss and the learning rate of an update, counted from 0.
     pub fn regime(&self, update: u64, learning_rate: f64) -> Regime {
         let phase = self.phase(update);
         let lambda = match phase {
@@ -214,31 +211,31 @@ impl Schedule {
         let [entropy, saturation, writing] =
             [self.entropy, self.saturation, self.writing].map(|w| if hard { w } else { 0.0 });
         let margin = if lambda == 1.0 { self.margin } else { 0.0 };
-        let (commitment, tau) = (self.commitment * lambda, self.heat(update));
+        let (commitment, tau) = (self.commitment * lambda, self.tau_factor(update));
         Regime { lambda, commitment, entropy, saturation, writing, tau, margin, learning_rate }
     }
 
-    /// What τ is multiplied by.
-    fn heat(&self, update: u64) -> f64 {
-        let cool = self.warmup + self.ramp;
-        match update < cool {
-            true => self.tau + (1.0 - self.tau) * update as f64 / cool as f64,
+    /// The factor of τ at an update.
+    fn tau_factor(&self, update: u64) -> f64 {
+        let end = self.warmup + self.ramp;
+        match update < end {
+            true => self.tau + (1.0 - self.tau) * update as f64 / end as f64,
             false => 1.0,
         }
     }
 
-    /// Whether the centroids are reseeded before this update: it is the first of the ramp.
+    /// Whether the centroids are reseeded before this update, the first of the ramp.
     pub fn reseeds_before(&self, update: u64) -> bool {
         self.reseed != Reseed::Never && self.ramp > 0 && update == self.warmup
     }
 
-    /// Which of `lengths` distinct sequence lengths, ascending, is the longest drawn at an
-    /// update: the ⌊n·i/curriculum⌋-th, counted from 0.
+    /// The index of the longest admitted length at update i, among `lengths` distinct sequence
+    /// lengths in ascending order: ⌊lengths · i / curriculum⌋.
     ///
     /// # Panics
     /// If there are no lengths.
     pub fn longest(&self, update: u64, lengths: usize) -> usize {
-        assert!(lengths > 0, "a curriculum over no sequences");
+        assert!(lengths > 0, "curriculum over no sequences");
         if update >= self.curriculum {
             return lengths - 1;
         }
@@ -271,29 +268,29 @@ mod tests {
     use super::super::recipe::{ArchName, Sizes, recipe_default};
     use super::*;
 
-    fn corner(update: u64) -> (Phase, f64, f64, f64) {
+    fn at(update: u64) -> (Phase, f64, f64, f64) {
         let schedule = Schedule::default();
         let regime = schedule.regime(update, 1e-3);
         (schedule.phase(update), regime.lambda, regime.commitment, regime.entropy)
     }
 
     #[test]
-    fn the_default_schedule_has_the_measured_values_at_its_corners() {
+    fn the_default_schedule_has_the_measured_values_at_phase_boundaries() {
         assert_eq!(Schedule::default().updates(), 4_600);
-        assert_eq!(corner(0), (Phase::Warmup, 0.0, 0.0, 0.0));
-        assert_eq!(corner(999), (Phase::Warmup, 0.0, 0.0, 0.0));
-        assert_eq!(corner(1_000), (Phase::Ramp, 0.0, 0.0, 0.0));
-        assert_eq!(corner(2_000), (Phase::Ramp, 0.5, 0.15, 0.0));
-        assert_eq!(corner(2_999), (Phase::Ramp, 0.9995, 0.3 * 0.9995, 0.0));
-        assert_eq!(corner(3_000), (Phase::Settle, 1.0, 0.3, 0.0));
-        assert_eq!(corner(3_999), (Phase::Settle, 1.0, 0.3, 0.0));
-        assert_eq!(corner(4_000), (Phase::Harden, 1.0, 0.3, 0.1));
-        assert_eq!(corner(4_599), (Phase::Harden, 1.0, 0.3, 0.1));
-        assert_eq!(corner(9_999), (Phase::Harden, 1.0, 0.3, 0.1), "beyond the end");
+        assert_eq!(at(0), (Phase::Warmup, 0.0, 0.0, 0.0));
+        assert_eq!(at(999), (Phase::Warmup, 0.0, 0.0, 0.0));
+        assert_eq!(at(1_000), (Phase::Ramp, 0.0, 0.0, 0.0));
+        assert_eq!(at(2_000), (Phase::Ramp, 0.5, 0.15, 0.0));
+        assert_eq!(at(2_999), (Phase::Ramp, 0.9995, 0.3 * 0.9995, 0.0));
+        assert_eq!(at(3_000), (Phase::Settle, 1.0, 0.3, 0.0));
+        assert_eq!(at(3_999), (Phase::Settle, 1.0, 0.3, 0.0));
+        assert_eq!(at(4_000), (Phase::Harden, 1.0, 0.3, 0.1));
+        assert_eq!(at(4_599), (Phase::Harden, 1.0, 0.3, 0.1));
+        assert_eq!(at(9_999), (Phase::Harden, 1.0, 0.3, 0.1), "beyond the end");
     }
 
     #[test]
-    fn temperature_falls_to_the_networks_own_and_the_margin_comes_with_it() {
+    fn the_temperature_factor_falls_to_one_and_the_margin_starts_there() {
         let schedule = Schedule { tau: 3.0, margin: 2.0, ..Schedule::default() };
         let at = |update| {
             let regime = schedule.regime(update, 1e-3);
@@ -307,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn the_curriculum_opens_one_length_after_the_other() {
+    fn the_curriculum_admits_one_length_after_the_other() {
         let schedule = Schedule::default();
         let longest = |update| schedule.longest(update, 16);
         assert_eq!(longest(0), 0);
@@ -335,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn the_finish_goes_on_as_the_phase_before_it() {
+    fn the_finish_continues_the_phase_before_it() {
         let hardened = Schedule { finish: 10, ..Schedule::default() };
         assert_eq!(hardened.regime(4_605, 1e-3).entropy, 0.1);
         assert_eq!(hardened.last_phase(), Phase::Finish);
@@ -355,10 +352,10 @@ mod tests {
     }
 
     #[test]
-    fn gates_are_drawn_to_saturation_while_hardening_in_every_architecture() {
+    fn hardening_penalises_unsaturated_gates_in_every_architecture() {
         let schedule = Schedule { saturation: 2.0, finish: 10, ..Schedule::default() };
         let sizes = Sizes { arch: ArchName::Lstm, ..Sizes::of(2, 2) };
-        let vanilla = schedule.suited_to(&recipe_default(&sizes).arch);
+        let vanilla = schedule.adapted_to(&recipe_default(&sizes).arch);
         assert_eq!(vanilla.updates(), schedule.updates());
         for schedule in [schedule, vanilla] {
             let at = |update| schedule.regime(update, 1e-3).saturation;
@@ -367,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn reseeding_happens_once_and_where_the_ramp_starts() {
+    fn reseeding_happens_once_at_the_start_of_the_ramp() {
         let reseed = Reseed::KMeans { sequences: 10 };
         let schedule = Schedule { reseed, ..Schedule::default() };
         let times: Vec<u64> = (0..4_600).filter(|&i| schedule.reseeds_before(i)).collect();

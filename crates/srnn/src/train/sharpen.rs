@@ -1,11 +1,11 @@
-//! Gates that are nearly open or shut, made so entirely.
+//! Sharpening: saturates gates that are nearly saturated.
 
 use crate::engine::Real;
 use crate::engine::{DeviceError, Snapshot, Trainer};
 use crate::model::{LayerSlots, Layout};
 
 /// Multiplies weights, biases and peepholes of all cells by `factor`. Embedding, centroids and
-/// classifier stay as they are.
+/// classifier do not change.
 pub fn sharpen<F: Real, E: Trainer<F> + ?Sized>(
     engine: &mut E,
     factor: f64,
@@ -36,7 +36,7 @@ mod tests {
     use crate::engine::Runner as _;
 
     #[test]
-    fn the_cells_weights_are_multiplied_and_nothing_else() {
+    fn only_the_weights_of_cells_are_multiplied() {
         let mut engine = engine(4, 2, 1);
         let before = engine.snapshot().unwrap();
         sharpen(&mut engine, 3.0).unwrap();

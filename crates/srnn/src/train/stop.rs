@@ -1,43 +1,46 @@
-//! Why a run ended.
+//! Why a run stopped.
 
 use serde::{Deserialize, Serialize};
 
-/// Why a run ended.
+/// Why a run stopped.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "reason")]
 pub enum Stop {
-    /// Good enough for long enough.
+    /// Enough evaluations in a row reached the target accuracy.
     Converged,
-    /// Nothing better for long.
+    /// Too many evaluations without an improvement.
     Patience,
-    /// The schedule is finished.
-    Updates,
-    /// The observer's time is up.
-    Time,
-    /// A number that is none. The last good checkpoint is kept.
+    /// The whole schedule was run.
+    #[serde(rename = "updates")]
+    Completed,
+    /// The observer's time limit was reached.
+    #[serde(rename = "time")]
+    TimeLimit,
+    /// A value was not finite. The last valid checkpoint is kept.
     Diverged {
         /// The update, counted from 0.
         update: u64,
-        /// Where it showed.
-        found: Found,
-        /// The training sequences of that update.
+        /// What was not finite.
+        #[serde(rename = "found")]
+        quantity: NonFinite,
+        /// The indices of the training sequences of that update.
         sequences: Vec<usize>,
     },
-    /// The observer asked for it; a checkpoint was written.
+    /// The observer requested it; a checkpoint was written.
     Interrupted,
 }
 
-/// Where a number that is none showed.
+/// What was not finite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Found {
-    /// In the loss; the update was not made.
+pub enum NonFinite {
+    /// The loss; the update was not made.
     Loss,
-    /// In the gradient, several times in a row; these updates were not made.
+    /// The gradient, in several consecutive updates, which were skipped.
     Gradient,
-    /// In the parameters after the update.
+    /// The parameters after the update.
     Parameters,
-    /// In the evaluation after the update.
+    /// The loss of the evaluation after the update.
     Evaluation,
 }
 
@@ -45,19 +48,22 @@ impl std::fmt::Display for Stop {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Stop::Converged => f.write_str("converged"),
-            Stop::Patience => f.write_str("no better evaluation for long"),
-            Stop::Updates => f.write_str("the schedule is finished"),
-            Stop::Time => f.write_str("the time is up"),
+            Stop::Patience => f.write_str("no improvement (early stopping)"),
+            Stop::Completed => f.write_str("completed"),
+            Stop::TimeLimit => f.write_str("time limit reached"),
             Stop::Interrupted => f.write_str("interrupted"),
-            Stop::Diverged { update, found, sequences } => {
-                let place = match found {
-                    Found::Loss => "loss",
-                    Found::Gradient => "gradient",
-                    Found::Parameters => "parameters",
-                    Found::Evaluation => "evaluation",
+            Stop::Diverged { update, quantity, sequences } => {
+                let name = match quantity {
+                    NonFinite::Loss => "loss",
+                    NonFinite::Gradient => "gradient",
+                    NonFinite::Parameters => "parameters",
+                    NonFinite::Evaluation => "evaluation",
                 };
-                write!(f, "diverged: the {place} of update {update} is not a number ")?;
-                write!(f, "(training sequences {sequences:?}): lower the learning rate or clip")
+                write!(f, "diverged: the {name} of update {update} is not finite ")?;
+                write!(
+                    f,
+                    "(training sequences {sequences:?}): lower the learning rate or optimiser.clip"
+                )
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Small sets and networks for the tests of this module.
+//! Small data sets and networks for the tests of this module.
 
 use super::recipe::{ArchName, Recipe, Sizes, recipe_copying, recipe_default};
 use crate::engine::reference::ReferenceTrainer;
@@ -9,7 +9,7 @@ use crate::task::copying::{Copying, Counts, sets};
 use crate::task::{Dataset, Sequence, Split};
 use std::num::NonZeroUsize;
 
-/// Words of 0 and 1, labelled by the parity of their 1s.
+/// Words over 0 and 1, labelled by the parity of their 1s.
 pub fn words<S: AsRef<str>>(words: &[S]) -> Dataset {
     let sequences = words
         .iter()
@@ -23,7 +23,7 @@ pub fn words<S: AsRef<str>>(words: &[S]) -> Dataset {
     Dataset { alphabet: names("0", "1"), classes: names("even", "odd"), sequences }
 }
 
-/// All words up to a length.
+/// All words of at most this length.
 pub fn short_words(longest: usize) -> Dataset {
     let all: Vec<String> = (0..=longest).flat_map(words_of_length).collect();
     words(&all)
@@ -35,7 +35,7 @@ fn words_of_length(length: usize) -> Vec<String> {
         .collect()
 }
 
-/// All words up to length 4 to learn from, those of length 5 held out.
+/// Training set: all words up to length 4. Validation set: all words of length 5.
 pub fn small_split() -> Split {
     Split { train: short_words(4), valid: words(&words_of_length(5)), test: None }
 }
@@ -45,27 +45,27 @@ pub fn arch(units: usize, k: usize) -> Arch {
     recipe_default(&Sizes { units, k, ..Sizes::of(2, 2) }).arch
 }
 
-/// A new SR-GRU on the reference engine, with Adam.
+/// An untrained SR-GRU on the reference engine, with Adam.
 pub fn engine(units: usize, k: usize, seed: u64) -> ReferenceTrainer {
     let model = Model::new(arch(units, k), &Init::default(), Key::new(seed)).unwrap();
     ReferenceTrainer::new(&model.to_f64(), Optimiser { rule: Rule::ADAM, clip: 1.0, l2: 0.0 })
 }
 
-/// T of the small copying task.
+/// The delay T of the small copying task.
 const DELAY: NonZeroUsize = NonZeroUsize::new(3).unwrap();
 
-/// Few copying sequences: a target at every step.
+/// A small copying task; every step has a target.
 pub fn small_copying() -> Split<Copying> {
     sets(DELAY, &Counts { train: 20, valid: 6, test: 0 }, &Key::new(1))
 }
 
-/// A small SR-LSTM-P for them.
+/// A small SR-LSTM-P for [`small_copying`].
 pub fn copying_recipe() -> Recipe {
     let sizes = Sizes { units: 5, k: 3, ..Sizes::copying(ArchName::SrLstmP, DELAY) };
     recipe_copying(&sizes, DELAY)
 }
 
-/// It on the reference engine.
+/// The network of [`copying_recipe`] on the reference engine.
 pub fn copying_engine(seed: u64) -> ReferenceTrainer {
     let Recipe { arch, init, train } = copying_recipe();
     let model = Model::new(arch, &init, Key::new(seed)).unwrap();

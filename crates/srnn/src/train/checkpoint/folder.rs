@@ -1,48 +1,48 @@
 //! Checkpoints in a folder.
 
-use super::disk::{self, Disk};
-use super::manifest::{Manifest, damaged};
+use super::file_system::{FileSystem, OsFileSystem};
+use super::manifest::{CheckpointManifest, damaged};
 use super::state;
-use super::{Checkpoint, CheckpointError, Identity, Keeper, Latest};
+use super::{Checkpoint, CheckpointError, CheckpointStore, LatestCheckpoint, RunIdentity};
 use crate::engine::Real;
 use crate::train::progress::Progress;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// How many good checkpoints stay. Two, so that damage to the newest is not the end; the best
-/// network's parameters are inside each, so that no third one is needed for them.
-const STAY: usize = 2;
+/// The number of valid checkpoints that are kept. Two, so that damage to the newest is recoverable.
+/// Each contains the best network's parameters, which need no checkpoint of their own.
+const KEPT: usize = 2;
 
 const MANIFEST: &str = "manifest.json";
 const STATE: &str = "state.safetensors";
 const PROGRESS: &str = "progress.json";
 
-/// Half a million evaluations; more is a mistake or an attack.
+/// Enough for half a million evaluations. A larger file is a mistake or an attack.
 const MAX_PROGRESS: u64 = 256 << 20;
 
-/// Names that are not checkpoints: being written, or being removed.
+/// Prefixes of temporary folders: being written, or being removed.
 const HALF_WRITTEN: &str = ".new-";
 const HALF_REMOVED: &str = ".old-";
 
-/// Checkpoints in a folder. It belongs to one run and one process at a time.
-pub struct Folder {
+/// Checkpoints in a folder, which belongs to one run and one process at a time.
+pub struct CheckpointFolder {
     path: PathBuf,
-    disk: Box<dyn Disk>,
+    file_system: Box<dyn FileSystem>,
 }
 
-impl Folder {
-    /// The checkpoints in the folder at `path`, which need not be there yet.
-    pub fn new(path: impl Into<PathBuf>) -> Folder {
-        Folder { path: path.into(), disk: Box::new(disk::Real) }
+impl CheckpointFolder {
+    /// The checkpoints in the folder at `path`, which need not exist yet.
+    pub fn new(path: impl Into<PathBuf>) -> CheckpointFolder {
+        CheckpointFolder { path: path.into(), file_system: Box::new(OsFileSystem) }
     }
 
-    /// Where.
+    /// The path of the folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The updates of all checkpoints, good or not, newest first.
+    /// The updates of all checkpoints, valid or not, newest first.
     pub fn list(&self) -> Result<Vec<u64>, CheckpointError> {
         let mut updates: Vec<u64> =
             self.names()?.iter().filter_map(|name| update_of(name)).collect();
@@ -50,22 +50,22 @@ impl Folder {
         Ok(updates)
     }
 
-    /// The checkpoint of an update, if it is good and of this run.
+    /// Loads the checkpoint of an update. It fails if it is damaged or of another run.
     pub fn load<F: Real>(
         &self,
-        identity: &Identity,
+        identity: &RunIdentity,
         update: u64,
     ) -> Result<Checkpoint<F>, CheckpointError> {
         let folder = self.path.join(name_of(update));
         let path = folder.join(MANIFEST);
-        let manifest = Manifest::read(&path)?;
+        let manifest = CheckpointManifest::read(&path)?;
         if manifest.update != update {
-            let cause = format!("it is of update {}, the folder of {update}", manifest.update);
+            let cause = format!("it is of update {}, but the folder of {update}", manifest.update);
             return Err(damaged(&path, cause));
         }
         manifest.check_run(&path, identity)?;
         let progress = read_progress(&manifest, &folder)?;
-        let bytes = manifest.read_sealed(&folder, STATE, state::largest(identity))?;
+        let bytes = manifest.read_verified(&folder, STATE, state::max_bytes(identity))?;
         let checkpoint = state::decode(&bytes, identity, progress);
         checkpoint.map_err(|cause| damaged(&folder.join(STATE), cause))
     }
@@ -81,7 +81,7 @@ impl Folder {
         Ok(names.into_iter().flatten().collect())
     }
 
-    /// Writes the files beside their place.
+    /// Writes the files into the temporary folder `new`.
     fn write_new(
         &mut self,
         new: &Path,
@@ -91,36 +91,36 @@ impl Folder {
         self.make(new)?;
         for (name, bytes) in files.iter().copied().chain([(MANIFEST, manifest)]) {
             let path = new.join(name);
-            self.disk.write(&path, bytes).map_err(|e| error(&path, "write it", e))?;
+            self.file_system.write(&path, bytes).map_err(|e| error(&path, "write it", e))?;
         }
         self.sync(new)
     }
 
     fn make(&mut self, path: &Path) -> Result<(), CheckpointError> {
-        self.disk.create_dir_all(path).map_err(|e| error(path, "make the folder", e))
+        self.file_system.create_dir_all(path).map_err(|e| error(path, "make the folder", e))
     }
 
     fn sync(&mut self, path: &Path) -> Result<(), CheckpointError> {
-        self.disk.sync_dir(path).map_err(|e| error(path, "flush the folder", e))
+        self.file_system.sync_dir(path).map_err(|e| error(path, "flush the folder", e))
     }
 
     fn rename(&mut self, from: &Path, to: &Path) -> Result<(), CheckpointError> {
-        self.disk.rename(from, to).map_err(|e| error(to, "rename the folder to it", e))
+        self.file_system.rename(from, to).map_err(|e| error(to, "rename the folder to it", e))
     }
 
     fn remove(&mut self, path: &Path) -> Result<(), CheckpointError> {
-        self.disk.remove_dir_all(path).map_err(|e| error(path, "remove it", e))
+        self.file_system.remove_dir_all(path).map_err(|e| error(path, "remove it", e))
     }
 
-    /// Takes a checkpoint away in one step, so that a crash leaves no half of one in its place.
-    fn retire(&mut self, update: u64) -> Result<(), CheckpointError> {
+    /// Removes a checkpoint. The rename is atomic, so a crash leaves no partial checkpoint.
+    fn remove_checkpoint(&mut self, update: u64) -> Result<(), CheckpointError> {
         let old = self.path.join(format!("{HALF_REMOVED}{}", name_of(update)));
         self.rename(&self.path.join(name_of(update)), &old)?;
         self.remove(&old)
     }
 
-    /// Removes what a crash left behind.
-    fn sweep(&mut self) -> Result<(), CheckpointError> {
+    /// Removes temporary folders that a crash left behind.
+    fn remove_temporary(&mut self) -> Result<(), CheckpointError> {
         for name in self.names()? {
             if name.starts_with(HALF_WRITTEN) || name.starts_with(HALF_REMOVED) {
                 self.remove(&self.path.join(name))?;
@@ -129,77 +129,79 @@ impl Folder {
         Ok(())
     }
 
-    /// Removes what is older than the newest good ones. Damaged ones do not count, or they could
-    /// push out the last good one.
-    fn prune<F: Real>(&mut self, identity: &Identity) -> Result<(), CheckpointError> {
-        let mut good = 0;
+    /// Removes all but the newest valid checkpoints. Damaged ones do not count: they could displace
+    /// the last valid one.
+    fn prune<F: Real>(&mut self, identity: &RunIdentity) -> Result<(), CheckpointError> {
+        let mut valid = 0;
         for update in self.list()? {
-            if good == STAY {
-                self.retire(update)?;
+            if valid == KEPT {
+                self.remove_checkpoint(update)?;
             } else if self.load::<F>(identity, update).is_ok() {
-                good += 1;
+                valid += 1;
             }
         }
         Ok(())
     }
 }
 
-impl<F: Real> Keeper<F> for Folder {
+impl<F: Real> CheckpointStore<F> for CheckpointFolder {
     fn save(
         &mut self,
-        identity: &Identity,
+        identity: &RunIdentity,
         checkpoint: &Checkpoint<F>,
     ) -> Result<(), CheckpointError> {
         let update = checkpoint.progress.update;
-        // The same run always writes the same bits: a good one is already this one.
-        let there = self.list()?.contains(&update);
-        if there && self.load::<F>(identity, update).is_ok() {
+        // The same run always writes the same bits: a valid checkpoint is already this one.
+        let exists = self.list()?.contains(&update);
+        if exists && self.load::<F>(identity, update).is_ok() {
             return Ok(());
         }
         let progress = serde_json::to_vec(&checkpoint.progress).expect("progress is plain data");
         let state = state::encode(checkpoint);
         let files = [(PROGRESS, &progress[..]), (STATE, &state[..])];
-        let manifest = serde_json::to_vec_pretty(&Manifest::of(identity, update, &files))
+        let manifest = serde_json::to_vec_pretty(&CheckpointManifest::of(identity, update, &files))
             .expect("a manifest is plain data");
         self.make(&self.path.clone())?;
-        self.sweep()?;
+        self.remove_temporary()?;
         let new = self.path.join(format!("{HALF_WRITTEN}{}", name_of(update)));
         if let Err(error) = self.write_new(&new, &files, &manifest) {
-            // Half a checkpoint would only fill the disk further. If even this fails, the next
-            // save sweeps it away.
-            let _ = self.disk.remove_dir_all(&new);
+            // A partial checkpoint only takes space. If this fails too, the next save removes it.
+            let _ = self.file_system.remove_dir_all(&new);
             return Err(error);
         }
-        if there {
-            self.retire(update)?;
+        if exists {
+            self.remove_checkpoint(update)?;
         }
         self.rename(&new, &self.path.join(name_of(update)))?;
         self.sync(&self.path.clone())?;
         self.prune::<F>(identity)
     }
 
-    fn latest(&mut self, identity: &Identity) -> Result<Latest<F>, CheckpointError> {
+    fn latest(&mut self, identity: &RunIdentity) -> Result<LatestCheckpoint<F>, CheckpointError> {
         let mut skipped = vec![];
         for update in self.list()? {
             match self.load(identity, update) {
                 Ok(checkpoint) => {
-                    return Ok(Latest { checkpoint: Some(checkpoint), skipped });
+                    return Ok(LatestCheckpoint { checkpoint: Some(checkpoint), skipped });
                 }
-                // Not damage: an older one would be of another run too.
+                // This is no damage: older checkpoints are of another run too.
                 Err(other @ CheckpointError::OtherRun { .. }) => return Err(other),
                 Err(error) => skipped.push(error),
             }
         }
         if skipped.is_empty() {
-            return Ok(Latest { checkpoint: None, skipped });
+            return Ok(LatestCheckpoint { checkpoint: None, skipped });
         }
-        Err(CheckpointError::NoneGood { path: self.path.clone(), skipped })
+        Err(CheckpointError::NoneValid { path: self.path.clone(), skipped })
     }
 }
 
-fn read_progress(manifest: &Manifest, folder: &Path) -> Result<Progress, CheckpointError> {
+fn read_progress(
+    manifest: &CheckpointManifest,
+    folder: &Path,
+) -> Result<Progress, CheckpointError> {
     let path = folder.join(PROGRESS);
-    let bytes = manifest.read_sealed(folder, PROGRESS, MAX_PROGRESS)?;
+    let bytes = manifest.read_verified(folder, PROGRESS, MAX_PROGRESS)?;
     let progress: Progress = serde_json::from_slice(&bytes).map_err(|e| damaged(&path, e))?;
     if progress.update != manifest.update {
         let cause = format!("it is of update {}, not {}", progress.update, manifest.update);
@@ -212,7 +214,7 @@ fn name_of(update: u64) -> String {
     format!("update-{update:07}")
 }
 
-/// The update of a checkpoint's name; only the very name it would be given.
+/// The update of a checkpoint folder. Only the exact form of [`name_of`] is accepted.
 fn update_of(name: &str) -> Option<u64> {
     let update = name.strip_prefix("update-")?.parse().ok()?;
     (name_of(update) == name).then_some(update)

@@ -1,16 +1,16 @@
-//! Checkpoints: everything a run needs to go on to the same bits, on disk, safe from crashes.
+//! Checkpoints: the state that a run needs to resume bit-reproducibly, on disk, crash-safe.
 //!
 //! A checkpoint is a folder `update-0001200` with the tensors (`state.safetensors`), the history
-//! (`progress.json`) and a manifest with the size and the sha-256 of both. It is written beside
-//! its place, flushed, and renamed: whatever happens at whichever system call, a folder with
-//! that name is complete, or the manifest says that it is not.
+//! (`progress.json`) and a manifest with the size and the sha-256 of both. It is written under a
+//! temporary name, flushed, and renamed. After a crash at any system call, a folder with the final
+//! name is complete, or its manifest shows that it is not.
 
-mod disk;
+mod file_system;
 mod folder;
 mod manifest;
 mod state;
 
-pub use folder::Folder;
+pub use folder::CheckpointFolder;
 
 use super::examples::Examples;
 use super::job::Job;
@@ -23,34 +23,34 @@ use sha2::{Digest as _, Sha256};
 use std::io;
 use std::path::PathBuf;
 
-/// Everything a run needs to go on.
+/// The state that a run needs to resume.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Checkpoint<F> {
-    /// How far it is.
+    /// Counters and history.
     pub progress: Progress,
-    /// Parameters and moments.
+    /// Parameters and optimiser moments.
     pub snapshot: Snapshot<F>,
-    /// Parameters of the best evaluation, where these are kept.
+    /// Parameters of the best evaluation, if they are kept.
     pub best: Option<Vec<F>>,
 }
 
-/// Which run a checkpoint belongs to: it can only go on with the same configuration, seed and
-/// data.
+/// Identifies the run of a checkpoint. Only a run of the same configuration, seed and data can
+/// resume from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Identity {
+pub struct RunIdentity {
     /// Digest of architecture, configuration and key.
     pub config: String,
-    /// Digest of training and validation set.
+    /// Digest of training and validation sets.
     pub data: String,
-    /// Number of parameters.
+    /// The number of parameters.
     pub parameters: usize,
-    /// Vectors of moments, each as long as the parameters.
+    /// The number of moment vectors, each as long as the parameters.
     pub moments: usize,
 }
 
-impl Identity {
-    /// The identity of a run of `job` on a network of shape `arch`.
-    pub fn of<D: Examples>(job: &Job<'_, D>, arch: &Arch) -> Identity {
+impl RunIdentity {
+    /// The identity of a run of `job` with the architecture `arch`.
+    pub fn of<D: Examples>(job: &Job<'_, D>, arch: &Arch) -> RunIdentity {
         let mut config = Sha256::new();
         config.update(serde_json::to_vec(arch).expect("an architecture is plain data"));
         config.update(serde_json::to_vec(job.config).expect("a configuration is plain data"));
@@ -58,7 +58,7 @@ impl Identity {
         let mut data = Sha256::new();
         data.update(job.split.train.digest());
         data.update(job.split.valid.digest());
-        Identity {
+        RunIdentity {
             config: hex(&config.finalize()),
             data: hex(&data.finalize()),
             parameters: Layout::of(arch).len,
@@ -67,59 +67,59 @@ impl Identity {
     }
 }
 
-/// Where checkpoints go, and come from.
-pub trait Keeper<F> {
-    /// Keeps a checkpoint. After an error the ones before it are as they were.
+/// Saves and loads the checkpoints of a run.
+pub trait CheckpointStore<F> {
+    /// Saves a checkpoint. An error leaves earlier checkpoints unchanged.
     fn save(
         &mut self,
-        identity: &Identity,
+        identity: &RunIdentity,
         checkpoint: &Checkpoint<F>,
     ) -> Result<(), CheckpointError>;
 
-    /// The newest good checkpoint of this run.
-    fn latest(&mut self, identity: &Identity) -> Result<Latest<F>, CheckpointError>;
+    /// Loads the newest valid checkpoint of this run.
+    fn latest(&mut self, identity: &RunIdentity) -> Result<LatestCheckpoint<F>, CheckpointError>;
 }
 
-/// The newest good checkpoint.
+/// The newest valid checkpoint.
 #[derive(Debug)]
-pub struct Latest<F> {
-    /// It, unless there are no checkpoints at all.
+pub struct LatestCheckpoint<F> {
+    /// The checkpoint; `None` if there are no checkpoints at all.
     pub checkpoint: Option<Checkpoint<F>>,
-    /// Why newer ones were passed over.
+    /// Why newer checkpoints were skipped.
     pub skipped: Vec<CheckpointError>,
 }
 
-/// Keeps nothing.
+/// Saves nothing and has no checkpoints.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Nowhere;
+pub struct NoCheckpoints;
 
-impl<F: Real> Keeper<F> for Nowhere {
-    fn save(&mut self, _: &Identity, _: &Checkpoint<F>) -> Result<(), CheckpointError> {
+impl<F: Real> CheckpointStore<F> for NoCheckpoints {
+    fn save(&mut self, _: &RunIdentity, _: &Checkpoint<F>) -> Result<(), CheckpointError> {
         Ok(())
     }
 
-    fn latest(&mut self, _: &Identity) -> Result<Latest<F>, CheckpointError> {
-        Ok(Latest { checkpoint: None, skipped: vec![] })
+    fn latest(&mut self, _: &RunIdentity) -> Result<LatestCheckpoint<F>, CheckpointError> {
+        Ok(LatestCheckpoint { checkpoint: None, skipped: vec![] })
     }
 }
 
 /// A checkpoint that could not be written or read.
 #[derive(Debug, thiserror::Error)]
 pub enum CheckpointError {
-    /// The file system refused.
+    /// The file system reported an error.
     #[error("{}: cannot {doing}: {source}. {}", path.display(), remedy(source))]
     Io {
-        /// Where.
+        /// The file or folder.
         path: PathBuf,
-        /// What was tried.
+        /// The failed operation.
         doing: &'static str,
-        /// What it said.
+        /// The error of the file system.
         source: io::Error,
     },
-    /// A file that is not as it was written.
+    /// A file is not as it was written.
     #[error(
-        "{}: {cause}. The checkpoint is damaged: an older one is used where there is one; \
-         this one can be deleted",
+        "{}: {cause}. The checkpoint is damaged and can be deleted; an older valid one is used, \
+         if any",
         path.display()
     )]
     Damaged {
@@ -128,46 +128,46 @@ pub enum CheckpointError {
         /// What is wrong.
         cause: String,
     },
-    /// There are checkpoints, but none that can be read.
+    /// There are checkpoints, but none is valid.
     #[error(
-        "{}: none of the {} checkpoints can be read (the newest: {}). \
+        "{}: none of the {} checkpoints is valid (the newest: {}). \
          Restore the folder from a copy, or delete it and start again",
         path.display(), skipped.len(), skipped[0]
     )]
-    NoneGood {
+    NoneValid {
         /// The folder.
         path: PathBuf,
-        /// Why each was passed over, newest first.
+        /// Why each was skipped, newest first.
         skipped: Vec<CheckpointError>,
     },
     /// A checkpoint of another run.
     #[error(
         "{}: the checkpoint was made with {what} of digest {found:.12}…, this run has \
          {expected:.12}…: resume with the same configuration, seed and data, or start a new run \
-         elsewhere",
+         in another folder",
         path.display()
     )]
     OtherRun {
         /// The checkpoint's manifest.
         path: PathBuf,
-        /// Another configuration, or other data.
+        /// What differs: the configuration or seed, or the data.
         what: &'static str,
         /// This run's digest.
         expected: String,
         /// The checkpoint's.
         found: String,
     },
-    /// A format from the future.
+    /// An unknown format version.
     #[error(
-        "{}: format {found} is not known, only {known} is: use the version of srnn that wrote it",
+        "{}: unknown format {found}, only {known} is supported: use the version of srnn that wrote it",
         path.display()
     )]
     Version {
         /// The manifest.
         path: PathBuf,
-        /// Its format.
+        /// The format of the manifest.
         found: u32,
-        /// Ours.
+        /// The format of this program.
         known: u32,
     },
 }
@@ -175,11 +175,11 @@ pub enum CheckpointError {
 fn remedy(source: &io::Error) -> &'static str {
     match source.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            "Free some space and resume: the last good checkpoint is intact"
+            "Free some space and resume: the last valid checkpoint is intact"
         }
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-            "Make the folder writable, or give another one"
+            "Make the folder writable, or choose another one"
         }
-        _ => "Checkpoints written before are intact",
+        _ => "Earlier checkpoints are intact",
     }
 }

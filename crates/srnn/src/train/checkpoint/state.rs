@@ -1,6 +1,6 @@
-//! Tensors of a checkpoint as bytes and back.
+//! Encodes and decodes the tensors of a checkpoint.
 
-use super::{Checkpoint, Identity};
+use super::{Checkpoint, RunIdentity};
 use crate::engine::Real;
 use crate::engine::Snapshot;
 use crate::train::progress::Progress;
@@ -13,13 +13,13 @@ fn moment(index: usize) -> String {
     format!("moment.{index}")
 }
 
-/// The largest file a run of this identity writes; the slack is for names and shapes.
-pub fn largest(identity: &Identity) -> u64 {
+/// The maximum size of the tensor file of a run; 64 KiB are for names and shapes.
+pub fn max_bytes(identity: &RunIdentity) -> u64 {
     let vectors = 2 + identity.moments as u64;
     (1 << 16) + vectors * identity.parameters as u64 * size_of::<f64>() as u64
 }
 
-/// The tensors in safetensors format.
+/// Encodes the tensors in the safetensors format.
 pub fn encode<F: Real>(checkpoint: &Checkpoint<F>) -> Vec<u8> {
     let mut vectors = vec![(PARAMS.to_string(), &checkpoint.snapshot.params)];
     let moments = checkpoint.snapshot.moments.iter().enumerate();
@@ -28,16 +28,17 @@ pub fn encode<F: Real>(checkpoint: &Checkpoint<F>) -> Vec<u8> {
     let bytes: Vec<(String, usize, Vec<u8>)> =
         vectors.into_iter().map(|(name, values)| (name, values.len(), to_bytes(values))).collect();
     let views = bytes.iter().map(|(name, len, bytes)| {
-        let view = TensorView::new(dtype::<F>(), vec![*len], bytes).expect("as long as its shape");
+        let view =
+            TensorView::new(dtype::<F>(), vec![*len], bytes).expect("its length is its shape");
         (name, view)
     });
-    safetensors::serialize(views, None).expect("named vectors can be written")
+    safetensors::serialize(views, None).expect("named vectors are valid tensors")
 }
 
-/// The checkpoint of `progress` from its tensors, or what is wrong with them.
+/// Decodes the checkpoint of `progress`. The error is the reason why the tensors are invalid.
 pub fn decode<F: Real>(
     bytes: &[u8],
-    identity: &Identity,
+    identity: &RunIdentity,
     progress: Progress,
 ) -> Result<Checkpoint<F>, String> {
     let tensors = SafeTensors::deserialize(bytes).map_err(|error| error.to_string())?;
@@ -50,8 +51,8 @@ pub fn decode<F: Real>(
     if tensors.len() != expected {
         return Err(format!("{} tensors instead of {expected}", tensors.len()));
     }
-    let made = progress.update.checked_sub(progress.lost);
-    let updates = made.ok_or("more updates lost than there were")?;
+    let made = progress.update.checked_sub(progress.skipped_updates);
+    let updates = made.ok_or("more skipped updates than updates")?;
     let snapshot = Snapshot { params, moments, updates };
     Ok(Checkpoint { progress, snapshot, best })
 }
@@ -73,7 +74,7 @@ fn dtype<F: Real>() -> Dtype {
     if size_of::<F>() == size_of::<f32>() { Dtype::F32 } else { Dtype::F64 }
 }
 
-/// Little-endian. Single precision goes through double precision and back without a change.
+/// Little-endian. The conversion of single to double precision and back is exact.
 fn to_bytes<F: Real>(values: &[F]) -> Vec<u8> {
     match dtype::<F>() {
         Dtype::F32 => values.iter().flat_map(|x| (x.to() as f32).to_le_bytes()).collect(),

@@ -1,4 +1,4 @@
-//! Which experiment: one that comes with the program, or a file.
+//! Command-line arguments that choose an experiment: a built-in one, or a file.
 
 use crate::failure::Failure;
 use crate::files;
@@ -6,7 +6,7 @@ use clap::Args;
 use srnn::experiment::Experiment;
 use std::path::{Path, PathBuf};
 
-/// The experiments that come with the program, by their names.
+/// The built-in experiments by name.
 const BUILTIN: [(&str, &str); 8] = [
     ("tomita", include_str!("../../../../experiments/tomita.toml")),
     ("bp", include_str!("../../../../experiments/bp.toml")),
@@ -18,38 +18,38 @@ const BUILTIN: [(&str, &str); 8] = [
     ("mnist", include_str!("../../../../experiments/mnist.toml")),
 ];
 
-/// Which experiment.
+/// The experiment to run or print.
 #[derive(Args, Clone, Debug)]
-pub struct Choice {
+pub struct ExperimentArgs {
     /// A table of the paper.
     #[arg(required_unless_present = "file", conflicts_with = "file")]
     item: Option<String>,
-    /// An experiment of one's own, in a file like those in experiments/.
+    /// An experiment file, like those in experiments/.
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
-    /// The small version, which shows whether everything works.
+    /// The small version, for checking that everything works.
     #[arg(long)]
     quick: bool,
-    /// Where data sets are that do not come with the program: mnist is read from DIR/mnist.
+    /// The folder of data sets that are not built in: mnist is read from DIR/mnist.
     #[arg(long, value_name = "DIR", env = "SRNN_DATA", default_value = DATA, hide_env_values = true)]
     pub data: PathBuf,
 }
 
 const DATA: &str = "data";
 
-impl Choice {
-    /// The experiment, which can be run.
+impl ExperimentArgs {
+    /// Reads and validates the experiment.
     pub fn experiment(&self) -> Result<Experiment, Failure> {
         let whole = match (&self.file, &self.item) {
             (Some(path), _) => parse(&files::read_text(path)?, &path.display().to_string())?,
             (None, Some(item)) => builtin(item)?,
-            (None, None) => unreachable!("clap asks for one of them"),
+            (None, None) => unreachable!("clap requires one of them"),
         };
         if self.quick { small(&whole) } else { Ok(whole) }
     }
 
-    /// How it is named on the command line.
-    pub fn spelled(&self) -> String {
+    /// The arguments as typed on the command line.
+    pub fn command_line(&self) -> String {
         let what = match (&self.file, &self.item) {
             (Some(path), _) => format!("--file {}", path.display()),
             (None, item) => item.clone().unwrap_or_default(),
@@ -61,41 +61,41 @@ impl Choice {
         }
     }
 
-    /// Where its outcomes are unless a folder is named.
-    pub fn folder(&self, experiment: &Experiment) -> PathBuf {
-        let ending = if self.quick { "-quick" } else { "" };
-        Path::new("runs").join(format!("reproduce-{}{ending}", experiment.item))
+    /// The default folder of its outcomes.
+    pub fn default_folder(&self, experiment: &Experiment) -> PathBuf {
+        let suffix = if self.quick { "-quick" } else { "" };
+        Path::new("runs").join(format!("reproduce-{}{suffix}", experiment.item))
     }
 }
 
-/// An experiment from the text of a file called `name`.
+/// Parses and validates an experiment; `name` is the file name in errors.
 pub fn parse(text: &str, name: &str) -> Result<Experiment, Failure> {
-    let remedy = "compare it with those in experiments/";
+    let remedy = "compare the file with those in experiments/";
     let experiment: Experiment =
         toml::from_str(text).map_err(|error| Failure::new(format!("{name}: {error}"), remedy))?;
     experiment.validate().map_err(|error| Failure::new(format!("{name}: {error}"), remedy))?;
     Ok(experiment)
 }
 
-/// The small version, which can be run: one's own may leave nothing.
+/// The small version, validated: the overrides of a file may leave no trial.
 fn small(whole: &Experiment) -> Result<Experiment, Failure> {
     let small = whole.quick();
     small.validate().map_err(|error| {
         let message = format!("the quick version of {}: {error}", whole.item);
-        Failure::new(message, "let [quick] keep a setting of some model")
+        Failure::new(message, "keep a setting of at least one model in [quick]")
     })?;
     Ok(small)
 }
 
-/// `tab:bp_k`, as the paper's source calls it, is `bp-k`, too.
+/// A built-in experiment. `tab:bp_k`, its label in the paper's source, is accepted for `bp-k`.
 fn builtin(item: &str) -> Result<Experiment, Failure> {
     let wanted = item.strip_prefix("tab:").unwrap_or(item).replace('_', "-");
     match BUILTIN.iter().find(|(name, _)| *name == wanted) {
         Some((name, text)) => parse(text, &format!("experiments/{name}.toml")),
         None => {
             let names: Vec<&str> = BUILTIN.iter().map(|(name, _)| *name).collect();
-            let remedy = format!("{}, or --file FILE", names.join(", "));
-            Err(Failure::new(format!("{item:?}: there is no such experiment"), remedy))
+            let remedy = format!("use {}, or --file FILE", names.join(", "));
+            Err(Failure::new(format!("unknown experiment {item:?}"), remedy))
         }
     }
 }
@@ -105,20 +105,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_experiment_that_comes_with_the_program_can_be_run_and_has_its_name() {
+    fn every_built_in_experiment_is_valid_and_has_its_name() {
         for (name, _) in BUILTIN {
             let whole = builtin(name).unwrap();
             assert_eq!(whole.item, name);
             assert_eq!(builtin(&format!("tab:{}", name.replace('-', "_"))).unwrap(), whole);
             whole.quick().validate().unwrap();
-            assert!(whole.quick().cells().len() < whole.cells().len(), "{name}");
+            assert!(whole.quick().trials().len() < whole.trials().len(), "{name}");
         }
         let failure = builtin("tab:imdb").unwrap_err();
         assert!(failure.remedy.contains("tomita"), "{failure:?}");
     }
 
     #[test]
-    fn the_papers_numbers_stand_at_their_models_and_rows() {
+    fn the_papers_numbers_are_assigned_to_their_models_and_rows() {
         let bp = builtin("bp").unwrap();
         let reported = |data: &str, model: &str, row: usize| {
             let data = bp.data.iter().find(|set| set.name == data).unwrap();
@@ -126,7 +126,7 @@ mod tests {
         };
         assert_eq!(reported("large-A", "lstm", 5), Some(0.543));
         assert_eq!(reported("large-A", "sr-lstm", 1), Some(0.255));
-        assert_eq!(reported("large-B", "sr-lstm", 1), None, "other negatives than the paper's");
+        assert_eq!(reported("large-B", "sr-lstm", 1), None, "its negatives are not the paper's");
         assert_eq!(reported("small-A", "sr-lstm-p", 4), Some(0.138));
         let count = |item| -> usize {
             builtin(item).unwrap().paper.iter().map(|reported| reported.errors.len()).sum()
@@ -135,10 +135,10 @@ mod tests {
     }
 
     #[test]
-    fn outcomes_of_earlier_versions_are_still_those_of_their_cells() {
+    fn digests_of_trials_are_those_of_earlier_versions() {
         let bp = builtin("bp").unwrap();
         let named = |name: &str| {
-            bp.cells().iter().find(|cell| cell.id().to_string() == name).unwrap().digest()
+            bp.trials().iter().find(|trial| trial.id().to_string() == name).unwrap().digest()
         };
         assert_eq!(
             named("large-B/sr-lstm/3e-3/seed-5"),

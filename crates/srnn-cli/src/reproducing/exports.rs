@@ -1,64 +1,66 @@
-//! What an experiment leaves for people, beside its outcomes: the table and the curves.
+//! Files made from the outcomes of an experiment: the table and the validation curves.
 
-use super::show::markdown;
+use super::format::table_markdown;
 use crate::failure::Failure;
-use srnn::experiment::{Curve, Curves, Experiment, Outcome, curves, points, table};
+use srnn::experiment::{
+    DatasetCurves, Experiment, ModelCurves, TrialOutcome, curve_points, curves, table,
+};
 use srnn::render::chart::{Axis, TooLarge};
 use srnn::render::lines::{self, LinePlot, Series, Weight};
 use std::fmt::Write as _;
 
-/// Names and texts of the files: `table.md`, `table.json`, `curves.csv` with every run, and for
-/// each data set that has a result `curves-DATA.svg`.
-pub fn results(
+/// Names and texts of the files: `table.md`, `table.json`, `curves.csv` with every trial, and
+/// `curves-DATA.svg` for each data set that has a result.
+pub fn result_files(
     experiment: &Experiment,
-    outcomes: &[Outcome],
+    outcomes: &[TrialOutcome],
 ) -> Result<Vec<(String, String)>, Failure> {
     let table = table(experiment, outcomes);
     let json = format!("{:#}\n", serde_json::to_value(&table)?);
     let mut files = vec![
-        ("table.md".to_string(), markdown(&table)),
+        ("table.md".to_string(), table_markdown(&table)),
         ("table.json".into(), json),
         ("curves.csv".into(), csv(experiment, outcomes)),
     ];
     for curves in curves(experiment, outcomes) {
         if !curves.models.is_empty() {
-            let drawn = picture(experiment, &curves).map_err(too_large)?;
-            files.push((format!("curves-{}.svg", curves.data), drawn));
+            let svg = plot(experiment, &curves).map_err(too_large)?;
+            files.push((format!("curves-{}.svg", curves.data), svg));
         }
     }
     Ok(files)
 }
 
 fn too_large(error: TooLarge) -> Failure {
-    Failure::new(error, "evaluate less often: raise validate_every")
+    Failure::new(error, "evaluate less often: increase validate_every")
 }
 
-fn csv(experiment: &Experiment, outcomes: &[Outcome]) -> String {
+fn csv(experiment: &Experiment, outcomes: &[TrialOutcome]) -> String {
     let mut text = String::from("data,model,setting,seed,update,lambda,error,cross_entropy\n");
-    for (cell, point) in points(experiment, outcomes) {
-        let [data, model, setting] = [&cell.data, &cell.model, &cell.setting];
-        let _ = write!(text, "{data},{model},{setting},{},{},", cell.seed, point.update);
+    for (trial, point) in curve_points(experiment, outcomes) {
+        let [data, model, setting] = [&trial.data, &trial.model, &trial.setting];
+        let _ = write!(text, "{data},{model},{setting},{},{},", trial.seed, point.update);
         let _ = writeln!(text, "{},{},{}", point.lambda, point.error, point.loss);
     }
     text
 }
 
-fn picture(experiment: &Experiment, curves: &Curves) -> Result<String, TooLarge> {
-    let several = experiment.settings.len() > 1;
-    let name = |curve: &Curve| match several {
+fn plot(experiment: &Experiment, curves: &DatasetCurves) -> Result<String, TooLarge> {
+    let several_settings = experiment.settings.len() > 1;
+    let name = |curve: &ModelCurves| match several_settings {
         true => format!("{} ({})", curve.model, curve.setting),
         false => curve.model.clone(),
     };
-    let series = |curve: &Curve| Series {
+    let series = |curve: &ModelCurves| Series {
         name: name(curve),
-        points: places(&curve.selected),
-        others: curve.others.iter().map(|other| places(other)).collect(),
+        points: coordinates(&curve.selected),
+        others: curve.others.iter().map(|other| coordinates(other)).collect(),
         weight: Weight::Plain,
     };
     let last = curves.models.iter().flat_map(|curve| &curve.selected).map(|point| point.0).max();
     let baseline = curves.baseline.map(|height| Series {
-        name: "no memory".into(),
-        points: places(&[(0, height), (last.unwrap_or(1), height)]),
+        name: "memoryless baseline".into(),
+        points: coordinates(&[(0, height), (last.unwrap_or(1), height)]),
         others: vec![],
         weight: Weight::Plain,
     });
@@ -76,6 +78,6 @@ fn picture(experiment: &Experiment, curves: &Curves) -> Result<String, TooLarge>
     })
 }
 
-fn places(points: &[(u64, f64)]) -> Vec<(f64, f64)> {
+fn coordinates(points: &[(u64, f64)]) -> Vec<(f64, f64)> {
     points.iter().map(|&(update, score)| (update as f64, score)).collect()
 }

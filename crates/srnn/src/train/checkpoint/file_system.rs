@@ -1,27 +1,27 @@
-//! The few operations a save is made of, so that tests can fail each of them.
+//! The file operations of a save, as a trait so that tests can make each of them fail.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::Path;
 
-/// A file system.
-pub trait Disk: Send {
-    /// A folder and its parents.
+/// The file operations of a save.
+pub trait FileSystem: Send {
+    /// Creates a folder and its parents.
     fn create_dir_all(&mut self, path: &Path) -> io::Result<()>;
-    /// A new file, flushed to the device.
+    /// Writes a new file and flushes it to the device.
     fn write(&mut self, path: &Path, bytes: &[u8]) -> io::Result<()>;
-    /// The names in a folder, flushed to the device.
+    /// Flushes the entries of a folder to the device.
     fn sync_dir(&mut self, path: &Path) -> io::Result<()>;
-    /// Atomic within a file system.
+    /// Renames a folder; atomic within a file system.
     fn rename(&mut self, from: &Path, to: &Path) -> io::Result<()>;
-    /// A folder with everything in it; not atomic.
+    /// Removes a folder with all its content; not atomic.
     fn remove_dir_all(&mut self, path: &Path) -> io::Result<()>;
 }
 
-/// The operating system's.
-pub struct Real;
+/// The file system of the operating system.
+pub struct OsFileSystem;
 
-impl Disk for Real {
+impl FileSystem for OsFileSystem {
     fn create_dir_all(&mut self, path: &Path) -> io::Result<()> {
         fs::create_dir_all(path)
     }
@@ -37,7 +37,7 @@ impl Disk for Real {
         File::open(path)?.sync_all()
     }
 
-    /// Elsewhere a folder cannot be opened; the rename is as durable as the system makes it.
+    /// Other systems cannot open a folder; the rename is as durable as the system makes it.
     #[cfg(not(unix))]
     fn sync_dir(&mut self, _: &Path) -> io::Result<()> {
         Ok(())
