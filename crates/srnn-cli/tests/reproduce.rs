@@ -177,7 +177,7 @@ fn a_line_that_is_no_outcome_is_named() {
     std::fs::write(&path, format!("{{\n{}", read(&path))).unwrap();
     let ended = reproduce(&place, &["--out", "out"]);
     assert_eq!(ended.code, Some(2));
-    assert!(ended.stderr.contains("outcomes.jsonl:1: no outcome"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("outcomes.jsonl:1: invalid outcome"), "{}", ended.stderr);
 }
 
 #[test]
@@ -187,7 +187,11 @@ fn the_folder_of_another_experiment_is_refused_and_left_as_it_is() {
     let before = read(place.path("out/experiment.toml"));
     let ended = place.run(&["reproduce", "copying", "--quick", "--out", "out"]);
     assert_eq!(ended.code, Some(2), "{}", ended.stderr);
-    assert!(ended.stderr.contains("out: this is of own, not of copying"), "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("out: this folder is of own, not of copying"),
+        "{}",
+        ended.stderr
+    );
     assert_eq!(read(place.path("out/experiment.toml")), before);
 }
 
@@ -210,12 +214,12 @@ fn a_part_can_be_run_and_the_table_says_how_far_it_is() {
     let ended = reproduce(&place, &["--only", "T4/sr-lstm-p/fast", "--seeds", "3"]);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     let text = &ended.stdout;
-    assert!(text.contains("selected of 3 runs of 6 so far: fast, seed "), "{text}");
+    assert!(text.contains("selected from 3 of 6 trials so far: fast, seed "), "{text}");
     let lines: Vec<&str> = text.lines().collect();
     assert!(lines.iter().any(|line| line.starts_with("sr-lstm-p") && line.contains("1.000")));
     let ours = lines.iter().find(|line| line.trim_start().starts_with("ours")).unwrap();
     assert!(ours.contains('≤') && ours.contains("miss"), "{text}");
-    assert!(text.contains("sr-lstm-p: 1 of 2 cells at or below the paper (T4 1 of 2)"), "{text}");
+    assert!(text.contains("sr-lstm-p: 1 of 2 tests at or below the paper (T4 1 of 2)"), "{text}");
     let table = place.run(&["table", "--file", "own.toml"]);
     assert_eq!(table.stdout, *text);
     let from = ["table", "--file", "own.toml", "--from", "runs/reproduce-own"];
@@ -230,7 +234,7 @@ fn a_part_can_be_run_and_the_table_says_how_far_it_is() {
     assert!(taken.code == Some(2) && taken.stderr.contains("--force"), "{}", taken.stderr);
     let other = reproduce(&place, &["--only", "T3"]);
     assert_eq!(other.code, Some(2));
-    assert!(other.stderr.contains("as T4/sr-lstm-p/slow/seed-1"), "{}", other.stderr);
+    assert!(other.stderr.contains("such as T4/sr-lstm-p/slow/seed-1"), "{}", other.stderr);
 }
 
 #[test]
@@ -247,7 +251,7 @@ fn states_of_the_selected_networks_are_watched_and_those_that_are_gone_named() {
     std::fs::remove_dir_all(place.path("out/models/T4/gru")).unwrap();
     let without = place.run(&args);
     assert_eq!(without.code, Some(0), "{}", without.stderr);
-    assert!(without.stderr.contains("take its line out of outcomes.jsonl"), "{}", without.stderr);
+    assert!(without.stderr.contains("remove its line from outcomes.jsonl"), "{}", without.stderr);
     let other = place.run(&["table", "--file", "own.toml", "--from", "out", "--states", "wide"]);
     assert!(other.stderr.contains("\"short\", \"long\""), "{}", other.stderr);
 }
@@ -322,7 +326,7 @@ fn what_cannot_be_run_is_refused_by_its_name() {
 }
 
 #[test]
-fn copying_is_compared_with_what_has_no_memory() {
+fn copying_is_compared_with_the_memoryless_baseline() {
     let place = Place::new();
     let empty = place.run(&["table", "copying"]);
     assert!(empty.stdout.contains("0.1733") && empty.stdout.contains("0.0400"), "{}", empty.stdout);
@@ -331,7 +335,7 @@ fn copying_is_compared_with_what_has_no_memory() {
     let ours: Vec<&str> = ended.stdout.lines().filter(|line| line.contains(" ours ")).collect();
     assert_eq!(ours.len(), 4, "{}", ended.stdout);
     assert!(ours.iter().all(|line| line.ends_with("miss")), "{}", ended.stdout);
-    assert!(ended.stdout.contains("k=20: 0 of 1 cells at or below 1/10 of"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("k=20: 0 of 1 tests at or below 1/10 of"), "{}", ended.stdout);
 }
 
 #[test]
@@ -372,12 +376,12 @@ fn ctrl_c_keeps_what_is_done_says_how_to_go_on_and_ends_with_130() {
     assert!(sent.success());
     let ended = Ended::of(child.wait_with_output().unwrap());
     assert_eq!(ended.code, Some(130), "{}", ended.stderr);
-    assert!(ended.stderr.contains("the outcomes of 2 cells are kept"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("the outcomes of 2 trials are kept"), "{}", ended.stderr);
     let again = "srnn reproduce --file own.toml --out out --device auto";
     assert!(ended.json()["remedy"].as_str().unwrap().contains(again), "{}", ended.stdout);
     assert_eq!(outcomes(&place.path("out")).len(), 2);
     let unfinished: Vec<_> = std::fs::read_dir(place.path("out/unfinished")).unwrap().collect();
-    assert_eq!(unfinished.len(), 1, "the cell in flight is kept as far as it was");
+    assert_eq!(unfinished.len(), 1, "the running trial has a checkpoint");
     let cell = unfinished[0].as_ref().unwrap().path();
     let seconds = std::fs::read_to_string(cell.join("seconds")).unwrap();
     assert!(seconds.trim().parse::<f64>().unwrap() > 0.0);
@@ -467,11 +471,7 @@ fn images_that_are_not_there_or_too_few_are_told_with_where_to_put_them() {
     assert!(run("sets").stderr.contains("sets/order.txt, byte 6: pixel 2 comes twice"));
     place.write("dots.toml", &DOTS.replace("strings = 6", "strings = 7"));
     let ended = run("sets");
-    assert!(
-        ended.stderr.contains("\"all\" asks for 7 images, and there are 6"),
-        "{}",
-        ended.stderr
-    );
+    assert!(ended.stderr.contains("\"all\" needs 7 images, and there are 6"), "{}", ended.stderr);
     let named = place.command(&["reproduce", "mnist", "--quick"]).env("SRNN_DATA", "sets").output();
     let ended = Ended::of(named.unwrap());
     assert!(ended.stderr.contains("sets/mnist/train-images"), "{}", ended.stderr);

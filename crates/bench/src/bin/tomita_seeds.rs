@@ -16,7 +16,9 @@ use srnn::key::Key;
 use srnn::model::Model;
 use srnn::task::tomita::{Grammar, sets, truth};
 use srnn::task::{Dataset, Split};
-use srnn::train::{Job, Nowhere, Recipe, Run, Silent, Sizes, recipe_default, recipe_paper, train};
+use srnn::train::{
+    Job, NoCheckpoints, NoObserver, Recipe, Run, Sizes, recipe_default, recipe_paper, train,
+};
 use srnn_automata::{Alphabet, Moore, Symbol, Word};
 use std::sync::Mutex;
 use std::time::Instant;
@@ -83,7 +85,8 @@ impl SeedSettings {
         let model = Model::new(arch, &init, key).expect("a valid architecture");
         let mut trainer = CpuTrainer::new(&model, config.optimiser, 1);
         let job = Job { split, config: &config, key };
-        let run = train(&mut trainer, &job, &mut Nowhere, &mut Silent).expect("a valid job");
+        let run =
+            train(&mut trainer, &job, &mut NoCheckpoints, &mut NoObserver).expect("a valid job");
         let trained = start.elapsed().as_secs_f64();
         let alphabet = Alphabet::of_chars("01").expect("two symbols");
         let data: Vec<Word> = words(&split.train).chain(words(&split.valid)).collect();
@@ -108,7 +111,7 @@ fn stop(run: &Run) -> String {
 }
 
 fn scores(run: &Run) -> String {
-    let Some(end) = &run.end else { return ",,no".into() };
+    let Some(end) = &run.final_evaluation else { return ",,no".into() };
     let solved = end.train.accuracy == 1.0 && end.valid.accuracy == 1.0;
     let solved = if solved { "yes" } else { "no" };
     format!("{:.6},{:.6},{solved}", end.train.accuracy, end.valid.accuracy)

@@ -62,7 +62,7 @@ impl SeedProgress {
     /// Shows an event.
     pub fn show(&mut self, event: &Event<'_>) {
         match event {
-            Event::Begun { update, updates } => self.begin(*update, *updates),
+            Event::Started { update, updates } => self.begin(*update, *updates),
             Event::Updated { update, phase, regime, step, .. } => {
                 if let Shown::Bar(bar) = &self.shown {
                     let (phase, lambda, loss) = (phase.name(), regime.lambda, step.loss.total);
@@ -73,14 +73,14 @@ impl SeedProgress {
                 }
             }
             Event::Evaluated(record) => self.evaluated(record),
-            Event::Skipped(error) => {
+            Event::CheckpointSkipped(error) => {
                 self.say(&format!("seed {}: passed over a checkpoint: {error}", self.seed));
             }
-            Event::Lost { update } => {
+            Event::UpdateSkipped { update } => {
                 let seed = &self.seed;
                 self.say(&format!("seed {seed}: update {update} left out: no finite gradient"));
             }
-            Event::Reseeded { .. } | Event::Saved { .. } => {}
+            Event::Reseeded { .. } | Event::CheckpointSaved { .. } => {}
         }
     }
 

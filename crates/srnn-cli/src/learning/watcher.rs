@@ -8,7 +8,8 @@ use srnn::files::unwritable;
 use srnn::learn::{LearnCallbacks, Round, Stage};
 use srnn::run::{Metrics, RunFolder};
 use srnn::train::{
-    Checkpoint, CheckpointError, Control, Event, Folder, Identity, Keeper, Latest, Observer,
+    Checkpoint, CheckpointError, CheckpointFolder, CheckpointStore, Control, Event,
+    LatestCheckpoint, Observer, RunIdentity,
 };
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -102,8 +103,8 @@ impl<'a> Watcher<'a> {
 }
 
 impl LearnCallbacks for Watcher<'_> {
-    fn checkpoints(&self, round: Round, seed: u64) -> Box<dyn Keeper<f32> + '_> {
-        let folder = Folder::new(self.folder.checkpoints(round, seed));
+    fn checkpoints(&self, round: Round, seed: u64) -> Box<dyn CheckpointStore<f32> + '_> {
+        let folder = CheckpointFolder::new(self.folder.checkpoints(round, seed));
         Box::new(StoppingStore { folder, stop: &self.stop.requested })
     }
 
@@ -155,12 +156,16 @@ impl Observer for SeedWatcher<'_> {
 /// Checkpoints in a folder. If one cannot be written, the other seeds are stopped too: their
 /// training would be lost.
 struct StoppingStore<'a> {
-    folder: Folder,
+    folder: CheckpointFolder,
     stop: &'a AtomicBool,
 }
 
-impl Keeper<f32> for StoppingStore<'_> {
-    fn save(&mut self, id: &Identity, checkpoint: &Checkpoint<f32>) -> Result<(), CheckpointError> {
+impl CheckpointStore<f32> for StoppingStore<'_> {
+    fn save(
+        &mut self,
+        id: &RunIdentity,
+        checkpoint: &Checkpoint<f32>,
+    ) -> Result<(), CheckpointError> {
         let saved = self.folder.save(id, checkpoint);
         if saved.is_err() {
             self.stop.store(true, Ordering::Relaxed);
@@ -168,7 +173,7 @@ impl Keeper<f32> for StoppingStore<'_> {
         saved
     }
 
-    fn latest(&mut self, id: &Identity) -> Result<Latest<f32>, CheckpointError> {
+    fn latest(&mut self, id: &RunIdentity) -> Result<LatestCheckpoint<f32>, CheckpointError> {
         let latest = self.folder.latest(id);
         if latest.is_err() {
             self.stop.store(true, Ordering::Relaxed);

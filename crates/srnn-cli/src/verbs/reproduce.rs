@@ -4,7 +4,10 @@ use super::learn::hardware;
 use crate::failure::{Answer, Failure};
 use crate::output::Output;
 use crate::reading::whole;
-use crate::reproducing::{Choice, Order, OutcomeFolder, Tally, perform, results, text};
+use crate::reproducing::{
+    ExperimentArgs, OutcomeFolder, ReproduceRequest, ReproduceSummary, result_files,
+    run_experiment, table_text,
+};
 use clap::Args;
 use serde_json::json;
 use srnn::engine::DeviceName;
@@ -28,7 +31,7 @@ const ON_A_GPU: usize = 3;
 #[command(before_help = EXAMPLES)]
 pub struct Reproduce {
     #[command(flatten)]
-    choice: Choice,
+    choice: ExperimentArgs,
     /// The folder of outcomes, networks, table and curves [default: runs/reproduce-ITEM].
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -55,20 +58,21 @@ pub fn run(arguments: &Reproduce, output: &Output) -> Result<Answer, Failure> {
     }
     let experiment = experiment(arguments)?;
     let path = arguments.out.clone();
-    let path = path.unwrap_or_else(|| arguments.choice.folder(&experiment));
+    let path = path.unwrap_or_else(|| arguments.choice.default_folder(&experiment));
     let (folder, outcomes) = OutcomeFolder::open(&path, &experiment)?;
     output.note(format!("folder {}", path.display()));
     output.note(format!("device {hardware}"));
     let (only, command) = (arguments.only.clone(), command(arguments));
     let data = arguments.choice.data.clone();
-    let order = Order { experiment, only, data, folder, outcomes, hardware, command };
-    let Tally { folder, run, skipped, experiment, outcomes } = perform(order, output)?;
-    for (name, text) in results(&experiment, &outcomes)? {
-        folder.put(&name, &text)?;
+    let order = ReproduceRequest { experiment, only, data, folder, outcomes, hardware, command };
+    let ReproduceSummary { folder, run, skipped, experiment, outcomes } =
+        run_experiment(order, output)?;
+    for (name, text) in result_files(&experiment, &outcomes)? {
+        folder.write(&name, &text)?;
     }
     let table = table(&experiment, &outcomes);
     let value = json!({ "folder": path, "run": run, "skipped": skipped, "table": table });
-    output.result(text(&table), &value)?;
+    output.result(table_text(&table), &value)?;
     Ok(Answer::Yes)
 }
 
@@ -83,7 +87,7 @@ fn experiment(arguments: &Reproduce) -> Result<Experiment, Failure> {
 
 /// The command again, without what does not matter.
 fn command(arguments: &Reproduce) -> String {
-    let mut command = format!("srnn reproduce {}", arguments.choice.spelled());
+    let mut command = format!("srnn reproduce {}", arguments.choice.command_line());
     if let Some(out) = &arguments.out {
         command.push_str(&format!(" --out {}", out.display()));
     }

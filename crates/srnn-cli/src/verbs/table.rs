@@ -4,10 +4,11 @@ use crate::failure::{Answer, Failure};
 use crate::files;
 use crate::output::Output;
 use crate::reproducing::{
-    Choice, Watched, grid, markdown, read_outcomes, results, ruled, saved_experiment, text, watch,
+    ExperimentArgs, TrialStates, markdown_grid, read_outcomes, result_files, saved_experiment,
+    selected_states, states_grid, table_markdown, table_text,
 };
 use clap::Args;
-use srnn::experiment::{Experiment, LONG, Outcome, Table, table};
+use srnn::experiment::{Experiment, MIN_DRIFT_STEPS, ResultTable, TrialOutcome, table};
 use srnn::format::{aligned, plural};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -24,7 +25,7 @@ const EXAMPLES: &str = "Examples:
 #[command(before_help = EXAMPLES)]
 pub struct PrintTable {
     #[command(flatten)]
-    choice: Choice,
+    choice: ExperimentArgs,
     /// The folder that `srnn reproduce` wrote [default: runs/reproduce-ITEM].
     #[arg(long, value_name = "DIR")]
     from: Option<PathBuf>,
@@ -53,10 +54,12 @@ pub fn run(arguments: &PrintTable, output: &Output) -> Result<Answer, Failure> {
     remark(arguments, &folder, outcomes.len(), &table, output);
     tell_origins(&outcomes, output);
     if let Some(out) = &arguments.out {
-        save(out, arguments.force, &results(&experiment, &outcomes)?, output)?;
+        save(out, arguments.force, &result_files(&experiment, &outcomes)?, output)?;
     }
     let watched = match &arguments.states {
-        Some(test) => watch(&folder, &experiment, &table, test, &arguments.choice.data, output)?,
+        Some(test) => {
+            selected_states(&folder, &experiment, &table, test, &arguments.choice.data, output)?
+        }
         None => vec![],
     };
     show(arguments, &table, &watched, output)?;
@@ -65,26 +68,26 @@ pub fn run(arguments: &PrintTable, output: &Output) -> Result<Answer, Failure> {
 
 fn show(
     arguments: &PrintTable,
-    table: &Table,
-    watched: &[Watched],
+    table: &ResultTable,
+    watched: &[TrialStates],
     output: &Output,
 ) -> Result<(), Failure> {
     let mut value = serde_json::to_value(table)?;
     let heading = arguments.states.as_ref().map(|test| {
         let count = watched.first().map_or(0, |watched| watched.states.sequences);
-        format!("States of the selected networks on {test} ({}), top layer; slopes on those of at least {LONG} steps", plural(count, "sequence"))
+        format!("States of the selected networks on {test} ({}), top layer; slopes on those of at least {MIN_DRIFT_STEPS} steps", plural(count, "sequence"))
     });
     if heading.is_some() {
         value["states"] = serde_json::to_value(watched)?;
     }
     let extra = |rows: &dyn Fn(&[Vec<String>]) -> String| {
-        heading
-            .as_ref()
-            .map_or(String::new(), |heading| format!("\n{heading}\n\n{}", rows(&grid(watched))))
+        heading.as_ref().map_or(String::new(), |heading| {
+            format!("\n{heading}\n\n{}", rows(&states_grid(watched)))
+        })
     };
     match arguments.markdown && !output.json {
-        true => files::print(&(markdown(table) + &extra(&ruled))),
-        false => output.result(text(table) + &extra(&aligned), &value),
+        true => files::print(&(table_markdown(table) + &extra(&markdown_grid))),
+        false => output.result(table_text(table) + &extra(&aligned), &value),
     }
 }
 
@@ -106,7 +109,7 @@ fn save(
 
 /// The folder of outcomes; one that is named must be there, and be this experiment's.
 fn folder(arguments: &PrintTable, named: &Experiment) -> Result<PathBuf, Failure> {
-    let Some(folder) = &arguments.from else { return Ok(arguments.choice.folder(named)) };
+    let Some(folder) = &arguments.from else { return Ok(arguments.choice.default_folder(named)) };
     let shown = folder.display();
     match saved_experiment(folder)? {
         None => {
@@ -125,7 +128,7 @@ fn folder(arguments: &PrintTable, named: &Experiment) -> Result<PathBuf, Failure
 }
 
 /// Says what the outcomes are from, where they are not all from the same: other bits are likely.
-fn tell_origins(outcomes: &[Outcome], output: &Output) {
+fn tell_origins(outcomes: &[TrialOutcome], output: &Output) {
     let mut origins: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     for outcome in outcomes {
         *origins.entry((&outcome.program, &outcome.device)).or_default() += 1;
@@ -141,12 +144,18 @@ fn tell_origins(outcomes: &[Outcome], output: &Output) {
     output.note(format!("outcomes of several programs or devices: {}", lines.join("; ")));
 }
 
-fn remark(arguments: &PrintTable, folder: &Path, found: usize, table: &Table, output: &Output) {
+fn remark(
+    arguments: &PrintTable,
+    folder: &Path,
+    found: usize,
+    table: &ResultTable,
+    output: &Output,
+) {
     let folder = folder.display();
     let columns = table.blocks.iter().flat_map(|block| &block.columns);
     let used: usize = columns.map(|column| column.finished).sum();
     if used == 0 {
-        let command = format!("srnn reproduce {}", arguments.choice.spelled());
+        let command = format!("srnn reproduce {}", arguments.choice.command_line());
         output.note(format!("no numbers of ours in {folder} yet: {command}"));
     }
     if found > used {

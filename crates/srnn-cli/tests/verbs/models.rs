@@ -248,13 +248,13 @@ fn inspection_of_a_run_tells_what_is_proved_and_which_labels_it_doubts() {
 #[test]
 fn inspection_reads_checkpoints() {
     use srnn::engine::Snapshot;
-    use srnn::train::{Checkpoint, Folder, Identity, Keeper, Progress};
+    use srnn::train::{Checkpoint, CheckpointFolder, CheckpointStore, Progress, RunIdentity};
     let folder = tempfile::tempdir().unwrap();
-    let identity = Identity { config: "c".into(), data: "d".into(), parameters: 2, moments: 0 };
+    let identity = RunIdentity { config: "c".into(), data: "d".into(), parameters: 2, moments: 0 };
     let snapshot = Snapshot { params: vec![1.0f32, 2.0], moments: vec![], updates: 30 };
     let progress = Progress { update: 30, ..Progress::default() };
     let checkpoint = Checkpoint { progress, snapshot, best: None };
-    let mut keeper = Folder::new(folder.path().join("checkpoints/seed-1"));
+    let mut keeper = CheckpointFolder::new(folder.path().join("checkpoints/seed-1"));
     keeper.save(&identity, &checkpoint).unwrap();
     let about = |path: &str| srnn(folder.path(), &["inspect", path, "--json"]).yes().json();
     assert_eq!(about("checkpoints")["folders"][0]["updates"], json!([30]));

@@ -85,7 +85,7 @@ const MOST_STATES: usize = 512;
 /// Whether a network is right on every label, so that nothing speaks against them.
 pub(super) fn fits(outcomes: &[SeedOutcome<f32>]) -> bool {
     let right = |e: &Evaluation| e.accuracy == 1.0;
-    let ends = outcomes.iter().filter_map(|outcome| outcome.run.end.as_ref());
+    let ends = outcomes.iter().filter_map(|outcome| outcome.run.final_evaluation.as_ref());
     ends.into_iter().any(|end| right(&end.train) && right(&end.valid))
 }
 
@@ -96,7 +96,7 @@ pub(super) fn doubt<C: LearnCallbacks>(
 ) -> Result<MdlSelection, Unexplained> {
     let split = &job.request.data.split;
     let cap = job.request.extraction.refine.cap.min(MOST_STATES);
-    let trained = outcomes.iter().filter(|outcome| outcome.run.end.is_some());
+    let trained = outcomes.iter().filter(|outcome| outcome.run.final_evaluation.is_some());
     let found: Vec<(u64, Vec<CandidateAutomaton>)> = trained
         .map(|outcome| {
             let mut engine = job.request.engine(&outcome.model);
@@ -140,7 +140,7 @@ fn judged(
     let contradicted = suspected_labels(&belief.simplified.automaton, split);
     let mine = contradicted.iter().filter(|suspect| suspect.part == Part::Valid).count() as f64;
     let errors = |outcome: &SeedOutcome<f32>| {
-        let end = outcome.run.end.as_ref()?;
+        let end = outcome.run.final_evaluation.as_ref()?;
         Some(((1.0 - end.valid.accuracy) * split.valid.sequences.len() as f64).round())
     };
     let best = outcomes.iter().filter_map(errors).fold(f64::INFINITY, f64::min);
@@ -154,10 +154,10 @@ fn judged(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::train::{Phase, Run, Score, Stop};
+    use crate::train::{EvalScore, Phase, Run, Stop};
 
     fn outcome(history: &[(f64, f64)]) -> SeedOutcome<f32> {
-        let score = |accuracy| Score { accuracy, loss: 0.1 };
+        let score = |accuracy| EvalScore { accuracy, loss: 0.1 };
         let record = |(place, &(train, valid)): (usize, &(f64, f64))| Record {
             update: 200 * (place as u64 + 1),
             phase: Phase::Settle,
@@ -174,7 +174,14 @@ mod tests {
             valid: score(valid),
         };
         let history = history.iter().enumerate().map(record).collect();
-        let run = Run { stop: Stop::Updates, updates: 800, kept: 800, lost: 0, history, end: None };
+        let run = Run {
+            stop: Stop::Completed,
+            updates: 800,
+            kept: 800,
+            skipped_updates: 0,
+            history,
+            final_evaluation: None,
+        };
         let recipe = crate::train::recipe_default(&crate::train::Sizes::of(2, 2));
         let model = crate::model::Model::new(recipe.arch, &recipe.init, crate::key::Key::new(1));
         SeedOutcome { seed: 3, run, model: model.unwrap(), quality: None }

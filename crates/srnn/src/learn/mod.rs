@@ -25,8 +25,9 @@ use crate::model::{Model, ModelFile};
 use crate::noise::suspected_labels;
 use crate::task::{Dataset, Split};
 use crate::train::{
-    Control, Evaluation, Keeper, Nowhere, Observer, Plan, Reason, Recipe, SeedOutcome, Selection,
-    Silent, Sizes, Stop, TrainError, Workshop, evaluate, recipe_default, select, train_seeds,
+    CheckpointStore, Control, Evaluation, NoCheckpoints, NoObserver, Observer, Recipe, SeedOutcome,
+    SeedPlan, Selection, SelectionReason, Sizes, Stop, TrainContext, TrainError, evaluate,
+    recipe_default, select, train_seeds,
 };
 use retrain::{Retrained, retrain};
 use select::{judge, prove};
@@ -103,12 +104,12 @@ pub enum Round {
 /// Hooks into a job. The defaults do nothing.
 pub trait LearnCallbacks: Sync {
     /// Where a seed's checkpoints go. Training continues from the newest one there.
-    fn checkpoints(&self, _round: Round, _seed: u64) -> Box<dyn Keeper<f32> + '_> {
-        Box::new(Nowhere)
+    fn checkpoints(&self, _round: Round, _seed: u64) -> Box<dyn CheckpointStore<f32> + '_> {
+        Box::new(NoCheckpoints)
     }
     /// Receives the events of a seed's training.
     fn observer(&self, _round: Round, _seed: u64) -> Box<dyn Observer + '_> {
-        Box::new(Silent)
+        Box::new(NoObserver)
     }
     /// Called when a stage begins; returns whether to continue.
     fn stage(&self, _stage: Stage) -> Control {
@@ -258,7 +259,7 @@ impl<'r, 'a, C: LearnCallbacks> Job<'r, 'a, C> {
         let workers = workers(seeds.len(), hardware.threads);
         let context =
             Context { callbacks: self.callbacks, round, hardware: hardware.shared_by(workers) };
-        let outcomes = train_seeds(&Plan { recipe, split, seeds, workers }, &context);
+        let outcomes = train_seeds(&SeedPlan { recipe, split, seeds, workers }, &context);
         let outcomes = outcomes.into_iter().collect::<Result<Vec<_>, _>>()?;
         match outcomes.iter().any(|outcome| outcome.run.stop == Stop::Interrupted) {
             true => Err(LearnError::Interrupted),
@@ -277,7 +278,7 @@ impl<'r, 'a, C: LearnCallbacks> Job<'r, 'a, C> {
         let mut proofs = judge(self, &mut outcomes);
         let selection = match &labels {
             Labels::Corrected(correction) if correction.reached => {
-                Some(Selection { index: outcomes.len() - 1, reason: Reason::Believed })
+                Some(Selection { index: outcomes.len() - 1, reason: SelectionReason::Believed })
             }
             _ => select(&outcomes),
         };
@@ -330,7 +331,7 @@ struct Context<'r, C> {
     hardware: Hardware,
 }
 
-impl<C: LearnCallbacks> Workshop<f32> for Context<'_, C> {
+impl<C: LearnCallbacks> TrainContext<f32> for Context<'_, C> {
     fn trainer(
         &self,
         model: &Model<f32>,
@@ -338,7 +339,7 @@ impl<C: LearnCallbacks> Workshop<f32> for Context<'_, C> {
     ) -> Result<Box<dyn Trainer<f32> + Send>, DeviceError> {
         self.hardware.trainer(model, optimiser)
     }
-    fn keeper(&self, seed: u64) -> Box<dyn Keeper<f32> + '_> {
+    fn checkpoints(&self, seed: u64) -> Box<dyn CheckpointStore<f32> + '_> {
         self.callbacks.checkpoints(self.round, seed)
     }
     fn observer(&self, seed: u64) -> Box<dyn Observer + '_> {

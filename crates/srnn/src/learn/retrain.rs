@@ -46,8 +46,11 @@ fn one_round<C: LearnCallbacks>(
     for seed in &job.request.seeds {
         outcomes.extend(job.train(std::slice::from_ref(seed), round, split)?);
         let last = outcomes.last().expect("one seed was trained");
-        let found =
-            last.run.end.as_ref().and_then(|_| trial(job, &last.model, &last.model.to_f64())?.kept);
+        let found = last
+            .run
+            .final_evaluation
+            .as_ref()
+            .and_then(|_| trial(job, &last.model, &last.model.to_f64())?.kept);
         if found.is_some_and(|kept| kept.minimal == *believed) {
             return Ok((outcomes, true));
         }

@@ -23,7 +23,9 @@ pub(super) fn judge<C: LearnCallbacks>(
     job: &Job<'_, '_, C>,
     outcomes: &mut [SeedOutcome<f32>],
 ) -> BTreeMap<usize, Verdict> {
-    let accuracy = |outcome: &SeedOutcome<f32>| outcome.run.end.as_ref().map(|e| e.valid.accuracy);
+    let accuracy = |outcome: &SeedOutcome<f32>| {
+        outcome.run.final_evaluation.as_ref().map(|e| e.valid.accuracy)
+    };
     let best = outcomes.iter().filter_map(accuracy).max_by(f64::total_cmp);
     let proof = &job.request.proof;
     let search = ProofSearch { steps: proof.steps.min(TRIAL_STEPS), ..*proof };

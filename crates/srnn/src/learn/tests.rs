@@ -60,10 +60,10 @@ fn a_few_wrong_labels_are_found_and_the_network_is_trained_again_without_them() 
     assert_eq!((*round, before.len()), (Round::Given, 2));
     assert!(correction.reached, "the network has the automaton believed");
     assert_eq!(learned.automaton(), Some(&truth));
-    assert_eq!(learned.selection.reason, Reason::Believed);
+    assert_eq!(learned.selection.reason, SelectionReason::Believed);
     assert!(learned.verdict.as_ref().unwrap().holds(Arithmetic::F32), "and that is proved");
     assert!(learned.valid.accuracy < 1.0, "by the labels given");
-    assert_eq!(learned.kept().run.end.as_ref().unwrap().valid.accuracy, 1.0);
+    assert_eq!(learned.kept().run.final_evaluation.as_ref().unwrap().valid.accuracy, 1.0);
     let trusting = LearnRequest { trust: Trust::Always, ..request };
     let learned = learn(&trusting, &NoCallbacks).unwrap();
     assert_eq!(learned.labels, Labels::Trusted);

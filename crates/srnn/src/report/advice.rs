@@ -62,10 +62,10 @@ const FALL: f64 = 0.02;
 
 fn learned_by_heart(kept: &SeedOutcome<f32>, valid: Option<f64>, guess: &Guess) -> Option<String> {
     let remedy = "try fewer --k, or keep = \"best\" in [train] of a --config";
-    let (train, valid) = (kept.run.end.as_ref()?.train.accuracy, valid?);
+    let (train, valid) = (kept.run.final_evaluation.as_ref()?.train.accuracy, valid?);
     let best =
         kept.run.history.iter().max_by(|a, b| a.valid.accuracy.total_cmp(&b.valid.accuracy))?;
-    let end = kept.run.end.as_ref()?.valid.accuracy;
+    let end = kept.run.final_evaluation.as_ref()?.valid.accuracy;
     match best.valid.accuracy {
         peak if peak - end > FALL => Some(format!(
             "validation was better earlier ({} after update {}); {remedy}",

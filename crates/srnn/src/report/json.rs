@@ -69,7 +69,7 @@ fn certificate(report: &LearnReport<'_>) -> Value {
 /// Accuracies and losses are by the labels that the seed was trained with: those believed, where
 /// some are not; `by_given_labels` is null otherwise.
 fn seed(report: &LearnReport<'_>, outcome: &SeedOutcome<f32>) -> Value {
-    let end = outcome.run.end.as_ref();
+    let end = outcome.run.final_evaluation.as_ref();
     let given = report.valid_accuracy_as_given(outcome);
     json!({
         "seed": outcome.seed,

@@ -81,14 +81,14 @@ impl LearnReport<'_> {
     /// The share of a seed's validation sequences that are right, by the labels it was trained with
     /// (those believed, where some are not); unreadable ones are not.
     pub fn valid_accuracy(&self, outcome: &SeedOutcome<f32>) -> Option<f64> {
-        let end = outcome.run.end.as_ref()?;
+        let end = outcome.run.final_evaluation.as_ref()?;
         self.confusion(&end.valid, &self.learned.data.valid).accuracy()
     }
 
     /// The same by the labels given, where they are not those believed.
     fn valid_accuracy_as_given(&self, outcome: &SeedOutcome<f32>) -> Option<f64> {
         let Labels::Corrected(_) = self.learned.labels else { return None };
-        outcome.run.end.as_ref()?;
+        outcome.run.final_evaluation.as_ref()?;
         let data = self.learned.data;
         let mut engine = Cpu::new(&outcome.model, 1);
         let Ok(evaluation) = evaluate(&mut engine, &data.split.valid, Mode::default());

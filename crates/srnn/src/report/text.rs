@@ -48,7 +48,7 @@ fn seeds(report: &LearnReport<'_>) -> String {
     let mut rows = vec![head.map(String::from).to_vec()];
     for (index, outcome) in report.learned.outcomes.iter().enumerate() {
         let kept = if index == report.learned.selection.index { "*" } else { "" };
-        let train = outcome.run.end.as_ref().map(|end| end.train.accuracy);
+        let train = outcome.run.final_evaluation.as_ref().map(|end| end.train.accuracy);
         let shown = |part: Option<f64>| part.map_or("–".into(), percent);
         rows.push(vec![
             kept.into(),

@@ -7,7 +7,7 @@ use srnn::extract::TransitionSystem;
 use srnn::key::Key;
 use srnn::model::{Model, ModelFile};
 use srnn::task::Split;
-use srnn::train::{Job, Nowhere, Recipe, Run, Silent, TrainConfig, train};
+use srnn::train::{Job, NoCheckpoints, NoObserver, Recipe, Run, TrainConfig, train};
 use srnn_automata::{Alphabet, Moore, distinguish};
 use std::path::Path;
 use std::time::Instant;
@@ -32,7 +32,7 @@ pub fn train_network(split: &Split, recipe: &Recipe, seed: u64) -> TrainedNetwor
     let model = Model::new(recipe.arch.clone(), &recipe.init, key).expect("a valid architecture");
     let mut engine = CpuTrainer::new(&model, recipe.train.optimiser, 1);
     let job = Job { split, config: &recipe.train, key };
-    let run = train(&mut engine, &job, &mut Nowhere, &mut Silent).expect("a valid job");
+    let run = train(&mut engine, &job, &mut NoCheckpoints, &mut NoObserver).expect("a valid job");
     let file = model_file(engine.model().expect("the CPU engine does not fail"), split);
     TrainedNetwork { file, run, seconds: start.elapsed().as_secs_f64() }
 }
@@ -51,7 +51,7 @@ impl TrainedNetwork {
 
 /// Accuracy on the training and on the validation set; 0 if the run diverged.
 pub fn accuracies(run: &Run) -> [f64; 2] {
-    run.end.as_ref().map_or([0.0; 2], |end| [end.train.accuracy, end.valid.accuracy])
+    run.final_evaluation.as_ref().map_or([0.0; 2], |end| [end.train.accuracy, end.valid.accuracy])
 }
 
 /// The model with the alphabet and classes of the data.

@@ -13,7 +13,7 @@ use srnn::key::Key;
 use srnn::task::Split;
 use srnn::task::images::{CLASSES, Images, Part, read};
 use srnn::train::{
-    Control, Event, Job, LearningRate, Nowhere, Sampling, Schedule, Stop, TrainConfig, train,
+    Control, Event, Job, LearningRate, NoCheckpoints, Sampling, Schedule, Stop, TrainConfig, train,
 };
 use std::path::Path;
 use std::time::Instant;
@@ -91,7 +91,7 @@ fn clocked(
     let (mut begin, mut seconds) = (Instant::now(), vec![]);
     let mut watch = |event: &Event<'_>| {
         match event {
-            Event::Begun { .. } => begin = Instant::now(),
+            Event::Started { .. } => begin = Instant::now(),
             Event::Updated { update, .. } if update % batches == 0 => {
                 seconds.push(begin.elapsed().as_secs_f64());
                 begin = Instant::now();
@@ -100,7 +100,7 @@ fn clocked(
         }
         if seconds.len() < epochs { Control::Continue } else { Control::Interrupt }
     };
-    let run = train(engine, job, &mut Nowhere, &mut watch)?;
+    let run = train(engine, job, &mut NoCheckpoints, &mut watch)?;
     if run.stop != Stop::Interrupted {
         let message = format!("training ended early, and its time means nothing: {}", run.stop);
         return Err(Failure::new(

@@ -6,7 +6,7 @@ use crate::files;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use srnn::format::{percent, plural};
-use srnn::train::{Folder, Progress};
+use srnn::train::{CheckpointFolder, Progress};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -70,7 +70,7 @@ pub fn about_all(folder: &Path) -> Result<About, Failure> {
     let mut text = String::new();
     let mut values: Vec<Value> = Vec::new();
     for path in folders(folder) {
-        let updates = Folder::new(&path).list()?;
+        let updates = CheckpointFolder::new(&path).list()?;
         let _ = writeln!(text, "checkpoints {}: updates {updates:?}", path.display());
         values.push(json!({ "path": path.display().to_string(), "updates": updates }));
     }
@@ -78,7 +78,8 @@ pub fn about_all(folder: &Path) -> Result<About, Failure> {
 }
 
 fn folders(folder: &Path) -> Vec<PathBuf> {
-    let has_some = |path: &PathBuf| Folder::new(path).list().is_ok_and(|list| !list.is_empty());
+    let has_some =
+        |path: &PathBuf| CheckpointFolder::new(path).list().is_ok_and(|list| !list.is_empty());
     let inside = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|e| e.path());
     let mut found: Vec<PathBuf> = inside
         .chain([folder.to_path_buf()])
