@@ -1,4 +1,4 @@
-"""Loads a model folder of srnn (docs/model-format.md): python load_model.py FOLDER 0 1 1 0"""
+"""Loads a model folder of srnn (docs/src/model-format.md): python load_model.py FOLDER 0 1 1 0"""
 import json, pathlib, sys
 import torch
 from safetensors.torch import load_file

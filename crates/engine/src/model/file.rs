@@ -1,5 +1,5 @@
 //! A model on disk: a folder with `config.json` and `model.safetensors`. The format is described in
-//! `docs/model-format.md`.
+//! `docs/src/model-format.md`.
 //!
 //! Both files may be damaged or malicious. Loading checks everything, never panics, and uses at most
 //! twice the size of the weights file in memory.
@@ -80,7 +80,7 @@ pub enum Problem {
     Io(std::io::Error),
     #[error("{what} is {found}, more than the limit of {limit}: this is not a model of srnn")]
     TooLarge { what: &'static str, found: u64, limit: u64 },
-    #[error("not a model's config: {0}; see docs/model-format.md for the fields")]
+    #[error("not a model's config: {0}; see docs/src/model-format.md for the fields")]
     Config(serde_json::Error),
     #[error("format {found:?}, but only {FORMAT:?} can be read: was this file made by srnn?")]
     Format { found: String },

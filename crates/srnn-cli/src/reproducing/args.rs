@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 
 /// The built-in experiments by name.
 const BUILTIN: [(&str, &str); 8] = [
-    ("tomita", include_str!("../../../../experiments/tomita.toml")),
-    ("bp", include_str!("../../../../experiments/bp.toml")),
-    ("bp-k", include_str!("../../../../experiments/bp-k.toml")),
-    ("bp-ablation", include_str!("../../../../experiments/bp-ablation.toml")),
-    ("bp-vis", include_str!("../../../../experiments/bp-vis.toml")),
-    ("palindromes", include_str!("../../../../experiments/palindromes.toml")),
-    ("copying", include_str!("../../../../experiments/copying.toml")),
-    ("mnist", include_str!("../../../../experiments/mnist.toml")),
+    ("tomita", include_str!("../../experiments/tomita.toml")),
+    ("bp", include_str!("../../experiments/bp.toml")),
+    ("bp-k", include_str!("../../experiments/bp-k.toml")),
+    ("bp-ablation", include_str!("../../experiments/bp-ablation.toml")),
+    ("bp-vis", include_str!("../../experiments/bp-vis.toml")),
+    ("palindromes", include_str!("../../experiments/palindromes.toml")),
+    ("copying", include_str!("../../experiments/copying.toml")),
+    ("mnist", include_str!("../../experiments/mnist.toml")),
 ];
 
 /// The experiment to run or print.

@@ -331,7 +331,7 @@ const DAMAGES: &[Damage] = &[
     (
         "empty config",
         |m| edit(&m.join("config.json"), Vec::clear),
-        &["config.json", "docs/model-format.md"],
+        &["config.json", "docs/src/model-format.md"],
     ),
     (
         "truncated config",
