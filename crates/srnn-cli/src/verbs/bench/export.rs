@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! setting.json            sizes, cell, the losses expected, the tolerance
-//! model/                  the network (docs/model-format.md)
+//! model/                  the network (docs/src/model-format.md)
 //! check.safetensors       input and targets of a few rows
 //! gradients.safetensors   of the loss on these rows, by the f64 reference, under the model's names
 //! batches.safetensors     what is timed: 0.input, 0.targets, …
