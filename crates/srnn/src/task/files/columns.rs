@@ -1,62 +1,68 @@
-//! Finding columns by name, by place, or by the names people usually give them.
+//! Finds columns by name, by position, or by the names they usually have.
 
-use super::error::{Cause, Fault};
-use super::options::Column;
+use super::error::{Cause, CauseAtLine};
+use super::options::ColumnChoice;
 
 /// What a column is for.
-pub(super) struct Role {
-    /// As in messages and options: `--{name}-column`.
+pub(super) struct ColumnRole {
+    /// The name in messages and in the option `--{name}-column`.
     pub(super) name: &'static str,
-    /// Usual names in lower case, the likeliest first.
+    /// Usual column names in lower case, the most likely first.
     usual: &'static [&'static str],
 }
 
-pub(super) const SEQUENCE: Role = Role {
+pub(super) const SEQUENCE: ColumnRole = ColumnRole {
     name: "sequence",
     usual: &["sequence", "seq", "tokens", "text", "word", "string", "trace", "input"],
 };
-pub(super) const LABEL: Role = Role {
+pub(super) const LABEL: ColumnRole = ColumnRole {
     name: "label",
     usual: &["label", "class", "target", "outcome", "case:label", "y", "output"],
 };
-pub(super) const CASE: Role = Role {
+pub(super) const CASE: ColumnRole = ColumnRole {
     name: "case",
     usual: &["case", "case id", "case_id", "caseid", "case:concept:name", "trace_id"],
 };
-pub(super) const ACTIVITY: Role = Role {
+pub(super) const ACTIVITY: ColumnRole = ColumnRole {
     name: "activity",
     usual: &["activity", "concept:name", "event", "event_type", "action"],
 };
-pub(super) const TIME: Role = Role {
+pub(super) const TIME: ColumnRole = ColumnRole {
     name: "time",
     usual: &["time", "timestamp", "complete timestamp", "time:timestamp", "complete_timestamp"],
 };
 
-/// The columns to look for, the label's last: without it where it is absent.
-pub(super) fn present<'w, 'c>(
-    wanted: &'w [(&'c Column, &'c Role)],
-) -> &'w [(&'c Column, &'c Role)] {
+/// `wanted` without its last entry, the label, if that is absent.
+pub(super) fn without_absent_label<'w, 'c>(
+    wanted: &'w [(&'c ColumnChoice, &'c ColumnRole)],
+) -> &'w [(&'c ColumnChoice, &'c ColumnRole)] {
     match wanted.split_last() {
-        Some(((Column::Absent, _), others)) => others,
+        Some(((ColumnChoice::Absent, _), others)) => others,
         _ => wanted,
     }
 }
 
-/// The index of the wanted column among these names.
-pub(super) fn find(present: &[String], wanted: &Column, role: &Role) -> Result<usize, Cause> {
-    match wanted {
-        Column::Position(place) => {
-            let index = place.checked_sub(1).filter(|&index| index < present.len());
-            index.ok_or_else(|| missing(present, Some(place.to_string()), role))
+/// The index of the chosen column among the columns `present`.
+pub(super) fn find(
+    present: &[String],
+    choice: &ColumnChoice,
+    role: &ColumnRole,
+) -> Result<usize, Cause> {
+    match choice {
+        ColumnChoice::Position(position) => {
+            let index = position.checked_sub(1).filter(|&index| index < present.len());
+            index.ok_or_else(|| missing(present, Some(position.to_string()), role))
         }
-        Column::Named(name) => {
-            let found = only(present, |column| column == name)?;
+        ColumnChoice::Named(name) => {
+            let found = find_unique(present, |column| column == name)?;
             found.ok_or_else(|| missing(present, Some(name.clone()), role))
         }
-        Column::Absent => Err(missing(present, None, role)),
-        Column::Usual => {
+        ColumnChoice::Absent => Err(missing(present, None, role)),
+        ColumnChoice::Usual => {
             for usual in role.usual {
-                if let Some(index) = only(present, |column| column.eq_ignore_ascii_case(usual))? {
+                if let Some(index) =
+                    find_unique(present, |column| column.eq_ignore_ascii_case(usual))?
+                {
                     return Ok(index);
                 }
             }
@@ -65,12 +71,12 @@ pub(super) fn find(present: &[String], wanted: &Column, role: &Role) -> Result<u
     }
 }
 
-/// Refuses one column in two roles.
+/// Fails if one column has two roles.
 pub(super) fn check_different(
     present: &[String],
     chosen: &[(usize, &'static str)],
     line: u64,
-) -> Result<(), Fault> {
+) -> Result<(), CauseAtLine> {
     for (at, (index, second)) in chosen.iter().enumerate() {
         if let Some((_, first)) = chosen[..at].iter().find(|(other, _)| other == index) {
             let name = present[*index].clone();
@@ -80,22 +86,28 @@ pub(super) fn check_different(
     Ok(())
 }
 
-/// The one that fits; two are an error, since either may be meant.
-fn only(present: &[String], fits: impl Fn(&String) -> bool) -> Result<Option<usize>, Cause> {
+/// The index of the only column that fits; `None` if none does. Two are an error.
+fn find_unique(present: &[String], fits: impl Fn(&String) -> bool) -> Result<Option<usize>, Cause> {
     let mut found = (0..present.len()).filter(|&index| fits(&present[index]));
     let first = found.next();
     match found.next() {
-        Some(second) => Err(Cause::TwiceColumn { name: present[second].clone() }),
+        Some(second) => Err(Cause::DuplicateColumn { name: present[second].clone() }),
         None => Ok(first),
     }
 }
 
-fn missing(present: &[String], wanted: Option<String>, role: &Role) -> Cause {
-    let usual = |role: &Role| find_usual(present, role);
-    let events = role.name == SEQUENCE.name && usual(&CASE) && usual(&ACTIVITY);
+fn missing(present: &[String], wanted: Option<String>, role: &ColumnRole) -> Cause {
+    let names = present.iter().map(String::as_str);
+    let events = role.name == SEQUENCE.name && have_usual_names(names, &[&CASE, &ACTIVITY]);
     Cause::NoColumn { role: role.name, wanted, present: present.to_vec(), events }
 }
 
-fn find_usual(present: &[String], role: &Role) -> bool {
-    present.iter().any(|column| role.usual.contains(&column.to_ascii_lowercase().as_str()))
+/// Whether each role has a column with one of its usual names.
+pub(super) fn have_usual_names<'c>(
+    columns: impl Iterator<Item = &'c str>,
+    roles: &[&ColumnRole],
+) -> bool {
+    let columns: Vec<String> = columns.map(|name| name.trim_ascii().to_ascii_lowercase()).collect();
+    let is_there = |role: &&ColumnRole| columns.iter().any(|c| role.usual.contains(&c.as_str()));
+    roles.iter().all(is_there)
 }

@@ -1,148 +1,133 @@
-//! How a file is to be read.
+//! Options of the readers.
 
 use serde::{Deserialize, Serialize};
 
-/// How to read a file. The defaults read what [`super::write()`] writes.
+use super::formats::Format;
+
+/// Options of the readers. The defaults read what [`super::write()`] writes.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct ReadOptions {
-    /// The format; by default the file's extension tells.
+    /// The format; by default the file's extension decides.
     pub format: Option<Format>,
-    /// Where the sequence is, in CSV, TSV and JSONL.
-    pub sequence_column: Column,
-    /// Where the label is, in CSV, TSV, JSONL and event logs.
-    pub label_column: Column,
-    /// Which column of an event log tells one case from another.
-    pub case_column: Column,
-    /// Which column of an event log holds what happened: the tokens.
-    pub activity_column: Column,
-    /// Which column of an event log orders the events of a case.
-    pub time_column: Column,
-    /// Whether a table begins with the names of its columns.
-    pub header: Header,
-    /// What is between the columns of CSV and event logs.
+    /// The column of the sequence, in CSV, TSV and JSONL.
+    pub sequence_column: ColumnChoice,
+    /// The column of the label, in CSV, TSV, JSONL and event logs.
+    pub label_column: ColumnChoice,
+    /// The column of an event log that identifies the case.
+    pub case_column: ColumnChoice,
+    /// The column of an event log that holds the activity: the tokens.
+    pub activity_column: ColumnChoice,
+    /// The column of an event log that orders the events of a case.
+    pub time_column: ColumnChoice,
+    /// Whether the first row of a table holds column names.
+    pub header: TableHeader,
+    /// The delimiter of CSV and event logs.
     pub delimiter: Delimiter,
-    /// How a text becomes tokens.
-    pub tokens: Tokens,
-    /// What to do about equal sequences with different labels.
+    /// How a string is split into tokens.
+    pub tokens: TokenRule,
+    /// How to treat equal sequences with different labels.
     pub contradictions: Contradictions,
-    /// What to do about rows without a label.
+    /// How to treat rows without a label.
     pub unlabelled: Unlabelled,
-    /// What to do about data with a single token.
+    /// How to treat data with a single token.
     pub one_symbol: OneSymbol,
-    /// Training tokens seen less often become `<unk>`. 0 and 1 keep every token.
+    /// Training tokens that occur fewer times become `<unk>`. 0 and 1 keep every token.
     pub min_count: usize,
-    /// When to give up on a file.
-    pub limits: Limits,
+    /// Limits above which a file is refused.
+    pub limits: DataLimits,
 }
 
-/// A format of labelled sequences.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
-    /// A table with commas, semicolons or tabs, and quotes.
-    Csv,
-    /// A table with tabs, without quotes.
-    Tsv,
-    /// One JSON object a line.
-    Jsonl,
-    /// A label and a sequence a line.
-    Plain,
-    /// The format of the Abbadingo competition.
-    Abbadingo,
-    /// A table with one event a row.
-    Events,
-}
-
-/// Which column.
+/// Selects a column.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub enum Column {
-    /// The one with a usual name, such as `sequence` or `label`, whatever its case.
+pub enum ColumnChoice {
+    /// The column with a usual name, such as `sequence` or `label`, whatever its case.
     #[default]
     Usual,
-    /// The one with this name.
+    /// The column with this name.
     Named(String),
-    /// The one at this place, counted from 1.
+    /// The column at this position, counted from 1.
     Position(usize),
-    /// There is none. Only a label may be absent; every row then has the empty one.
+    /// No column. Allowed for the label only: every row then has the empty label.
     Absent,
 }
 
-/// Whether the first row names the columns.
+/// Whether the first row holds column names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Header {
-    /// Yes, unless all columns are given by position.
+pub enum TableHeader {
+    /// It does, unless all columns are selected by position.
     #[default]
     Guess,
-    /// Yes.
+    /// It does.
     Present,
-    /// No.
+    /// It is data.
     Absent,
 }
 
-/// What separates columns.
+/// The delimiter of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Delimiter {
-    /// In CSV a comma, or else a semicolon, or else a tab, whichever is in the first line; in
-    /// event logs the most frequent of the three there.
+    /// In CSV the first of comma, semicolon and tab that occurs in the first line; in event logs
+    /// the most frequent of the three there.
     #[default]
     Guess,
-    /// This one.
+    /// This character.
     Is(char),
 }
 
-/// How a text becomes tokens.
+/// How a string is split into tokens.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub enum Tokens {
-    /// By whitespace if any sequence contains it, else by character.
+pub enum TokenRule {
+    /// At whitespace if any sequence contains it, else into characters.
     #[default]
     Guess,
-    /// Between ASCII whitespace.
+    /// At ASCII whitespace.
     Whitespace,
-    /// Every character is a token, blanks too.
+    /// Into characters; blanks are tokens too.
     Characters,
-    /// Between these characters, exactly; nothing is trimmed.
+    /// At every occurrence of this string. Nothing is trimmed.
     Separator(String),
 }
 
-/// What to do about equal sequences with different labels.
+/// How to treat equal sequences with different labels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Contradictions {
-    /// Give up, and name both.
+    /// Refuse the file; the error names both lines.
     #[default]
     Refuse,
-    /// Keep them: labels are known to be noisy.
+    /// Keep them. Use this for noisy labels.
     Keep,
 }
 
-/// What to do about data with a single token: nothing but the length can be learned from them.
+/// How to treat data with a single token. A model can only learn from the length then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum OneSymbol {
-    /// Give up: it is more often a mistake than meant.
+    /// Refuse the file: a single token is usually a mistake.
     #[default]
     Refuse,
-    /// Learn from lengths.
+    /// Keep them, to learn from the lengths.
     Keep,
 }
 
-/// What to do about rows without a label. Abbadingo's `-1` is never refused.
+/// How to treat rows without a label. Abbadingo's `-1` is never refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Unlabelled {
-    /// Give up, and name the first.
+    /// Refuse the file; the error names the first such row.
     #[default]
     Refuse,
-    /// Leave them out, and count them.
+    /// Skip and count them.
     Skip,
-    /// Keep them with the empty label: they are to be predicted, not learned from.
+    /// Keep them with the empty label, for prediction.
     Keep,
 }
 
-/// When to give up on a file, so that a wrong or hostile one cannot take all memory.
+/// Limits above which a file is refused, so that no file can exhaust the memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct DataLimits {
     /// Bytes, after decompression. Default 256 MiB.
     pub max_bytes: u64,
     /// Sequences. Default 10 million.
     pub max_sequences: usize,
-    /// Tokens of one sequence. Default 1 million.
+    /// TokenRule of one sequence. Default 1 million.
     pub max_tokens: usize,
     /// Different tokens. Default 100,000.
     pub max_alphabet: usize,
@@ -150,13 +135,13 @@ pub struct Limits {
     pub max_classes: usize,
     /// Bytes of one line, or of one table row over several lines. Default 1 MiB.
     pub max_line: usize,
-    /// Brackets within brackets in JSON. Default 32.
+    /// Nesting depth of JSON. Default 32.
     pub max_json_depth: usize,
 }
 
-impl Default for Limits {
+impl Default for DataLimits {
     fn default() -> Self {
-        Limits {
+        DataLimits {
             max_bytes: 256 << 20,
             max_sequences: 10_000_000,
             max_tokens: 1_000_000,
@@ -168,45 +153,32 @@ impl Default for Limits {
     }
 }
 
-impl Format {
-    /// The format that an extension stands for.
-    pub fn of_name(name: &str) -> Option<Format> {
-        let name = name.to_ascii_lowercase();
-        let (_, extension) = name.strip_suffix(".gz").unwrap_or(&name).rsplit_once('.')?;
-        match extension {
-            "csv" => Some(Format::Csv),
-            "tsv" | "tab" => Some(Format::Tsv),
-            "jsonl" | "ndjson" => Some(Format::Jsonl),
-            "txt" => Some(Format::Plain),
-            "dat" | "abbadingo" => Some(Format::Abbadingo),
-            _ => None,
-        }
-    }
-}
-
-impl From<&str> for Column {
-    /// A number is a position, anything else a name.
+impl From<&str> for ColumnChoice {
+    /// A number is a position, any other string a name.
     fn from(text: &str) -> Self {
-        text.parse().map_or_else(|_| Column::Named(text.into()), Column::Position)
+        text.parse().map_or_else(|_| ColumnChoice::Named(text.into()), ColumnChoice::Position)
     }
 }
 
-/// The tokens of a text. A guess is made from this text alone: pass the rule that the model's
-/// data were read by.
-pub fn tokenize(text: &str, tokens: &Tokens) -> Vec<String> {
+/// Splits a string into tokens. [`TokenRule::Guess`] looks at this string only; pass the rule by
+/// which the training data were read.
+pub fn tokenize(text: &str, rule: &TokenRule) -> Vec<String> {
     let characters = |text: &str| text.chars().map(String::from).collect();
-    match tokens {
-        Tokens::Guess if !text.trim_ascii().contains(is_blank) => characters(text.trim_ascii()),
-        Tokens::Guess | Tokens::Whitespace => {
+    match rule {
+        TokenRule::Guess if !text.trim_ascii().contains(is_blank) => characters(text.trim_ascii()),
+        TokenRule::Guess | TokenRule::Whitespace => {
             text.split_ascii_whitespace().map(String::from).collect()
         }
-        Tokens::Characters => characters(text),
-        Tokens::Separator(_) if text.is_empty() => Vec::new(),
-        Tokens::Separator(separator) => text.split(separator.as_str()).map(String::from).collect(),
+        TokenRule::Characters => characters(text),
+        TokenRule::Separator(_) if text.is_empty() => Vec::new(),
+        TokenRule::Separator(separator) => {
+            text.split(separator.as_str()).map(String::from).collect()
+        }
     }
 }
 
-/// Whether this separates tokens. Only ASCII: corpora hold U+0085 and the like inside words.
+/// Whether a character separates tokens. Only ASCII whitespace does: corpora hold U+0085 and
+/// similar characters inside words.
 pub(super) fn is_blank(c: char) -> bool {
     c.is_ascii_whitespace()
 }

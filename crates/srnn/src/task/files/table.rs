@@ -1,87 +1,87 @@
-//! CSV and TSV.
+//! Rows of CSV, TSV and event logs.
 //!
-//! Rows are divided here and not by a CSV crate, since the usual one neither reports a quote
-//! that is never closed nor bounds the row that this makes.
+//! Rows are split here and not by the `csv` crate: that crate neither reports a quote that is
+//! never closed nor limits the length of the row that results.
 
 use std::borrow::Cow;
 
-use super::collect::Collector;
-use super::columns::{self, LABEL, Role, SEQUENCE};
-use super::error::{Cause, Fault};
-use super::options::{Column, Delimiter, Format, Header, ReadOptions};
-use super::source::{Lines, strip_ending};
+use super::columns::{self, ColumnRole};
+use super::error::{Cause, CauseAtLine};
+use super::lines::{LineReader, strip_line_ending};
+use super::options::{ColumnChoice, Delimiter, ReadOptions, TableHeader};
 
-/// Reads one sequence a row.
-pub(super) fn read(
-    lines: &mut Lines,
-    format: Format,
-    options: &ReadOptions,
-    collector: &mut Collector,
-) -> Result<(), Fault> {
-    let mut rows = Rows::new(lines, format, options);
-    let wanted = [(&options.sequence_column, &SEQUENCE), (&options.label_column, &LABEL)];
-    let wanted = columns::present(&wanted);
-    let Some(columns) = rows.columns(wanted, options.header)? else { return Ok(()) };
-    while let Some((line, fields)) = rows.next()? {
-        let label = columns.get(1).map_or("", |&label| fields[label].trim_ascii());
-        collector.text(line, &fields[columns[0]], label)?;
-    }
-    Ok(())
+/// How the fields of a table are separated.
+#[derive(Clone, Copy)]
+pub(super) struct TableSyntax {
+    /// Whether fields may be quoted.
+    pub(super) quotes: bool,
+    /// The delimiter; `None` if the options or the first row decide.
+    pub(super) delimiter: Option<char>,
+    /// The delimiter of a first row from which quoted fields were removed.
+    pub(super) guess: fn(&str) -> char,
 }
 
-/// The rows of a table.
-pub(super) struct Rows<'l, 'a> {
-    lines: &'l mut Lines<'a>,
-    format: Format,
+/// Reads a table row by row.
+pub(super) struct TableReader<'l, 'a> {
+    lines: &'l mut LineReader<'a>,
+    syntax: TableSyntax,
+    /// Known once the first row is read.
     delimiter: Option<char>,
-    /// The current row, and the line it begins in.
+    /// The current row.
     text: String,
+    /// The line in which the current row begins.
     line: u64,
-    /// Whether the current row has yet to be given out.
+    /// Whether [`TableReader::next`] has yet to return the current row.
     pending: bool,
+    /// The number of fields of the first row.
     width: usize,
 }
 
-impl<'l, 'a> Rows<'l, 'a> {
-    pub(super) fn new(lines: &'l mut Lines<'a>, format: Format, options: &ReadOptions) -> Self {
-        let delimiter = match (format, options.delimiter) {
-            (Format::Tsv, _) => Some('\t'),
-            (_, Delimiter::Is(delimiter)) => Some(delimiter),
-            (_, Delimiter::Guess) => None,
-        };
+impl<'l, 'a> TableReader<'l, 'a> {
+    pub(super) fn new(
+        lines: &'l mut LineReader<'a>,
+        syntax: TableSyntax,
+        options: &ReadOptions,
+    ) -> Self {
+        let delimiter = syntax.delimiter.or(match options.delimiter {
+            Delimiter::Is(delimiter) => Some(delimiter),
+            Delimiter::Guess => None,
+        });
         let (text, line, pending, width) = (String::new(), 0, false, 0);
-        Rows { lines, format, delimiter, text, line, pending, width }
+        TableReader { lines, syntax, delimiter, text, line, pending, width }
     }
 
-    /// Where the wanted columns are; nothing if the table is empty. Call it first.
-    pub(super) fn columns(
+    /// Reads the first row and returns the indices of the wanted columns; `None` if the table is
+    /// empty. Must be called before [`TableReader::next`].
+    pub(super) fn find_columns(
         &mut self,
-        wanted: &[(&Column, &Role)],
-        header: Header,
-    ) -> Result<Option<Vec<usize>>, Fault> {
+        wanted: &[(&ColumnChoice, &ColumnRole)],
+        header: TableHeader,
+    ) -> Result<Option<Vec<usize>>, CauseAtLine> {
         if !self.advance()? {
             return Ok(None);
         }
         let names: Vec<String> =
             self.fields()?.iter().map(|name| name.trim_ascii().to_string()).collect();
-        let by_place = wanted.iter().all(|(column, _)| matches!(column, Column::Position(_)));
+        let by_position =
+            wanted.iter().all(|(choice, _)| matches!(choice, ColumnChoice::Position(_)));
         self.pending = match header {
-            Header::Guess => by_place,
-            Header::Present => false,
-            Header::Absent => true,
+            TableHeader::Guess => by_position,
+            TableHeader::Present => false,
+            TableHeader::Absent => true,
         };
         self.width = names.len();
         let mut found = Vec::new();
-        for (column, role) in wanted {
-            found.push((self.find(&names, column, role)?, role.name));
+        for (choice, role) in wanted {
+            found.push((self.find_column(&names, choice, role)?, role.name));
         }
         columns::check_different(&names, &found, self.line)?;
         Ok(Some(found.into_iter().map(|(index, _)| index).collect()))
     }
 
-    /// The next row with its line; every row has as many fields as the first.
+    /// The line and the fields of the next row. Fails if it has more or fewer fields than the first.
     #[allow(clippy::type_complexity)] // A row is its line and its fields.
-    pub(super) fn next(&mut self) -> Result<Option<(u64, Vec<Cow<'_, str>>)>, Fault> {
+    pub(super) fn next(&mut self) -> Result<Option<(u64, Vec<Cow<'_, str>>)>, CauseAtLine> {
         if !std::mem::take(&mut self.pending) && !self.advance()? {
             return Ok(None);
         }
@@ -93,15 +93,20 @@ impl<'l, 'a> Rows<'l, 'a> {
         Ok(Some((self.line, fields)))
     }
 
-    fn find(&self, names: &[String], column: &Column, role: &Role) -> Result<usize, Fault> {
-        // Without a header the first row is data: it must not be taken for names.
-        let blind = self.pending && !matches!(column, Column::Position(_));
-        let names = if blind { &[] } else { names };
-        columns::find(names, column, role).map_err(|cause| cause.at(self.line))
+    fn find_column(
+        &self,
+        names: &[String],
+        choice: &ColumnChoice,
+        role: &ColumnRole,
+    ) -> Result<usize, CauseAtLine> {
+        // Without a header the first row is data, and its fields are not column names.
+        let unnamed = self.pending && !matches!(choice, ColumnChoice::Position(_));
+        let names = if unnamed { &[] } else { names };
+        columns::find(names, choice, role).map_err(|cause| cause.at(self.line))
     }
 
     /// Moves to the next row that is not blank.
-    fn advance(&mut self) -> Result<bool, Fault> {
+    fn advance(&mut self) -> Result<bool, CauseAtLine> {
         loop {
             self.text.clear();
             self.line = self.lines.number() + 1;
@@ -109,22 +114,23 @@ impl<'l, 'a> Rows<'l, 'a> {
                 return Ok(false);
             }
             self.close_quotes()?;
-            strip_ending(&mut self.text);
-            if !self.text.trim_ascii().is_empty() || self.is_blank_row() {
-                self.delimiter.get_or_insert_with(|| guess_delimiter(&self.text, self.format));
+            strip_line_ending(&mut self.text);
+            if !self.text.trim_ascii().is_empty() || self.has_delimiter() {
+                let guess = || (self.syntax.guess)(&without_quoted(&self.text));
+                self.delimiter.get_or_insert_with(guess);
                 return Ok(true);
             }
         }
     }
 
-    /// Tabs alone are a row of empty fields where tabs are the delimiter.
-    fn is_blank_row(&self) -> bool {
+    /// A blank line of tabs is a row of empty fields if tabs are the delimiter.
+    fn has_delimiter(&self) -> bool {
         self.delimiter.is_some_and(|delimiter| self.text.contains(delimiter))
     }
 
-    /// Adds lines until every quote has its partner.
-    fn close_quotes(&mut self) -> Result<(), Fault> {
-        if self.format == Format::Tsv {
+    /// Appends lines until the number of quotes is even.
+    fn close_quotes(&mut self) -> Result<(), CauseAtLine> {
+        if !self.syntax.quotes {
             return Ok(());
         }
         let mut open = count_quotes(&self.text) % 2 == 1;
@@ -133,19 +139,19 @@ impl<'l, 'a> Rows<'l, 'a> {
             match self.lines.append(&mut self.text) {
                 Ok(true) => open ^= count_quotes(&self.text[known..]) % 2 == 1,
                 Ok(false) => return Err(Cause::OpenQuote.at(self.line)),
-                // The row grows past its limit because a quote is open: that is the mistake.
-                Err(fault) if fault.is_about("max-line") => {
+                // An open quote made the row exceed its limit.
+                Err(cause) if cause.is_about_limit("max-line") => {
                     return Err(Cause::OpenQuote.at(self.line));
                 }
-                Err(fault) => return Err(fault),
+                Err(cause) => return Err(cause),
             }
         }
         Ok(())
     }
 
-    fn fields(&self) -> Result<Vec<Cow<'_, str>>, Fault> {
+    fn fields(&self) -> Result<Vec<Cow<'_, str>>, CauseAtLine> {
         let delimiter = self.delimiter.unwrap_or(',');
-        if self.format == Format::Tsv {
+        if !self.syntax.quotes {
             return Ok(self.text.split(delimiter).map(Cow::Borrowed).collect());
         }
         split_quoted(&self.text, delimiter).map_err(|cause| cause.at(self.line))
@@ -156,18 +162,25 @@ fn count_quotes(text: &str) -> usize {
     text.bytes().filter(|&byte| byte == b'"').count()
 }
 
-fn guess_delimiter(first: &str, format: Format) -> char {
-    let candidates = [',', ';', '\t'];
-    let unquoted: String = first.split('"').step_by(2).collect();
-    let count = |c: char| unquoted.matches(c).count();
-    if format == Format::Csv {
-        return candidates.into_iter().find(|&c| count(c) > 0).unwrap_or(',');
-    }
-    // `max_by_key` takes the last of equals, and a comma is the likeliest.
-    candidates.into_iter().rev().max_by_key(|&c| count(c)).unwrap_or(',')
+fn without_quoted(row: &str) -> String {
+    row.split('"').step_by(2).collect()
 }
 
-/// The fields of a row in which every quote has its partner.
+const DELIMITERS: [char; 3] = [',', ';', '\t'];
+
+/// The first of comma, semicolon and tab that occurs; a comma if none does.
+pub(super) fn first_present(row: &str) -> char {
+    DELIMITERS.into_iter().find(|&delimiter| row.contains(delimiter)).unwrap_or(',')
+}
+
+/// The most frequent of comma, semicolon and tab; the earliest of equals.
+pub(super) fn most_frequent(row: &str) -> char {
+    // `max_by_key` returns the last of equals.
+    let count = |delimiter: &char| row.matches(*delimiter).count();
+    DELIMITERS.into_iter().rev().max_by_key(count).unwrap_or(',')
+}
+
+/// The fields of a row with an even number of quotes.
 fn split_quoted(row: &str, delimiter: char) -> Result<Vec<Cow<'_, str>>, Cause> {
     let mut fields = Vec::new();
     let mut rest = row;
@@ -193,7 +206,7 @@ fn bare_field(rest: &str, delimiter: char) -> Result<(Cow<'_, str>, &str), Cause
     Ok((Cow::Borrowed(field), after))
 }
 
-/// A field whose opening quote is already read; a doubled quote is one that is data.
+/// Parses a field after its opening quote. A doubled quote stands for one quote.
 fn quoted_field(rest: &str) -> Result<(Cow<'_, str>, &str), Cause> {
     let mut end = 0;
     loop {

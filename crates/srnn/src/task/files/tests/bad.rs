@@ -1,12 +1,12 @@
 use super::*;
 
-/// What a file holds, and what must be said about it.
-struct Case {
+/// A file and the error that it must give.
+struct BadFile {
     name: &'static str,
     content: Vec<u8>,
     options: ReadOptions,
     line: Option<u64>,
-    /// Words of the cause and of the remedy.
+    /// Parts of the cause and of the remedy.
     words: &'static [&'static str],
 }
 
@@ -15,28 +15,28 @@ fn case(
     content: impl AsRef<[u8]>,
     line: impl Into<Option<u64>>,
     words: &'static [&'static str],
-) -> Case {
+) -> BadFile {
     let options = ReadOptions::default();
-    Case { name, content: content.as_ref().to_vec(), options, line: line.into(), words }
+    BadFile { name, content: content.as_ref().to_vec(), options, line: line.into(), words }
 }
 
-impl Case {
-    fn with(self, change: impl FnOnce(&mut ReadOptions)) -> Case {
+impl BadFile {
+    fn with(self, change: impl FnOnce(&mut ReadOptions)) -> BadFile {
         let mut options = self.options;
         change(&mut options);
-        Case { options, ..self }
+        BadFile { options, ..self }
     }
 
-    fn events(self) -> Case {
-        self.with(|options| options.format = Some(Format::Events))
+    fn events(self) -> BadFile {
+        self.with(|options| options.format = Some(format("events")))
     }
 
-    fn limited(self, change: impl FnOnce(&mut Limits)) -> Case {
+    fn limited(self, change: impl FnOnce(&mut DataLimits)) -> BadFile {
         self.with(|options| change(&mut options.limits))
     }
 }
 
-fn check(case: &Case) {
+fn check(case: &BadFile) {
     let result = read_from(case.name, &case.content[..], &case.options);
     let result =
         result.and_then(|samples| samples.check_trainable(OneSymbol::Refuse).map(|()| samples));
@@ -55,7 +55,7 @@ fn check(case: &Case) {
     assert!(!message.contains('\u{1b}') && message.len() < 700, "{message:?}");
 }
 
-fn tables() -> Vec<Case> {
+fn tables() -> Vec<BadFile> {
     vec![
         case("a.csv", "label,sequence\nx,ab\ny,\"b\nx,a\n", 3, &["never closed", "close it"]),
         case("a.csv", "label,sequence\nx,ab\ny,b\"a\"b\n", 3, &["quote", "b\\\"a", "double"]),
@@ -87,13 +87,13 @@ fn tables() -> Vec<Case> {
         case("a.csv", "x,ab\ny,b\n", 1, &["no label column \"0\""])
             .with(|o| (o.sequence_column, o.label_column) = ("2".into(), "0".into())),
         case("a.csv", "label,sequence\nx,ab\n", 1, &["no sequence column", "none"])
-            .with(|o| o.header = Header::Absent),
-        case("a.csv", "label,sequence,label\nx,ab,y\n", 1, &["\"label\" is there twice", "rename"]),
+            .with(|o| o.header = TableHeader::Absent),
+        case("a.csv", "label,sequence,label\nx,ab,y\n", 1, &["two columns \"label\"", "rename"]),
         case(
             "a.csv",
             "label,sequence\nx,ab\n",
             1,
-            &["\"label\" is asked for as sequence and as label", "different"],
+            &["\"label\" is selected as sequence and as label", "different"],
         )
         .with(|o| o.sequence_column = "label".into()),
         case("a.csv", "case,activity,time,label\n1,a,1,x\n", 1, &["event log", "--format events"]),
@@ -102,24 +102,25 @@ fn tables() -> Vec<Case> {
         case("a.csv", "label,sequence\n", None, &["no sequences", "at least two"]),
         case("a.csv", "\n\n", None, &["no sequences"]),
         case("a.csv", "label,sequence\nx,a||b\n", 2, &["token 2 is empty", "--tokens"])
-            .with(|o| o.tokens = Tokens::Separator("|".into())),
+            .with(|o| o.tokens = TokenRule::Separator("|".into())),
         case(
             "a.csv",
             "label,sequence\nx,ab\n",
             None,
             &["separator", "empty", "--tokens characters"],
         )
-        .with(|o| o.tokens = Tokens::Separator(String::new())),
+        .with(|o| o.tokens = TokenRule::Separator(String::new())),
     ]
 }
 
-fn contents() -> Vec<Case> {
+fn contents() -> Vec<BadFile> {
     vec![
         case("a.txt", "", None, &["no sequences"]),
         case("a.txt", b"x ab\ny b\xe4\n", 2, &["not UTF-8", "save it as UTF-8"]),
         case("a.txt", b"\xff\xfex\0 \0a\0", 1, &["not UTF-8"]),
         case("a.xlsx", "x ab\n", None, &["format", "--format csv|tsv"]),
         case("noextension", "x ab\n", None, &["format", ".csv"]),
+        case("noextension", "{\"label\": 1}\n", None, &["looks like jsonl", "--format jsonl"]),
         case("a.txt", "x aa\ny a\n", None, &["only one token, \"a\"", "length", "--one-symbol"]),
         case("a.txt", "x\ny\n", 2, &["the same sequence", "\"y\" here and \"x\" in line 1"]),
         case("a.txt", "x\ny a\n", None, &["only one token, \"a\""]),
@@ -148,7 +149,7 @@ fn contents() -> Vec<Case> {
     ]
 }
 
-fn json() -> Vec<Case> {
+fn json() -> Vec<BadFile> {
     let good = "{\"label\":\"x\",\"sequence\":\"ab\"}\n";
     let second = |bad: &str| format!("{good}{bad}\n");
     vec![
@@ -180,7 +181,7 @@ fn json() -> Vec<Case> {
             "a.jsonl",
             second("{\"label\":1,\"sequence\":null}"),
             2,
-            &["\"sequence\" is null", "a text or a number"],
+            &["\"sequence\" is null", "a string or a number"],
         ),
         case("a.jsonl", second("{\"label\":1,\"sequence\":{\"a\":1}}"), 2, &["JSON", "a list"]),
         case("a.jsonl", second("{\"label\":1,\"sequence\":[\"a\",null]}"), 2, &["token must be"]),
@@ -189,43 +190,43 @@ fn json() -> Vec<Case> {
             "a.jsonl",
             second("{\"label\":1,\"label\":2,\"sequence\":\"a\"}"),
             2,
-            &["\"label\" is there twice"],
+            &["two fields \"label\""],
         ),
         case(
             "a.jsonl",
             "{\"label\":1,\"label\":2,\"sequence\":\"a\"}",
             1,
-            &["\"label\" is there twice"],
+            &["two columns \"label\""],
         ),
         case(
             "a.jsonl",
             second(&format!("{{\"x\":{}", "[".repeat(100_000))),
             2,
-            &["32 brackets", "--max-json-depth"],
+            &["32 levels", "--max-json-depth"],
         ),
     ]
 }
 
-fn abbadingo() -> Vec<Case> {
+fn abbadingo() -> Vec<BadFile> {
     vec![
         case("a.dat", "x ab\n", 1, &["header", "\"x ab\"", "number of sequences"]),
         case("a.dat", "2\n1 1 a\n0 1 b\n", 1, &["header"]),
         case("a.dat", "2 2 2\n1 1 a\n0 1 b\n", 1, &["header"]),
         case("a.dat", "-2 2\n", 1, &["header"]),
-        case("a.dat", "2 2\n1 1 a\n0 2 b\n", 3, &["says 2 symbols and has 1", "length"]),
-        case("a.dat", "2 2\n1 1 a b\n0 1 b\n", 2, &["says 1 symbols and has 2"]),
-        case("a.dat", "3 2\n1 1 a\n0 1 b\n", 3, &["says 3 sequences", "there are 2", "lost lines"]),
-        case("a.dat", "1 2\n1 1 a\n0 1 b\n", 3, &["says 1 sequences", "there are 2"]),
-        case("a.dat", "2 1\n1 1 a\n0 1 b\n", 3, &["says 1 different symbols", "header"]),
+        case("a.dat", "2 2\n1 1 a\n0 2 b\n", 3, &["declares 2 symbols and has 1", "length"]),
+        case("a.dat", "2 2\n1 1 a b\n0 1 b\n", 2, &["declares 1 symbols and has 2"]),
+        case("a.dat", "3 2\n1 1 a\n0 1 b\n", 3, &["declares 3 sequences", "has 2", "lost lines"]),
+        case("a.dat", "1 2\n1 1 a\n0 1 b\n", 3, &["declares 1 sequences", "has 2"]),
+        case("a.dat", "2 1\n1 1 a\n0 1 b\n", 3, &["declares 1 different symbols", "header"]),
         case("a.dat", "2 2\n1\n0 1 b\n", 2, &["record", "label, length and symbols"]),
         case("a.dat", "2 2\n1 one a\n0 1 b\n", 2, &["record"]),
         case("a.dat", "1 2\n-1 1 a\n", None, &["no sequences"]),
         case("a.dat", "18446744073709551616 2\n", 1, &["header"]),
-        case("a.dat", "18446744073709551615 2\n1 1 a\n", 2, &["there are 1"]),
+        case("a.dat", "18446744073709551615 2\n1 1 a\n", 2, &["file has 1"]),
     ]
 }
 
-fn events() -> Vec<Case> {
+fn events() -> Vec<BadFile> {
     let log = |rows: &str| format!("case,activity,time,label\n{rows}");
     vec![
         case("log.csv", "id,activity,time,label\n", 1, &["no case column", "--case-column"])
@@ -245,6 +246,7 @@ fn events() -> Vec<Case> {
         case("log.csv", log("1,a,,x\n"), 2, &["\"\" is no time"]).events(),
         case("log.csv", log("1,a,NaN,x\n"), 2, &["no time"]).events(),
         case("log.csv", log("1,a,2024-02-30,x\n"), 2, &["no time"]).events(),
+        case("log.csv", log("1,a,05/06/2024,x\n"), 2, &["no time", "the year first"]).events(),
         case(
             "log.csv",
             log("1,a,2024-01-01,x\n1,b,17,x\n"),
@@ -256,7 +258,7 @@ fn events() -> Vec<Case> {
             "log.csv",
             log("1,a,2024-01-01T10:00Z,x\n1,b,2024-01-01T10:00,x\n"),
             3,
-            &["cannot be ordered", "zone"],
+            &["cannot be ordered", "offset"],
         )
         .events(),
         case(
@@ -278,7 +280,7 @@ fn events() -> Vec<Case> {
     ]
 }
 
-fn limits() -> Vec<Case> {
+fn limits() -> Vec<BadFile> {
     let text = "x ab\ny ba\nz bc\n";
     vec![
         case("a.txt", text, 3, &["more than 2 sequences", "--max-sequences"])
@@ -300,7 +302,7 @@ fn limits() -> Vec<Case> {
 
 #[test]
 fn every_bad_file_is_refused_with_its_place_and_a_remedy() {
-    let cases: Vec<Case> = [tables(), contents(), json(), abbadingo(), events(), limits()]
+    let cases: Vec<BadFile> = [tables(), contents(), json(), abbadingo(), events(), limits()]
         .into_iter()
         .flatten()
         .collect();
@@ -312,11 +314,11 @@ fn every_bad_file_is_refused_with_its_place_and_a_remedy() {
 fn a_zip_bomb_is_stopped_by_the_limits() {
     // 64 MiB in 64 KiB: one endless line, and endless lines.
     let bombs = [vec![b'a'; 64 << 20], b"x a\n".repeat(16 << 20)];
-    let limits = Limits { max_bytes: 4 << 20, ..Limits::default() };
+    let limits = DataLimits { max_bytes: 4 << 20, ..DataLimits::default() };
     let options = ReadOptions { limits, ..ReadOptions::default() };
     for bomb in bombs {
         let error = read_from("bomb.txt.gz", &gzip(&bomb)[..], &options).unwrap_err();
-        assert!(matches!(error.cause, Cause::TooMuch { .. }), "{error}");
+        assert!(matches!(error.cause, Cause::LimitExceeded { .. }), "{error}");
     }
 }
 

@@ -1,7 +1,7 @@
 use super::*;
 use crate::key::{Key, Rng};
 
-const SEEDS: [(&str, Option<Format>, &str); 6] = [
+const SEEDS: [(&str, Option<&str>, &str); 6] = [
     ("f.csv", None, "label,sequence\nx,\"a\"\"b\"\ny,b c\nx,\n"),
     ("f.tsv", None, "label\tsequence\nx\tab\ny\tb c\n"),
     (
@@ -13,47 +13,47 @@ const SEEDS: [(&str, Option<Format>, &str); 6] = [
     ("f.dat", None, "3 2\n1 2 a b\n0 1 b\n-1 0\n"),
     (
         "f.csv",
-        Some(Format::Events),
+        Some("events"),
         "case;activity;time;label\n1;a;2024-01-01T10:00:00+01:00;x\n2;b;2024-01-01T10:00Z;y\n",
     ),
 ];
 
-/// Bytes that mean something to some reader.
-const TELLING: &[u8] = b"\"\\,;\t\n\r {}[]:-+.0129Tx\xff\xc3\xef\xbb\xbf\x1f\x8b\0";
+/// Bytes with a meaning for some reader.
+const SPECIAL: &[u8] = b"\"\\,;\t\n\r {}[]:-+.0129Tx\xff\xc3\xef\xbb\xbf\x1f\x8b\0";
 
-fn mutate(bytes: &mut Vec<u8>, stream: &mut Rng) {
-    for _ in 0..1 + stream.below(4) {
-        let at = stream.below(bytes.len() + 1);
-        let telling = TELLING[stream.below(TELLING.len())];
-        match stream.below(5) {
-            0 => bytes.insert(at, telling),
-            1 if at < bytes.len() => bytes[at] = telling,
+fn mutate(bytes: &mut Vec<u8>, rng: &mut Rng) {
+    for _ in 0..1 + rng.below(4) {
+        let at = rng.below(bytes.len() + 1);
+        let special = SPECIAL[rng.below(SPECIAL.len())];
+        match rng.below(5) {
+            0 => bytes.insert(at, special),
+            1 if at < bytes.len() => bytes[at] = special,
             2 if at < bytes.len() => drop(bytes.remove(at)),
             3 => bytes.truncate(at),
             _ => {
-                let end = at + stream.below(bytes.len() + 1 - at);
+                let end = at + rng.below(bytes.len() + 1 - at);
                 let piece = bytes[at..end].to_vec();
-                let to = stream.below(bytes.len() + 1);
+                let to = rng.below(bytes.len() + 1);
                 bytes.splice(to..to, piece);
             }
         }
     }
 }
 
-fn options(format: Option<Format>, stream: &mut Rng) -> ReadOptions {
-    let separator = Tokens::Separator("b".into());
-    let rules = [Tokens::Guess, Tokens::Whitespace, Tokens::Characters, separator];
+fn options(format_name: Option<&str>, rng: &mut Rng) -> ReadOptions {
+    let separator = TokenRule::Separator("b".into());
+    let rules = [TokenRule::Guess, TokenRule::Whitespace, TokenRule::Characters, separator];
     ReadOptions {
-        format,
-        tokens: rules[stream.below(4)].clone(),
-        contradictions: [Contradictions::Refuse, Contradictions::Keep][stream.below(2)],
-        unlabelled: [Unlabelled::Refuse, Unlabelled::Skip][stream.below(2)],
-        header: [Header::Guess, Header::Present, Header::Absent][stream.below(3)],
+        format: format_name.map(format),
+        tokens: rules[rng.below(4)].clone(),
+        contradictions: [Contradictions::Refuse, Contradictions::Keep][rng.below(2)],
+        unlabelled: [Unlabelled::Refuse, Unlabelled::Skip][rng.below(2)],
+        header: [TableHeader::Guess, TableHeader::Present, TableHeader::Absent][rng.below(3)],
         ..ReadOptions::default()
     }
 }
 
-/// Whatever was read is consistent, and whatever was not has a place and a remedy.
+/// Checks that samples are consistent, and that errors have a file name and a remedy.
 fn check(name: &str, result: Result<Samples, DataError>) -> bool {
     match result {
         Ok(samples) => {
@@ -63,7 +63,7 @@ fn check(name: &str, result: Result<Samples, DataError>) -> bool {
             assert!(sequences.iter().all(|s| (s.label as usize) < classes.len()));
             let mut tokens = sequences.iter().flat_map(|s| &s.tokens);
             assert!(tokens.all(|&token| (token as usize) < alphabet.len()));
-            assert_ne!(samples.tokens, Tokens::Guess);
+            assert_ne!(samples.tokens, TokenRule::Guess);
             true
         }
         Err(error) => {
@@ -79,14 +79,14 @@ fn mutated_files_are_read_or_refused_but_never_panic() {
     let (mut read, mut refused) = (0, 0);
     for round in 0..4_000 {
         for (at, (name, format, text)) in SEEDS.into_iter().enumerate() {
-            let mut stream = Key::new(round).child("fuzz", at as u64).rng();
+            let mut rng = Key::new(round).child("fuzz", at as u64).rng();
             let mut bytes = text.as_bytes().to_vec();
-            mutate(&mut bytes, &mut stream);
-            if stream.below(8) == 0 {
+            mutate(&mut bytes, &mut rng);
+            if rng.below(8) == 0 {
                 bytes = gzip(&bytes);
-                mutate(&mut bytes, &mut stream);
+                mutate(&mut bytes, &mut rng);
             }
-            let options = options(format, &mut stream);
+            let options = options(format, &mut rng);
             match check(name, read_from(name, &bytes[..], &options)) {
                 true => read += 1,
                 false => refused += 1,
@@ -99,14 +99,14 @@ fn mutated_files_are_read_or_refused_but_never_panic() {
 #[test]
 fn random_bytes_never_panic() {
     for round in 0..2_000 {
-        let mut stream = Key::new(round).child("noise", 0).rng();
-        let byte = |stream: &mut Rng| match stream.below(2) {
-            0 => TELLING[stream.below(TELLING.len())],
-            _ => stream.bits() as u8,
+        let mut rng = Key::new(round).child("noise", 0).rng();
+        let byte = |rng: &mut Rng| match rng.below(2) {
+            0 => SPECIAL[rng.below(SPECIAL.len())],
+            _ => rng.bits() as u8,
         };
-        let bytes: Vec<u8> = (0..stream.below(200)).map(|_| byte(&mut stream)).collect();
+        let bytes: Vec<u8> = (0..rng.below(200)).map(|_| byte(&mut rng)).collect();
         for (name, format, _) in SEEDS {
-            check(name, read_from(name, &bytes[..], &options(format, &mut stream)));
+            check(name, read_from(name, &bytes[..], &options(format, &mut rng)));
         }
     }
 }

@@ -5,13 +5,13 @@ use crate::key::Key;
 use crate::task::{Fractions, UNKNOWN};
 
 /// A folder of its own for one test, gone with it.
-struct Folder(PathBuf);
+struct TestFolder(PathBuf);
 
-impl Folder {
-    fn new(test: &str) -> Folder {
+impl TestFolder {
+    fn new(test: &str) -> TestFolder {
         let path = std::env::temp_dir().join(format!("srnn-{test}-{}", std::process::id()));
         std::fs::create_dir_all(&path).unwrap();
-        Folder(path)
+        TestFolder(path)
     }
 
     fn file(&self, name: &str, text: &str) -> PathBuf {
@@ -21,7 +21,7 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for TestFolder {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
@@ -37,7 +37,7 @@ fn fractions(text: &str) -> HoldOut {
 
 #[test]
 fn held_out_files_take_the_vocabulary_classes_and_token_rule_of_training() {
-    let folder = Folder::new("shared");
+    let folder = TestFolder::new("shared");
     let train = folder.file("train.txt", "x a b\ny b\nx c a\n");
     let valid = folder.file("valid.txt", "y c\nx a b\ny ab\n");
     let loaded = load(&train, &files(valid, None), &ReadOptions::default(), &Key::new(0)).unwrap();
@@ -45,7 +45,7 @@ fn held_out_files_take_the_vocabulary_classes_and_token_rule_of_training() {
     assert_eq!(loaded.split.valid.alphabet, loaded.split.train.alphabet);
     assert_eq!(loaded.split.valid.classes, loaded.split.train.classes);
     assert_eq!(named(&loaded.split.valid), [(vec!["c"], "y"), (vec!["a", "b"], "x")]);
-    assert_eq!(loaded.tokens, Tokens::Whitespace);
+    assert_eq!(loaded.tokens, TokenRule::Whitespace);
     assert_eq!(loaded.valid.in_training, 1);
     let [unreadable] = &loaded.valid.unreadable[..] else { panic!("{:?}", loaded.valid) };
     assert!(unreadable.file.ends_with("valid.txt"));
@@ -54,7 +54,7 @@ fn held_out_files_take_the_vocabulary_classes_and_token_rule_of_training() {
 
 #[test]
 fn rare_training_tokens_become_unknown_and_then_every_sequence_can_be_read() {
-    let folder = Folder::new("rare");
+    let folder = TestFolder::new("rare");
     let train = folder.file("train.txt", "x a b rare\ny b a\n");
     let valid = folder.file("valid.txt", "y never a\n");
     let options = ReadOptions { min_count: 2, ..ReadOptions::default() };
@@ -71,7 +71,7 @@ fn rare_training_tokens_become_unknown_and_then_every_sequence_can_be_read() {
 
 #[test]
 fn one_file_is_divided_and_the_vocabulary_is_that_of_the_training_part() {
-    let folder = Folder::new("divided");
+    let folder = TestFolder::new("divided");
     let text: String =
         (0..60).map(|i| format!("{} t{} t{} only{i}\n", ["x", "y"][i % 2], i % 7, i % 5)).collect();
     let train = folder.file("all.txt", &text);
@@ -93,7 +93,7 @@ fn one_file_is_divided_and_the_vocabulary_is_that_of_the_training_part() {
 
 #[test]
 fn a_fraction_for_validation_and_a_file_for_test_go_together() {
-    let folder = Folder::new("together");
+    let folder = TestFolder::new("together");
     let text: String = (0..32).map(|i| format!("{} {i:05b}\n", i % 2)).collect();
     let train = folder.file("train.txt", &text);
     let test = folder.file("test.txt", "1 0101\n");
@@ -106,7 +106,7 @@ fn a_fraction_for_validation_and_a_file_for_test_go_together() {
 
 #[test]
 fn what_cannot_be_held_out_is_refused_with_a_remedy() {
-    let folder = Folder::new("refused");
+    let folder = TestFolder::new("refused");
     let train = folder.file("train.txt", "x ab\ny b\n");
     let other = folder.file("valid.txt", "x ab\nz b\n");
     let twice = HoldOut { valid: Some(other.clone()), ..fractions("0.5/0.5") };
@@ -114,7 +114,7 @@ fn what_cannot_be_held_out_is_refused_with_a_remedy() {
         (&train, fractions("0.9/0.1"), "train.txt: nothing is held out for valid; give either"),
         (&train, fractions("1/0"), "train.txt: nothing is held out for valid; give either"),
         (&train, files(other.clone(), None), "valid.txt:2: label \"z\" does not occur in training"),
-        (&train, twice, "train.txt: valid is asked for both as a fraction and as a file"),
+        (&train, twice, "train.txt: valid is requested both as a fraction and as a file"),
         (&train, files(folder.0.join("no.txt"), None), "no.txt: there is no such file; check"),
     ];
     for (train, hold_out, expected) in cases {
@@ -125,7 +125,7 @@ fn what_cannot_be_held_out_is_refused_with_a_remedy() {
 
 #[test]
 fn a_test_file_may_hold_one_class_but_a_training_file_may_not() {
-    let folder = Folder::new("one");
+    let folder = TestFolder::new("one");
     let both = folder.file("both.txt", "x ab\ny b\n");
     let one = folder.file("one.txt", "x ab\nx b\n");
     let options = ReadOptions::default();

@@ -1,4 +1,4 @@
-//! Readers and writers together.
+//! Tests of readers and writers together.
 
 mod bad;
 mod fuzz;
@@ -8,6 +8,11 @@ mod round_trip;
 
 use super::*;
 use crate::task::Dataset;
+
+/// A format by its name.
+fn format(name: &str) -> Format {
+    name.parse().unwrap()
+}
 
 /// Every sequence as its token names and its label.
 fn named(data: &Dataset) -> Vec<(Vec<&str>, &str)> {

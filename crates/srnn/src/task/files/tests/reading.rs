@@ -45,8 +45,8 @@ fn one_blank_anywhere_makes_all_texts_words() {
     let mixed = "{\"label\":1,\"text\":[\"a b\",\"c\"]}\n{\"label\":2,\"text\":\"ab\"}\n{\"label\":2,\"text\":\"c d\"}";
     assert_eq!(lines("d.jsonl", mixed, &default()), ["1:a b|c", "2:ab", "2:c|d"]);
     let rule = |text| read_text("d.txt", text, &default()).unwrap().tokens;
-    assert_eq!(rule("x ab\ny b"), Tokens::Characters);
-    assert_eq!(rule("x ab\ny b a"), Tokens::Whitespace);
+    assert_eq!(rule("x ab\ny b"), TokenRule::Characters);
+    assert_eq!(rule("x ab\ny b a"), TokenRule::Whitespace);
 }
 
 #[test]
@@ -57,13 +57,13 @@ fn the_alphabet_after_a_wrong_guess_holds_no_left_over_characters() {
 }
 
 #[test]
-fn tokens_are_divided_as_told() {
+fn tokens_are_split_by_the_rule_given() {
     let with = |tokens| ReadOptions { tokens, ..default() };
     let text = "x a b,c\ny b,a";
-    assert_eq!(lines("d.txt", text, &with(Tokens::Characters))[0], "x:a| |b|,|c");
-    assert_eq!(lines("d.txt", text, &with(Tokens::Separator(",".into())))[0], "x:a b|c");
-    assert_eq!(lines("d.txt", text, &with(Tokens::Whitespace))[1], "y:b,a");
-    for tokens in [Tokens::Characters, Tokens::Whitespace, Tokens::Separator(",".into())] {
+    assert_eq!(lines("d.txt", text, &with(TokenRule::Characters))[0], "x:a| |b|,|c");
+    assert_eq!(lines("d.txt", text, &with(TokenRule::Separator(",".into())))[0], "x:a b|c");
+    assert_eq!(lines("d.txt", text, &with(TokenRule::Whitespace))[1], "y:b,a");
+    for tokens in [TokenRule::Characters, TokenRule::Whitespace, TokenRule::Separator(",".into())] {
         let samples = read_text("d.txt", text, &with(tokens.clone())).unwrap();
         let expected: Vec<Vec<String>> = named(&samples.data)
             .iter()
@@ -74,7 +74,7 @@ fn tokens_are_divided_as_told() {
 }
 
 #[test]
-fn columns_are_found_by_name_place_and_without_a_header() {
+fn columns_are_found_by_name_by_position_and_without_a_header() {
     let options = |sequence: &str, label: &str| ReadOptions {
         sequence_column: sequence.into(),
         label_column: label.into(),
@@ -84,7 +84,7 @@ fn columns_are_found_by_name_place_and_without_a_header() {
     assert_eq!(lines("dna.tsv", text, &options("3", "1")), ["+:T|A|C", "-:G|A|C"]);
     let text = "label,sequence,other\n1,ab,cd\n2,ba,dc\n";
     assert_eq!(lines("d.csv", text, &options("other", "label")), ["1:c|d", "2:d|c"]);
-    let headed = ReadOptions { header: Header::Present, ..options("3", "1") };
+    let headed = ReadOptions { header: TableHeader::Present, ..options("3", "1") };
     assert_eq!(lines("d.csv", text, &headed), ["1:c|d", "2:d|c"]);
 }
 
@@ -98,7 +98,7 @@ fn quotes_are_data_in_tsv_and_marks_in_csv() {
 }
 
 #[test]
-fn numbers_and_truth_values_in_json_are_read_as_their_text() {
+fn numbers_and_booleans_in_json_are_read_as_their_text() {
     let text = "{\"y\":true,\"input\":[1,-2,\"a\"]}\n{\"y\":0.5,\"input\":[1]}\n";
     assert_eq!(lines("d.jsonl", text, &default()), ["true:1|-2|a", "0.5:1"]);
 }
@@ -124,7 +124,7 @@ fn unlabelled_rows_are_counted_and_leave_no_trace_when_skipped() {
 fn unlabelled_rows_keep_the_empty_label_when_they_are_to_be_predicted() {
     let absent = ReadOptions {
         unlabelled: Unlabelled::Keep,
-        label_column: Column::Absent,
+        label_column: ColumnChoice::Absent,
         contradictions: Contradictions::Keep,
         ..default()
     };
@@ -137,9 +137,9 @@ fn unlabelled_rows_keep_the_empty_label_when_they_are_to_be_predicted() {
         assert_eq!(lines(name, text, &absent), [":a|b", ":b|a"], "{name}");
     }
     let log = "case,activity,time\n1,a,1\n1,b,2\n2,b,1\n2,a,2\n";
-    let events = ReadOptions { format: Some(Format::Events), ..absent.clone() };
+    let events = ReadOptions { format: Some(format("events")), ..absent.clone() };
     assert_eq!(lines("log.csv", log, &events), [":a|b", ":b|a"]);
-    let some = ReadOptions { label_column: Column::Usual, ..absent };
+    let some = ReadOptions { label_column: ColumnChoice::Usual, ..absent };
     assert_eq!(lines("a.csv", "label,sequence\nx,a b\n,b a\n", &some), ["x:a|b", ":b|a"]);
 }
 
@@ -152,7 +152,7 @@ fn kept_contradictions_are_counted() {
 
 #[test]
 fn events_are_grouped_by_case_in_the_order_of_time() {
-    let options = ReadOptions { format: Some(Format::Events), ..default() };
+    let options = ReadOptions { format: Some(format("events")), ..default() };
     let log = "Case ID;Activity;Complete Timestamp;label\n\
                A;x;2024-01-09 22:00:00;\n\
                B;start;2024-01-02 10:00:00;\n\
@@ -171,6 +171,6 @@ fn events_are_grouped_by_case_in_the_order_of_time() {
 fn a_chosen_delimiter_and_format_win_over_the_guess() {
     let options = ReadOptions { delimiter: Delimiter::Is('|'), ..default() };
     assert_eq!(lines("d.csv", "label|text\nx|a,b c\ny|c\n", &options), ["x:a,b|c", "y:c"]);
-    let options = ReadOptions { format: Some(Format::Plain), ..default() };
+    let options = ReadOptions { format: Some(format("plain")), ..default() };
     assert_eq!(lines("d.csv", "x a,b\ny b", &options)[0], "x:a|,|b");
 }

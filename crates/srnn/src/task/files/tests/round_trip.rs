@@ -2,15 +2,19 @@ use super::*;
 use crate::key::Key;
 use crate::task::{Sequence, tomita};
 
-const FORMATS: [(Format, &str); 5] = [
-    (Format::Csv, "d.csv"),
-    (Format::Tsv, "d.tsv"),
-    (Format::Jsonl, "d.jsonl"),
-    (Format::Plain, "d.txt"),
-    (Format::Abbadingo, "d.dat"),
-];
+/// Every format that can be written, with a file name.
+fn formats() -> [(Format, &'static str); 5] {
+    [
+        ("csv", "d.csv"),
+        ("tsv", "d.tsv"),
+        ("jsonl", "d.jsonl"),
+        ("plain", "d.txt"),
+        ("abbadingo", "d.dat"),
+    ]
+    .map(|(name, file)| (format(name), file))
+}
 
-fn written(data: &Dataset, format: Format, tokens: &Tokens) -> Result<Vec<u8>, WriteError> {
+fn written(data: &Dataset, format: Format, tokens: &TokenRule) -> Result<Vec<u8>, WriteError> {
     let mut bytes = Vec::new();
     write(data, format, tokens, &mut bytes).map(|()| bytes)
 }
@@ -28,8 +32,8 @@ fn over(alphabet: &[&str], classes: &[&str]) -> Dataset {
     Dataset { alphabet: names(alphabet), classes: names(classes), sequences }
 }
 
-/// Whether the set comes back; `false` if the format refuses it.
-fn comes_back(data: &Dataset, format: Format, name: &str, tokens: &Tokens) -> bool {
+/// Whether the format takes the set; then it must read back the same.
+fn comes_back(data: &Dataset, format: Format, name: &str, tokens: &TokenRule) -> bool {
     let bytes = match written(data, format, tokens) {
         Ok(bytes) => bytes,
         Err(error) => {
@@ -51,34 +55,34 @@ fn comes_back(data: &Dataset, format: Format, name: &str, tokens: &Tokens) -> bo
 #[test]
 fn tomita_sets_come_back_from_every_format() {
     let data = tomita::sets(tomita::Grammar::T4, &Key::new(1)).train;
-    for (format, name) in FORMATS {
-        assert!(comes_back(&data, format, name, &Tokens::Guess));
+    for (format, name) in formats() {
+        assert!(comes_back(&data, format, name, &TokenRule::Guess));
     }
 }
 
 #[test]
 fn tokens_come_back_from_every_format_that_takes_them() {
-    let separator = Tokens::Separator("|".into());
+    let separator = TokenRule::Separator("|".into());
     // Which of CSV, TSV, JSONL, plain, Abbadingo take these.
-    let cases: [(&[&str], Tokens, [bool; 5]); 14] = [
-        (&["a", "b"], Tokens::Guess, [true; 5]),
-        (&["ab", "c"], Tokens::Guess, [true; 5]),
-        (&["ä", "🦀", "\u{85}"], Tokens::Guess, [true; 5]),
+    let cases: [(&[&str], TokenRule, [bool; 5]); 14] = [
+        (&["a", "b"], TokenRule::Guess, [true; 5]),
+        (&["ab", "c"], TokenRule::Guess, [true; 5]),
+        (&["ä", "🦀", "\u{85}"], TokenRule::Guess, [true; 5]),
         (&["a,b", "say \"hi\"", ";"], separator.clone(), [true, true, true, true, false]),
-        (&["a,b", "\"", "''"], Tokens::Guess, [true; 5]),
-        (&["\"", ",", ";"], Tokens::Guess, [true; 5]),
-        (&["a b", "c"], Tokens::Guess, [false, false, true, false, false]),
+        (&["a,b", "\"", "''"], TokenRule::Guess, [true; 5]),
+        (&["\"", ",", ";"], TokenRule::Guess, [true; 5]),
+        (&["a b", "c"], TokenRule::Guess, [false, false, true, false, false]),
         (&["a b", "c"], separator.clone(), [true, true, true, true, false]),
         (&["a\tb", "c"], separator.clone(), [true, false, true, true, false]),
         (&["a\nb", "c\r\n", "\r"], separator.clone(), [true, false, true, false, false]),
         (&["a|b", "c"], separator, [false, false, true, false, true]),
-        (&["\n", " ", "\"", "x"], Tokens::Characters, [true, false, true, false, false]),
-        (&["", "c"], Tokens::Guess, [false, false, true, false, false]),
-        (&["<script>", "\u{1b}[31m", "\0"], Tokens::Guess, [true; 5]),
+        (&["\n", " ", "\"", "x"], TokenRule::Characters, [true, false, true, false, false]),
+        (&["", "c"], TokenRule::Guess, [false, false, true, false, false]),
+        (&["<script>", "\u{1b}[31m", "\0"], TokenRule::Guess, [true; 5]),
     ];
     for (alphabet, tokens, taken) in cases {
         let data = over(alphabet, &["no", "yes"]);
-        for ((format, name), expected) in FORMATS.into_iter().zip(taken) {
+        for ((format, name), expected) in formats().into_iter().zip(taken) {
             let back = comes_back(&data, format, name, &tokens);
             assert_eq!(back, expected, "{alphabet:?} {tokens:?} {format:?}");
         }
@@ -97,8 +101,8 @@ fn labels_come_back_from_every_format_that_takes_them() {
     ];
     for (classes, taken) in cases {
         let data = over(&["a", "b"], classes);
-        for ((format, name), expected) in FORMATS.into_iter().zip(taken) {
-            let back = comes_back(&data, format, name, &Tokens::Guess);
+        for ((format, name), expected) in formats().into_iter().zip(taken) {
+            let back = comes_back(&data, format, name, &TokenRule::Guess);
             assert_eq!(back, expected, "{classes:?} {format:?}");
         }
     }
@@ -108,15 +112,15 @@ fn labels_come_back_from_every_format_that_takes_them() {
 fn lone_words_are_refused_where_they_would_be_read_as_characters() {
     let mut data = over(&["ab", "cd"], &["x", "y"]);
     data.sequences.iter_mut().for_each(|sequence| sequence.tokens.truncate(1));
-    assert!(written(&data, Format::Csv, &Tokens::Guess).is_err());
-    assert!(comes_back(&data, Format::Csv, "d.csv", &Tokens::Whitespace));
-    assert!(comes_back(&data, Format::Abbadingo, "d.dat", &Tokens::Guess));
+    assert!(written(&data, Format::CSV, &TokenRule::Guess).is_err());
+    assert!(comes_back(&data, Format::CSV, "d.csv", &TokenRule::Whitespace));
+    assert!(comes_back(&data, Format::ABBADINGO, "d.dat", &TokenRule::Guess));
 }
 
 #[test]
 fn event_logs_are_not_written_and_failing_disks_are_reported() {
     let data = over(&["a", "b"], &["x", "y"]);
-    assert!(written(&data, Format::Events, &Tokens::Guess).is_err());
+    assert!(written(&data, format("events"), &TokenRule::Guess).is_err());
     struct Full;
     impl std::io::Write for Full {
         fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
@@ -126,6 +130,6 @@ fn event_logs_are_not_written_and_failing_disks_are_reported() {
             Ok(())
         }
     }
-    let error = write(&data, Format::Csv, &Tokens::Guess, &mut Full).unwrap_err();
+    let error = write(&data, Format::CSV, &TokenRule::Guess, &mut Full).unwrap_err();
     assert!(error.to_string().contains("disk full"));
 }
