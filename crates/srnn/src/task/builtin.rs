@@ -1,10 +1,10 @@
-//! Built-in tasks by name, as experiments and people call them.
+//! Built-in tasks by name.
 //!
-//! `tomita:3` or `bp:large:A` is what a network learns from, `tomita:l29-40` or `bp:d10-20:l200` a
-//! set it is tested on afterwards.
+//! `tomita:3` or `bp:large:A` names training and validation sets, `tomita:l29-40` or
+//! `bp:d10-20:l200` a test set.
 
 use super::palindrome;
-use super::parentheses::{self, Negatives, Shape, Size, TooFew};
+use super::parentheses::{self, ParenthesesNegatives, TestShape, TooFew, TrainingSize};
 use super::tomita::{self, Grammar};
 use super::{Dataset, Split};
 use crate::key::Key;
@@ -13,80 +13,79 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-/// What there is to learn.
+/// A built-in task: its training and validation sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Task {
     /// `tomita:1` to `tomita:7`.
     Tomita(Grammar),
     /// `bp:small:A`, `bp:small:B`, `bp:large:A`, `bp:large:B`: balanced parentheses.
-    Parentheses(Size, Negatives),
+    Parentheses(TrainingSize, ParenthesesNegatives),
     /// `palindrome:A`, `palindrome:B`.
-    Palindrome(palindrome::Negatives),
+    Palindrome(palindrome::PalindromeNegatives),
 }
 
-/// Strings that nothing is selected by.
+/// A test set of a built-in task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum TestSet {
-    /// `tomita:l29-40`: words of these lengths, drawn as the sets are.
+    /// `tomita:l29-40`: words of these lengths.
     Tomita {
         /// The lengths.
         lengths: RangeInclusive<usize>,
     },
     /// `bp:d10-20:l200`: balanced parentheses of these depths, up to this length.
     Parentheses {
-        /// Depths and length.
-        shape: Shape,
-        /// `bp:d10-20:l200:B`: with these negatives; where none are named, those that the
-        /// training set has.
-        negatives: Option<Negatives>,
+        /// Depths and largest length.
+        shape: TestShape,
+        /// `bp:d10-20:l200:B`: the kind of negatives; by default that of the training set.
+        negatives: Option<ParenthesesNegatives>,
     },
-    /// `palindrome:l200`: of 50 letters up to so many, with the negatives of the training set.
+    /// `palindrome:l200`: from 50 letters to this many, with the negatives of the training set.
     Palindrome {
-        /// No string is longer.
+        /// The largest length.
         longest: usize,
     },
 }
 
-/// A name that is no task's.
+/// A name that no task has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "\"{0}\" is no built-in task: tomita:1 to tomita:7, bp:small:A, bp:large:A, palindrome:A, or B \
-     instead of A"
+    "\"{0}\" is no built-in task: use tomita:1 to tomita:7, bp:small:A, bp:large:A, palindrome:A, or \
+     B instead of A"
 )]
 pub struct UnknownTask(pub String);
 
-/// A name that is no test set's.
+/// A name that no test set has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "\"{0}\" names no test set that can be made: write it as tomita:l29-40, bp:d10-20:l200, \
-     bp:d5:l200:B or palindrome:l200; the smaller number first, more than 2d symbols for depth d, \
-     50 letters or more of palindromes"
+    "\"{0}\" is no test set: use tomita:l29-40, bp:d10-20:l200, bp:d5:l200:B or palindrome:l200, with \
+     the smaller number first, more than 2d symbols for depth d, and 50 letters or more for \
+     palindromes"
 )]
 pub struct UnknownTest(pub String);
 
 /// A test set that cannot be made.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum TestError {
-    /// It is another task's.
-    #[error("\"{test}\" is no test of \"{task}\": name a test set of the same task")]
+    /// It belongs to another task.
+    #[error("\"{test}\" is no test set of \"{task}\": use a test set of the same task")]
     OtherTask {
         /// The test set.
         test: String,
         /// The task.
         task: String,
     },
-    /// There are not so many strings.
+    /// There are too few strings.
     #[error(transparent)]
     TooFew(#[from] TooFew),
 }
 
-/// A test of deeper or longer strings is taken for a mistake.
-const LONGEST: usize = 100_000;
+/// The largest depth and length of test strings.
+const MAX_LENGTH: usize = 100_000;
 
 impl Task {
-    /// Symbols of its alphabet.
+    /// The size of its alphabet.
     pub fn symbols(self) -> usize {
         match self {
             Task::Tomita(_) => 2,
@@ -95,13 +94,13 @@ impl Task {
         }
     }
 
-    /// Whether `test` can be made for it.
-    pub fn goes_with(self, test: &TestSet) -> Result<(), TestError> {
+    /// Fails if `test` is a test set of another task.
+    pub fn check_test_set(self, test: &TestSet) -> Result<(), TestError> {
         match (self, test) {
             (Task::Tomita(_), TestSet::Tomita { .. }) => Ok(()),
             (Task::Parentheses(..), TestSet::Parentheses { .. }) => Ok(()),
             (Task::Palindrome(_), TestSet::Palindrome { .. }) => Ok(()),
-            (task, test) => Err(no_test(task, test)),
+            (task, test) => Err(other_task(task, test)),
         }
     }
 }
@@ -115,8 +114,8 @@ pub fn sets(task: Task, key: &Key) -> Split {
     }
 }
 
-/// Held-out strings: `count`, or, of words of Tomita grammars, as many as there are. Strings of
-/// `seen` are left out; a palindrome of 50 letters is never met twice.
+/// A test set of `count` strings, or of fewer if a Tomita grammar has fewer. It shares no string with
+/// `seen`; palindromes of 50 letters are not compared, since they do not repeat.
 pub fn test(
     task: Task,
     test: &TestSet,
@@ -134,11 +133,11 @@ pub fn test(
         (Task::Palindrome(negatives), TestSet::Palindrome { longest }) => {
             Ok(palindrome::test(*longest, negatives, count, key))
         }
-        (task, test) => Err(no_test(task, test)),
+        (task, test) => Err(other_task(task, test)),
     }
 }
 
-fn no_test(task: Task, test: &TestSet) -> TestError {
+fn other_task(task: Task, test: &TestSet) -> TestError {
     TestError::OtherTask { test: test.to_string(), task: task.to_string() }
 }
 
@@ -148,10 +147,10 @@ impl FromStr for Task {
         let parts: Vec<&str> = text.split(':').collect();
         let found = match *parts {
             ["tomita", number] => number.parse().ok().and_then(Grammar::numbered).map(Task::Tomita),
-            ["bp", size, letter] => size_named(size)
-                .zip(negatives_named(letter))
+            ["bp", size, letter] => parse_size(size)
+                .zip(parse_negatives(letter))
                 .map(|(size, negatives)| Task::Parentheses(size, negatives)),
-            ["palindrome", letter] => palindrome::Negatives::ALL
+            ["palindrome", letter] => palindrome::PalindromeNegatives::ALL
                 .into_iter()
                 .find(|negatives| negatives.letter() == letter)
                 .map(Task::Palindrome),
@@ -166,17 +165,16 @@ impl FromStr for TestSet {
     fn from_str(text: &str) -> Result<TestSet, UnknownTest> {
         let parts: Vec<&str> = text.split(':').collect();
         let found = match *parts {
-            ["tomita", lengths] => range(lengths, 'l')
+            ["tomita", lengths] => parse_range(lengths, 'l')
                 .filter(|lengths| *lengths.end() <= tomita::LONGEST_WORD)
                 .map(|lengths| TestSet::Tomita { lengths }),
-            ["bp", depths, longest] => {
-                shape(depths, longest).map(|shape| TestSet::Parentheses { shape, negatives: None })
-            }
-            ["bp", depths, longest, letter] => shape(depths, longest)
-                .zip(negatives_named(letter))
+            ["bp", depths, longest] => parse_shape(depths, longest)
+                .map(|shape| TestSet::Parentheses { shape, negatives: None }),
+            ["bp", depths, longest, letter] => parse_shape(depths, longest)
+                .zip(parse_negatives(letter))
                 .map(|(shape, own)| TestSet::Parentheses { shape, negatives: Some(own) }),
-            ["palindrome", longest] => single(longest, 'l')
-                .filter(|longest| (palindrome::SHORTEST..=LONGEST).contains(longest))
+            ["palindrome", longest] => parse_number(longest, 'l')
+                .filter(|longest| (palindrome::SHORTEST..=MAX_LENGTH).contains(longest))
                 .map(|longest| TestSet::Palindrome { longest }),
             _ => None,
         };
@@ -199,9 +197,9 @@ impl fmt::Display for Task {
 impl fmt::Display for TestSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            TestSet::Tomita { lengths } => write!(f, "tomita:{}", spelled(lengths, 'l')),
+            TestSet::Tomita { lengths } => write!(f, "tomita:{}", format_range(lengths, 'l')),
             TestSet::Parentheses { shape, negatives } => {
-                write!(f, "bp:{}:l{}", spelled(&shape.depths, 'd'), shape.longest)?;
+                write!(f, "bp:{}:l{}", format_range(&shape.depths, 'd'), shape.longest)?;
                 negatives.map_or(Ok(()), |negatives| write!(f, ":{}", negatives.letter()))
             }
             TestSet::Palindrome { longest } => write!(f, "palindrome:l{longest}"),
@@ -209,42 +207,42 @@ impl fmt::Display for TestSet {
     }
 }
 
-fn size_name(size: Size) -> &'static str {
+fn size_name(size: TrainingSize) -> &'static str {
     match size {
-        Size::Small => "small",
-        Size::Large => "large",
+        TrainingSize::Small => "small",
+        TrainingSize::Large => "large",
     }
 }
 
-fn size_named(name: &str) -> Option<Size> {
-    [Size::Small, Size::Large].into_iter().find(|&size| size_name(size) == name)
+fn parse_size(name: &str) -> Option<TrainingSize> {
+    [TrainingSize::Small, TrainingSize::Large].into_iter().find(|&size| size_name(size) == name)
 }
 
-fn negatives_named(letter: &str) -> Option<Negatives> {
-    Negatives::ALL.into_iter().find(|negatives| negatives.letter() == letter)
+fn parse_negatives(letter: &str) -> Option<ParenthesesNegatives> {
+    ParenthesesNegatives::ALL.into_iter().find(|negatives| negatives.letter() == letter)
 }
 
-/// `d10-20` and `l200`, where there can be such strings.
-fn shape(depths: &str, longest: &str) -> Option<Shape> {
-    let (depths, longest) = (range(depths, 'd')?, single(longest, 'l')?);
-    let shortest = 2 * depths.end().min(&LONGEST) + 1;
-    (shortest <= longest && longest <= LONGEST).then_some(Shape { depths, longest })
+/// Parses `d10-20` and `l200`; `None` if there are no such strings.
+fn parse_shape(depths: &str, longest: &str) -> Option<TestShape> {
+    let (depths, longest) = (parse_range(depths, 'd')?, parse_number(longest, 'l')?);
+    let shortest = 2 * depths.end().min(&MAX_LENGTH) + 1;
+    (shortest <= longest && longest <= MAX_LENGTH).then_some(TestShape { depths, longest })
 }
 
-/// `d10-20`, or `d5` for a range of one.
-fn range(text: &str, letter: char) -> Option<RangeInclusive<usize>> {
+/// Parses `d10-20`, or `d5` for a range of one.
+fn parse_range(text: &str, letter: char) -> Option<RangeInclusive<usize>> {
     let numbers = text.strip_prefix(letter)?;
     let (first, last) = numbers.split_once('-').unwrap_or((numbers, numbers));
     let (first, last) = (first.parse().ok()?, last.parse().ok()?);
     (first <= last).then_some(first..=last)
 }
 
-/// `l200`.
-fn single(text: &str, letter: char) -> Option<usize> {
+/// Parses `l200`.
+fn parse_number(text: &str, letter: char) -> Option<usize> {
     text.strip_prefix(letter)?.parse().ok()
 }
 
-fn spelled(range: &RangeInclusive<usize>, letter: char) -> String {
+fn format_range(range: &RangeInclusive<usize>, letter: char) -> String {
     match range.start() == range.end() {
         true => format!("{letter}{}", range.start()),
         false => format!("{letter}{}-{}", range.start(), range.end()),
@@ -282,7 +280,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_read_as_they_are_written() {
+    fn names_survive_parsing_and_formatting() {
         for name in ["tomita:1", "tomita:7", "bp:small:A", "bp:large:B", "palindrome:B"] {
             assert_eq!(name.parse::<Task>().unwrap().to_string(), name);
         }
@@ -294,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn other_names_are_refused_with_those_there_are() {
+    fn unknown_names_are_refused_with_the_known_ones() {
         for name in
             ["tomita", "tomita:0", "tomita:8", "bp:medium:A", "bp:small:C", "bp:small", "bp", ""]
         {
@@ -324,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn a_test_set_has_the_lengths_and_at_most_the_number_asked_for() {
+    fn a_test_set_has_the_requested_lengths_and_at_most_the_requested_number() {
         let task: Task = "tomita:4".parse().unwrap();
         let wanted: TestSet = "tomita:l29-31".parse().unwrap();
         let (key, unseen) = (Key::new(1), sets(task, &Key::new(1)));
@@ -362,13 +360,16 @@ mod tests {
             pairs.filter(|(a, b)| a != b).count()
         };
         let wrong = set.sequences.iter().filter(|s| s.label == 0).map(outer_pairs);
-        assert!(wrong.into_iter().all(|places| places == 2), "one pair differs, seen twice");
+        assert!(
+            wrong.into_iter().all(|places| places == 2),
+            "one pair differs, counted from both ends"
+        );
     }
 
     #[test]
     fn a_test_of_another_task_is_refused() {
         let (task, row) = ("bp:small:A".parse::<Task>().unwrap(), "tomita:l5".parse().unwrap());
-        let error = task.goes_with(&row).unwrap_err().to_string();
-        assert!(error.contains("\"tomita:l5\" is no test of \"bp:small:A\""), "{error}");
+        let error = task.check_test_set(&row).unwrap_err().to_string();
+        assert!(error.contains("\"tomita:l5\" is no test set of \"bp:small:A\""), "{error}");
     }
 }

@@ -1,33 +1,33 @@
-//! What was predicted against what was true.
+//! Confusion matrices.
 
 use serde::Serialize;
 
-/// How often each class was taken for each.
+/// A confusion matrix, with the sequences that the model could not read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Confusion {
     /// The name of every class.
     pub classes: Vec<String>,
-    /// `[truth, predicted]`: how many sequences.
+    /// `[truth, predicted]`: the number of sequences.
     pub counts: Vec<Vec<u64>>,
-    /// `[truth]`: how many sequences the model could not read. They count as errors.
+    /// `[truth]`: the number of sequences that the model could not read. They count as errors.
     pub unreadable: Vec<u64>,
 }
 
-/// How well one class is recognised.
+/// Precision and recall of one class.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ClassScore {
     /// The class.
     pub class: String,
-    /// How many sequences truly are of it, unreadable ones included.
+    /// The number of sequences with this label, including unreadable ones.
     pub support: u64,
-    /// The part of these that was recognised; nothing when there are none.
+    /// The fraction of these that was predicted correctly; `None` if there are none.
     pub recall: Option<f64>,
-    /// The part that is right of what was predicted to be of it; nothing when nothing was.
+    /// The fraction of its predictions that is correct; `None` if it was never predicted.
     pub precision: Option<f64>,
 }
 
 impl Confusion {
-    /// Nothing counted yet.
+    /// An empty matrix.
     pub fn new(classes: Vec<String>) -> Self {
         let k = classes.len();
         Confusion { classes, counts: vec![vec![0; k]; k], unreadable: vec![0; k] }
@@ -36,7 +36,7 @@ impl Confusion {
     /// Counts one prediction.
     ///
     /// # Panics
-    /// If a label is not of these classes.
+    /// If a label is out of range.
     pub fn add(&mut self, truth: u32, predicted: u32) {
         self.counts[truth as usize][predicted as usize] += 1;
     }
@@ -44,20 +44,20 @@ impl Confusion {
     /// Counts one sequence that the model cannot read.
     ///
     /// # Panics
-    /// If the label is not of these classes.
+    /// If the label is out of range.
     pub fn add_unreadable(&mut self, truth: u32) {
         self.unreadable[truth as usize] += 1;
     }
 
-    /// How many sequences were counted.
+    /// The number of sequences counted.
     pub fn total(&self) -> u64 {
         (0..self.classes.len()).map(|class| self.support(class)).sum()
     }
 
-    /// The part that is right; nothing when nothing was counted.
+    /// The fraction of correct predictions; `None` if nothing was counted.
     pub fn accuracy(&self) -> Option<f64> {
-        let right = (0..self.classes.len()).map(|class| self.counts[class][class]).sum();
-        ratio(right, self.total())
+        let correct = (0..self.classes.len()).map(|class| self.counts[class][class]).sum();
+        ratio(correct, self.total())
     }
 
     /// Recall and precision of every class.
@@ -66,17 +66,17 @@ impl Confusion {
     }
 
     fn score(&self, class: usize) -> ClassScore {
-        let right = self.counts[class][class];
+        let correct = self.counts[class][class];
         let predicted = self.counts.iter().map(|row| row[class]).sum();
         ClassScore {
             class: self.classes[class].clone(),
             support: self.support(class),
-            recall: ratio(right, self.support(class)),
-            precision: ratio(right, predicted),
+            recall: ratio(correct, self.support(class)),
+            precision: ratio(correct, predicted),
         }
     }
 
-    /// How many sequences there are of a class.
+    /// The number of sequences with the label `class`, including unreadable ones.
     pub fn support(&self, class: usize) -> u64 {
         self.counts[class].iter().sum::<u64>() + self.unreadable[class]
     }

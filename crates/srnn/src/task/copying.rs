@@ -1,4 +1,4 @@
-//! The copying memory task: remember ten symbols over a long stretch of blanks.
+//! The copying memory task: remember ten symbols over many blanks.
 //!
 //! A sequence has T + 20 steps. The input is ten symbols drawn from 1..=8, T − 1 blanks (0), the
 //! marker (9), ten blanks; the target is blank for the first T + 10 steps, then the ten symbols:
@@ -9,8 +9,8 @@
 //! ```
 //!
 //! There are nine classes, the blank and the eight symbols: the marker is never a target. Only the
-//! ten symbols of a sequence are kept; the rest is made where a batch is, because 100,000 sequences
-//! of 520 steps are 52 million tokens.
+//! ten symbols of a sequence are stored. The other steps are generated batch by batch, because
+//! 100,000 sequences of 520 steps are 52 million tokens.
 
 use super::Split;
 use crate::engine::hex::hex;
@@ -18,62 +18,62 @@ use crate::key::Key;
 use sha2::{Digest as _, Sha256};
 use std::num::NonZeroUsize;
 
-/// How many symbols are to be remembered.
+/// The number of symbols to remember.
 pub const REMEMBERED: usize = 10;
 
-/// The alphabet: the blank, eight symbols, the marker.
+/// The size of the alphabet: the blank, eight symbols, the marker.
 pub const SYMBOLS: usize = 10;
 
-/// The classes: the blank and the eight symbols, numbered as in the alphabet.
+/// The number of classes: the blank and the eight symbols, with the ids of the alphabet.
 pub const CLASSES: usize = 9;
 
 /// The blank, as a token and as a class.
 pub const BLANK: u32 = 0;
 
-/// The token after which the symbols are due.
+/// The token after which the symbols must be output.
 pub const MARKER: u32 = 9;
 
 /// A set of copying sequences, all of one length.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Copying {
-    /// T: from the last symbol to the marker.
+    /// T: the number of steps from the last symbol to the marker.
     pub delay: NonZeroUsize,
-    /// What each sequence remembers; each from 1 to 8.
+    /// The symbols of each sequence, from 1 to 8.
     pub remembered: Vec<[u8; REMEMBERED]>,
 }
 
-/// How many sequences each set has.
+/// The number of sequences of each set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Counts {
-    /// To learn from. Default 100,000, as in the paper.
+pub struct CopyingSizes {
+    /// The training set. Default 100,000, as in the paper.
     pub train: usize,
-    /// To select by. Default 1,000.
+    /// The validation set. Default 1,000.
     pub valid: usize,
-    /// To judge by. Default 10,000, as in the paper.
+    /// The test set. Default 10,000, as in the paper.
     pub test: usize,
 }
 
-impl Default for Counts {
+impl Default for CopyingSizes {
     fn default() -> Self {
-        Counts { train: 100_000, valid: 1_000, test: 10_000 }
+        CopyingSizes { train: 100_000, valid: 1_000, test: 10_000 }
     }
 }
 
 impl Copying {
-    /// `count` sequences of delay T.
+    /// Draws `count` sequences of delay T.
     pub fn draw(delay: NonZeroUsize, count: usize, key: &Key) -> Copying {
-        let mut stream = key.child("copying", 0).rng();
-        let mut symbol = |_| 1 + stream.below(CLASSES - 1) as u8;
+        let mut rng = key.child("copying", 0).rng();
+        let mut symbol = |_| 1 + rng.below(CLASSES - 1) as u8;
         let remembered = (0..count).map(|_| std::array::from_fn(&mut symbol)).collect();
         Copying { delay, remembered }
     }
 
-    /// The steps of every sequence: T + 20.
+    /// The length of every sequence: T + 20.
     pub fn steps(&self) -> usize {
         steps(self.delay)
     }
 
-    /// What sequence `index` reads, step by step.
+    /// The input tokens of sequence `index`.
     ///
     /// # Panics
     /// If the index is out of range.
@@ -84,7 +84,7 @@ impl Copying {
             .chain([BLANK; REMEMBERED])
     }
 
-    /// What should be said about sequence `index`, step by step.
+    /// The target classes of sequence `index`.
     ///
     /// # Panics
     /// If the index is out of range.
@@ -93,7 +93,7 @@ impl Copying {
         std::iter::repeat_n(BLANK, before).chain(self.symbols(index))
     }
 
-    /// The sha-256 of a canonical encoding, in hex: equal exactly for equal sets.
+    /// The SHA-256 of a canonical encoding, in hex.
     pub fn digest(&self) -> String {
         let mut hash = Sha256::new();
         hash.update(b"srnn copying 1\n");
@@ -108,17 +108,17 @@ impl Copying {
 }
 
 /// Training, validation and test set for delay T.
-pub fn sets(delay: NonZeroUsize, counts: &Counts, key: &Key) -> Split<Copying> {
+pub fn sets(delay: NonZeroUsize, sizes: &CopyingSizes, key: &Key) -> Split<Copying> {
     let key = key.child("copying sets", delay.get() as u64);
     Split {
-        train: Copying::draw(delay, counts.train, &key.child("train", 0)),
-        valid: Copying::draw(delay, counts.valid, &key.child("valid", 0)),
-        test: Some(Copying::draw(delay, counts.test, &key.child("test", 0))),
+        train: Copying::draw(delay, sizes.train, &key.child("train", 0)),
+        valid: Copying::draw(delay, sizes.valid, &key.child("valid", 0)),
+        test: Some(Copying::draw(delay, sizes.test, &key.child("test", 0))),
     }
 }
 
-/// The mean cross-entropy of the best that needs no memory: certain of the blanks, and one in
-/// eight for each symbol: 10·ln 8 / (T + 20).
+/// The mean cross-entropy of the memoryless baseline, which is certain of the blanks and guesses
+/// each symbol with probability 1/8: 10·ln 8 / (T + 20).
 pub fn baseline(delay: NonZeroUsize) -> f64 {
     REMEMBERED as f64 * ((CLASSES - 1) as f64).ln() / steps(delay) as f64
 }
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn every_symbol_is_as_likely_at_every_place() {
+    fn symbols_are_uniform_at_every_position() {
         let set = Copying::draw(delay(5), 8_000, &Key::new(2));
         let mut counts = [[0usize; 8]; REMEMBERED];
         for remembered in &set.remembered {
@@ -177,8 +177,8 @@ mod tests {
 
     #[test]
     fn sets_have_the_sizes_asked_for_and_are_a_function_of_delay_and_key() {
-        let counts = Counts { train: 50, valid: 20, test: 30 };
-        let split = |t, seed| sets(delay(t), &counts, &Key::new(seed));
+        let wanted = CopyingSizes { train: 50, valid: 20, test: 30 };
+        let split = |t, seed| sets(delay(t), &wanted, &Key::new(seed));
         let Split { train, valid, test } = split(7, 1);
         let test = test.unwrap();
         let sizes = [&train, &valid, &test].map(|set| set.remembered.len());

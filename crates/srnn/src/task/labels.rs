@@ -1,48 +1,48 @@
-//! Labels made noisy on purpose, and weights against classes of unequal size.
+//! Label noise, and class weights for unbalanced classes.
 
 use crate::key::Key;
 
 use super::Dataset;
 
-/// A part of a whole, between 0 and 1.
+/// A fraction between 0 and 1.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Rate(f64);
 
 impl Rate {
-    /// Nothing unless `0 ≤ value ≤ 1`.
+    /// `None` unless `0 ≤ value ≤ 1`.
     pub fn new(value: f64) -> Option<Self> {
         (0.0..=1.0).contains(&value).then_some(Rate(value))
     }
 
-    /// The number.
+    /// The value.
     pub fn get(self) -> f64 {
         self.0
     }
 }
 
-/// Gives exactly `round(n · fraction)` sequences another label, uniformly drawn, and says
-/// which: their indices, ascending.
+/// Replaces the labels of exactly `round(n · fraction)` sequences by other labels, uniformly drawn.
+/// Returns the indices of these sequences in ascending order.
 ///
 /// # Panics
-/// If there are fewer than two classes: then there is no other label.
+/// If there are fewer than two classes.
 pub fn label_noise(dataset: &mut Dataset, fraction: Rate, key: &Key) -> Vec<usize> {
     let classes = dataset.classes.len();
-    assert!(classes >= 2, "label noise needs two classes, and there are {classes}");
-    let mut stream = key.child("label noise", 0).rng();
+    assert!(classes >= 2, "label noise needs two classes, but there are {classes}");
+    let mut rng = key.child("label noise", 0).rng();
     let mut chosen: Vec<usize> = (0..dataset.sequences.len()).collect();
-    stream.shuffle(&mut chosen);
+    rng.shuffle(&mut chosen);
     chosen.truncate((dataset.sequences.len() as f64 * fraction.0).round() as usize);
     chosen.sort_unstable();
     for &index in &chosen {
         let label = &mut dataset.sequences[index].label;
-        let shift = 1 + stream.below(classes - 1);
+        let shift = 1 + rng.below(classes - 1);
         *label = ((*label as usize + shift) % classes) as u32;
     }
     chosen
 }
 
-/// A weight for each class, inversely proportional to its frequency, such that the weights of
-/// all sequences have mean 1: the loss keeps its scale. A class without sequences weighs 0.
+/// A weight for each class, inversely proportional to its frequency. The mean weight over all
+/// sequences is 1, so that the loss keeps its scale. A class without sequences has weight 0.
 pub fn class_weights(dataset: &Dataset) -> Vec<f64> {
     let counts = dataset.class_counts();
     let present = counts.iter().filter(|&&count| count > 0).count() as f64;
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_is_between_nought_and_one() {
+    fn a_rate_is_between_zero_and_one() {
         assert!(Rate::new(0.0).is_some() && Rate::new(1.0).is_some());
         for bad in [-0.1, 1.1, f64::NAN, f64::INFINITY] {
             assert_eq!(Rate::new(bad), None);
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn class_weights_give_every_class_the_same_say_and_have_mean_one() {
+    fn class_weights_balance_the_classes_and_have_mean_one() {
         let mut data = dataset(&[("a", "x"), ("b", "x"), ("ab", "x"), ("ba", "y")]);
         data.classes.push("never".into());
         let weights = class_weights(&data);

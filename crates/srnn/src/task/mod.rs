@@ -1,13 +1,13 @@
-//! Where labelled sequences come from: built-in grammars and files.
+//! Labelled sequences from built-in tasks and from files.
 //!
-//! Everything here ends in a [`Dataset`] or a [`Split`]: plain data, tokens as numbers. Nothing
-//! here knows of batches, start tokens or networks. [`copying`] has a target at every step and a
-//! type of its own, and so have [`images`], whose steps are numbers.
+//! All functions return a [`Dataset`] or a [`Split`]: plain data, with tokens as ids. Nothing here
+//! depends on batches, start tokens or networks. [`copying`] has a target at every step, and the
+//! steps of [`images`] are numbers; both have types of their own.
 //!
-//! **Vocabulary.** The vocabulary is the training set's. With a `min_count`, training tokens
-//! seen less often become [`UNKNOWN`], which is thereby trained, and a token that only occurs
-//! in held-out data reads as it. Without one, a held-out sequence with an unseen token cannot
-//! be read by the model: it is listed as [`files::Unreadable`] and counts as an error.
+//! **Vocabulary.** The vocabulary is that of the training set. With a `min_count`, rarer training
+//! tokens become [`UNKNOWN`], which is trained on them, and unseen tokens of held-out data become
+//! [`UNKNOWN`] too. Without a `min_count`, the model cannot read a held-out sequence with an unseen
+//! token: it is listed as [`files::Unreadable`] and counts as an error.
 
 pub mod builtin;
 mod confusion;
@@ -29,16 +29,16 @@ use sha2::{Digest as _, Sha256};
 
 pub use confusion::{ClassScore, Confusion};
 pub use labels::{Rate, class_weights, label_noise};
-pub use split::{BadFractions, Fractions, Part, assign, split};
-pub use summary::{Contradiction, Lengths, Summary};
+pub use split::{BadFractions, Fractions, Subset, assign_subsets, split};
+pub use summary::{Contradiction, LengthStats, Summary};
 pub use vocabulary::{BadVocabulary, UNKNOWN, UnseenToken, Vocabulary};
 
 /// Labelled sequences over a finite alphabet.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dataset {
-    /// The name of every token; a token's id is its index. Sorted by name unless stated.
+    /// The name of each token, by id. Sorted by name unless stated otherwise.
     pub alphabet: Vec<String>,
-    /// The name of every class; a label's id is its index.
+    /// The name of each class, by id.
     pub classes: Vec<String>,
     /// The sequences, in the order of their source.
     pub sequences: Vec<Sequence>,
@@ -53,24 +53,24 @@ pub struct Sequence {
     pub label: u32,
 }
 
-/// A training set with what is held out. All share one alphabet and one list of classes.
+/// A training set with its held-out sets. All share one alphabet and one list of classes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Split<D = Dataset> {
-    /// What the network learns from.
+    /// The training set.
     pub train: D,
-    /// What selects among epochs and seeds.
+    /// The validation set, which selects among epochs and seeds.
     pub valid: D,
-    /// What nothing is selected by.
+    /// The test set, which is never used for selection.
     pub test: Option<D>,
 }
 
 impl Dataset {
-    /// What there is to know before training on this.
+    /// Statistics to look at before training.
     pub fn summary(&self) -> Summary {
         summary::summarize(self)
     }
 
-    /// The sha-256 of a canonical encoding, in hex: equal exactly for equal data sets.
+    /// The SHA-256 of a canonical encoding, in hex.
     pub fn digest(&self) -> String {
         let mut hash = Sha256::new();
         hash.update(b"srnn dataset 1\n");
@@ -87,7 +87,7 @@ impl Dataset {
         hex(&hash.finalize())
     }
 
-    /// How many sequences each class has.
+    /// The number of sequences of each class.
     pub fn class_counts(&self) -> Vec<usize> {
         let mut counts = vec![0; self.classes.len()];
         for sequence in &self.sequences {
@@ -97,7 +97,7 @@ impl Dataset {
     }
 
     /// The same alphabet and classes, without sequences.
-    pub(crate) fn emptied(&self) -> Dataset {
+    pub(crate) fn without_sequences(&self) -> Dataset {
         Dataset {
             alphabet: self.alphabet.clone(),
             classes: self.classes.clone(),
@@ -106,7 +106,7 @@ impl Dataset {
     }
 }
 
-// Every part is preceded by its length, so that no two data sets encode alike.
+// Every part is preceded by its length, so that different data sets have different encodings.
 fn hash_names(hash: &mut Sha256, names: &[String]) {
     hash_count(hash, names.len());
     for name in names {
@@ -123,7 +123,7 @@ fn hash_count(hash: &mut Sha256, count: usize) {
 pub(crate) mod tests {
     use super::*;
 
-    /// A data set from words of one-letter tokens; classes as they come, sorted.
+    /// A data set of words with one-character tokens; classes are sorted.
     pub(crate) fn dataset(words: &[(&str, &str)]) -> Dataset {
         let mut symbols: Vec<String> =
             words.iter().flat_map(|(word, _)| word.chars().map(String::from)).collect();

@@ -1,52 +1,52 @@
-//! Holding out a part of one data set.
+//! Splits one data set into training, validation and test sets.
 
 use std::str::FromStr;
 
 use crate::key::Key;
 
-use super::identical::{groups, side_by_side};
+use super::identical::{equal_groups, sorted_indices};
 use super::{Dataset, Split};
 
-/// How much of a set is for training, validation and test. They add up to 1, and none is
-/// negative; some training is left.
+/// The fractions of a set for training, validation and test. They add up to 1 and are not negative;
+/// the one for training is above 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fractions([f64; 3]);
 
-/// Where a sequence goes.
+/// The subset of a split that a sequence belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
-    /// The network learns from it.
+pub enum Subset {
+    /// Used to train.
     Train,
-    /// It selects among epochs and seeds.
+    /// Used to select among epochs and seeds.
     Valid,
-    /// Nothing is selected by it.
+    /// Never used for selection.
     Test,
 }
 
-/// Numbers that do not divide a whole.
+/// Fractions that do not describe a split.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{given:?} does not split a data set: give train/valid or train/valid/test as numbers from 0 \
      to 1 that add up to 1, the first above 0, as in 0.8/0.1/0.1"
 )]
 pub struct BadFractions {
-    /// What was given.
+    /// The given text.
     pub given: String,
 }
 
 impl Fractions {
-    /// Fractions of at least 0 that add up to 1, `train` above 0.
+    /// Fails unless the fractions are at least 0 and add up to 1, and `train` is above 0.
     pub fn new(train: f64, valid: f64, test: f64) -> Result<Self, BadFractions> {
         let all = [train, valid, test];
-        // Decimal fractions such as 0.7 + 0.2 + 0.1 add up to 1 only nearly.
+        // In floating point, 0.7 + 0.2 + 0.1 is not exactly 1.
         let whole = (all.iter().sum::<f64>() - 1.0).abs() < 1e-9;
-        if whole && train > 0.0 && all.iter().all(|part| *part >= 0.0) {
+        if whole && train > 0.0 && all.iter().all(|subset| *subset >= 0.0) {
             return Ok(Fractions(all));
         }
         Err(BadFractions { given: format!("{train}/{valid}/{test}") })
     }
 
-    /// The part for training, validation and test.
+    /// The fractions for training, validation and test.
     pub fn get(self) -> [f64; 3] {
         self.0
     }
@@ -55,7 +55,7 @@ impl Fractions {
 impl FromStr for Fractions {
     type Err = BadFractions;
 
-    /// Reads `0.8/0.1/0.1`, or `0.8/0.2` where there is no test.
+    /// Reads `0.8/0.1/0.1`, or `0.8/0.2` for no test set.
     fn from_str(text: &str) -> Result<Self, BadFractions> {
         let bad = || BadFractions { given: text.into() };
         let numbers: Result<Vec<f64>, _> = text.split('/').map(|n| n.trim().parse()).collect();
@@ -68,53 +68,57 @@ impl FromStr for Fractions {
     }
 }
 
-/// Divides a data set. There is a test set where its fraction is above 0.
+/// Splits a data set. The test set is `None` if its fraction is 0.
 pub fn split(dataset: &Dataset, fractions: Fractions, key: &Key) -> Split {
-    let parts = assign(dataset, fractions, key);
-    let pick = |part| {
-        let chosen = dataset.sequences.iter().zip(&parts).filter(|(_, p)| **p == part);
-        Dataset { sequences: chosen.map(|(s, _)| s.clone()).collect(), ..dataset.emptied() }
+    let subsets = assign_subsets(dataset, fractions, key);
+    let pick = |subset| {
+        let chosen = dataset.sequences.iter().zip(&subsets).filter(|(_, p)| **p == subset);
+        Dataset {
+            sequences: chosen.map(|(s, _)| s.clone()).collect(),
+            ..dataset.without_sequences()
+        }
     };
-    let test = (fractions.0[2] > 0.0).then(|| pick(Part::Test));
-    Split { train: pick(Part::Train), valid: pick(Part::Valid), test }
+    let test = (fractions.0[2] > 0.0).then(|| pick(Subset::Test));
+    Split { train: pick(Subset::Train), valid: pick(Subset::Valid), test }
 }
 
-/// Which part every sequence goes to. Every class is divided by the same fractions, as nearly
-/// as whole numbers allow, and identical sequences go together: nothing held out has been seen.
-pub fn assign(dataset: &Dataset, fractions: Fractions, key: &Key) -> Vec<Part> {
-    let order = side_by_side(&dataset.sequences);
+/// The subset of every sequence. Each class is split by the same fractions, as nearly as whole
+/// numbers allow. Identical sequences are in one subset, so that no held-out sequence is in the
+/// training set.
+pub fn assign_subsets(dataset: &Dataset, fractions: Fractions, key: &Key) -> Vec<Subset> {
+    let order = sorted_indices(&dataset.sequences);
     let mut by_class: Vec<Vec<&[usize]>> = vec![Vec::new(); dataset.classes.len()];
-    for group in groups(&order, &dataset.sequences) {
+    for group in equal_groups(&order, &dataset.sequences) {
         by_class[dataset.sequences[group[0]].label as usize].push(group);
     }
-    let mut parts = vec![Part::Train; dataset.sequences.len()];
+    let mut subsets = vec![Subset::Train; dataset.sequences.len()];
     for (class, mut groups) in by_class.into_iter().enumerate() {
         key.child("split", class as u64).rng().shuffle(&mut groups);
-        assign_class(&groups, fractions, &mut parts);
+        assign_class(&groups, fractions, &mut subsets);
     }
-    parts
+    subsets
 }
 
-/// Gives each group to the part that lacks most. Large groups come first, since small ones can
-/// still level what these leave uneven.
-fn assign_class(groups: &[&[usize]], fractions: Fractions, parts: &mut [Part]) {
+/// Assigns each group to the subset that is farthest below its size. Large groups come first: small
+/// groups can even out the differences that these leave.
+fn assign_class(groups: &[&[usize]], fractions: Fractions, subsets: &mut [Subset]) {
     let total: usize = groups.iter().map(|group| group.len()).sum();
-    let mut lacking = fractions.0.map(|fraction| fraction * total as f64);
+    let mut deficit = fractions.0.map(|fraction| fraction * total as f64);
     let mut largest_first: Vec<&[usize]> = groups.to_vec();
     largest_first.sort_by_key(|group| std::cmp::Reverse(group.len()));
     for group in largest_first {
-        let part = most_lacking(&lacking, fractions);
-        lacking[part] -= group.len() as f64;
+        let subset = largest_deficit(&deficit, fractions);
+        deficit[subset] -= group.len() as f64;
         for &index in group {
-            parts[index] = [Part::Train, Part::Valid, Part::Test][part];
+            subsets[index] = [Subset::Train, Subset::Valid, Subset::Test][subset];
         }
     }
 }
 
-/// The first of the largest, among the parts that are wanted at all.
-fn most_lacking(lacking: &[f64; 3], fractions: Fractions) -> usize {
-    let wanted = (1..3).filter(|&part| fractions.0[part] > 0.0);
-    wanted.fold(0, |best, part| if lacking[part] > lacking[best] { part } else { best })
+/// The first subset with the largest deficit, among those with a fraction above 0.
+fn largest_deficit(deficit: &[f64; 3], fractions: Fractions) -> usize {
+    let wanted = (1..3).filter(|&subset| fractions.0[subset] > 0.0);
+    wanted.fold(0, |best, subset| if deficit[subset] > deficit[best] { subset } else { best })
 }
 
 #[cfg(test)]
@@ -124,36 +128,37 @@ mod tests {
     use crate::task::tests::dataset;
 
     fn random(n: usize, seed: u64) -> Dataset {
-        let mut stream = Key::new(seed).rng();
+        let mut rng = Key::new(seed).rng();
         let mut data = dataset(&[("abc", "x"), ("b", "y"), ("c", "z")]);
         data.sequences = (0..n)
             .map(|_| Sequence {
-                tokens: (0..stream.below(6)).map(|_| stream.below(3) as u32).collect(),
-                label: [0, 0, 0, 1, 1, 2][stream.below(6)],
+                tokens: (0..rng.below(6)).map(|_| rng.below(3) as u32).collect(),
+                label: [0, 0, 0, 1, 1, 2][rng.below(6)],
             })
             .collect();
         data
     }
 
-    fn part_sizes(parts: &[Part]) -> [usize; 3] {
-        [Part::Train, Part::Valid, Part::Test].map(|p| parts.iter().filter(|x| **x == p).count())
+    fn subset_sizes(subsets: &[Subset]) -> [usize; 3] {
+        [Subset::Train, Subset::Valid, Subset::Test]
+            .map(|p| subsets.iter().filter(|x| **x == p).count())
     }
 
     #[test]
-    fn identical_sequences_never_land_on_both_sides() {
+    fn identical_sequences_are_in_one_subset() {
         let data = random(1_000, 5);
-        let parts = assign(&data, "0.6/0.2/0.2".parse().unwrap(), &Key::new(1));
-        let order = side_by_side(&data.sequences);
+        let subsets = assign_subsets(&data, "0.6/0.2/0.2".parse().unwrap(), &Key::new(1));
+        let order = sorted_indices(&data.sequences);
         let mut repeated = 0;
-        for group in groups(&order, &data.sequences) {
+        for group in equal_groups(&order, &data.sequences) {
             repeated += group.len() - 1;
-            assert!(group.iter().all(|&i| parts[i] == parts[group[0]]));
+            assert!(group.iter().all(|&i| subsets[i] == subsets[group[0]]));
         }
-        assert!(repeated > 500, "the test must meet duplicates, and met {repeated}");
+        assert!(repeated > 500, "the data have too few duplicates: {repeated}");
     }
 
     #[test]
-    fn every_class_is_divided_by_the_same_fractions() {
+    fn every_class_is_split_by_the_same_fractions() {
         let words: Vec<(String, &str)> = (0..200)
             .map(|i| (format!("{i:08b}").replace('0', "a"), if i % 4 == 0 { "x" } else { "y" }))
             .collect();
@@ -169,24 +174,24 @@ mod tests {
     fn a_split_loses_nothing_and_is_a_function_of_its_key() {
         let data = random(300, 6);
         let fractions: Fractions = "0.7/0.3".parse().unwrap();
-        let parts = |seed| assign(&data, fractions, &Key::new(seed));
-        assert_eq!(parts(1), parts(1));
-        assert_ne!(parts(1), parts(2));
+        let subsets = |seed| assign_subsets(&data, fractions, &Key::new(seed));
+        assert_eq!(subsets(1), subsets(1));
+        assert_ne!(subsets(1), subsets(2));
         let split = split(&data, fractions, &Key::new(1));
         assert_eq!(split.train.sequences.len() + split.valid.sequences.len(), 300);
-        assert_eq!(part_sizes(&parts(1))[2], 0);
+        assert_eq!(subset_sizes(&subsets(1))[2], 0);
         assert!(split.test.is_none());
     }
 
     #[test]
     fn a_lone_sequence_is_for_training() {
         let data = dataset(&[("a", "x"), ("b", "y")]);
-        let parts = assign(&data, "0.4/0.3/0.3".parse().unwrap(), &Key::new(0));
-        assert_eq!(parts, [Part::Train, Part::Train]);
+        let subsets = assign_subsets(&data, "0.4/0.3/0.3".parse().unwrap(), &Key::new(0));
+        assert_eq!(subsets, [Subset::Train, Subset::Train]);
     }
 
     #[test]
-    fn fractions_that_do_not_divide_a_whole_are_refused_with_an_example() {
+    fn fractions_that_describe_no_split_are_refused_with_an_example() {
         let all = "0.8 0.8/0.1 1.2/-0.2 0/1 nan/0.5 a/b / 0.5/0.25/0.125/0.125";
         for bad in all.split(' ') {
             let error = bad.parse::<Fractions>().unwrap_err();

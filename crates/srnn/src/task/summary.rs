@@ -1,51 +1,52 @@
-//! What a data set looks like, as plain data.
+//! Statistics of a data set.
 
 use serde::Serialize;
 
-use super::identical::{groups, side_by_side};
+use super::identical::{equal_groups, sorted_indices};
 use super::{Dataset, Sequence};
 
-/// What there is to know about a data set before training on it.
+/// Statistics of a data set.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Summary {
-    /// How many sequences there are.
+    /// The number of sequences.
     pub count: usize,
-    /// How many symbols the alphabet has.
+    /// The number of symbols of the alphabet.
     pub symbols: usize,
     /// Every class with the number of its sequences.
     pub per_class: Vec<(String, usize)>,
-    /// How long the sequences are; nothing for a set without any.
-    pub lengths: Option<Lengths>,
-    /// How many sequences repeat an earlier one with the same label as its first.
+    /// The lengths of the sequences; `None` for an empty set.
+    pub lengths: Option<LengthStats>,
+    /// The number of sequences that repeat an earlier one and have the label of its first occurrence.
     pub duplicates: usize,
-    /// How many sequences repeat an earlier one with another label than its first.
+    /// The number of sequences that repeat an earlier one and have another label than its first
+    /// occurrence.
     pub contradictions: usize,
-    /// The first of these contradictions, at most [`Summary::EXAMPLES`].
+    /// The first contradictions, at most [`Summary::EXAMPLES`].
     pub examples: Vec<Contradiction>,
 }
 
-/// The spread of lengths.
+/// The lengths of the sequences of a data set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Lengths {
-    /// The shortest.
+pub struct LengthStats {
+    /// The smallest length.
     pub min: usize,
-    /// The one in the middle (of two, the lower).
+    /// The median; the lower one of two.
     pub median: usize,
-    /// The longest.
+    /// The largest length.
     pub max: usize,
 }
 
 /// Two equal sequences with different labels, by their indices in the data set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Contradiction {
-    /// Where the sequence occurs first.
+    /// The first occurrence.
     pub first: usize,
-    /// Where it occurs with another label.
+    /// An occurrence with another label.
     pub second: usize,
 }
 
 impl Summary {
-    /// How many contradictions are shown.
+    /// The largest number of examples.
     pub const EXAMPLES: usize = 5;
 }
 
@@ -67,7 +68,7 @@ pub(super) fn summarize(dataset: &Dataset) -> Summary {
 /// The number of duplicates, and every contradiction in the order of the data.
 pub(super) fn repeats(sequences: &[Sequence]) -> (usize, Vec<Contradiction>) {
     let (mut duplicates, mut contradictions) = (0, Vec::new());
-    for group in groups(&side_by_side(sequences), sequences) {
+    for group in equal_groups(&sorted_indices(sequences), sequences) {
         let first = group[0];
         for &second in &group[1..] {
             if sequences[second].label == sequences[first].label {
@@ -81,10 +82,10 @@ pub(super) fn repeats(sequences: &[Sequence]) -> (usize, Vec<Contradiction>) {
     (duplicates, contradictions)
 }
 
-fn lengths(sequences: &[Sequence]) -> Option<Lengths> {
+fn lengths(sequences: &[Sequence]) -> Option<LengthStats> {
     let mut lengths: Vec<usize> = sequences.iter().map(|s| s.tokens.len()).collect();
     lengths.sort_unstable();
-    Some(Lengths {
+    Some(LengthStats {
         min: *lengths.first()?,
         median: lengths[(lengths.len() - 1) / 2],
         max: *lengths.last()?,
@@ -103,7 +104,7 @@ mod tests {
         assert_eq!(summary.count, 6);
         assert_eq!(summary.symbols, 2);
         assert_eq!(summary.per_class, [("x".to_string(), 3), ("y".to_string(), 3)]);
-        assert_eq!(summary.lengths, Some(Lengths { min: 0, median: 1, max: 3 }));
+        assert_eq!(summary.lengths, Some(LengthStats { min: 0, median: 1, max: 3 }));
         assert_eq!((summary.duplicates, summary.contradictions), (2, 1));
         assert_eq!(summary.examples, [Contradiction { first: 0, second: 2 }]);
     }

@@ -1,5 +1,5 @@
-//! The seven Tomita grammars over {0, 1}: the languages, their minimal automata, and sets made
-//! as the paper's.
+//! The seven Tomita grammars over {0, 1}: the languages, their minimal automata, and data sets made
+//! as in the paper.
 //!
 //! ε is in all seven languages.
 
@@ -10,7 +10,7 @@ use super::{Dataset, Sequence, Split};
 use srnn_automata::{Alphabet, Moore, State};
 use std::ops::RangeInclusive;
 
-/// One of the seven.
+/// A Tomita grammar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Grammar {
     /// No 0.
@@ -19,8 +19,8 @@ pub enum Grammar {
     T2,
     /// No odd run of 1s is followed, anywhere later, by an odd run of 0s.
     ///
-    /// PAPER: some authors only look at the *next* run of 0s; the paper's counts fit this
-    /// reading alone.
+    /// PAPER: some authors only look at the *next* run of 0s; the paper's counts fit only
+    /// this definition.
     T3,
     /// No 000.
     T4,
@@ -32,16 +32,16 @@ pub enum Grammar {
     T7,
 }
 
-/// A complete automaton over {0, 1} as a table.
+/// A complete DFA over {0, 1}.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Table {
-    /// How many states there are.
+pub struct BinaryDfa {
+    /// The number of states.
     pub states: u32,
-    /// Where every word begins.
+    /// The start state.
     pub start: u32,
-    /// `[states]`: whether a word that ends here is in the language.
+    /// `[states]`: whether the state accepts.
     pub accept: Vec<bool>,
-    /// `[states, 2]`: where each symbol leads.
+    /// `[states, 2]`: the successor for each symbol.
     pub next: Vec<[u32; 2]>,
 }
 
@@ -52,16 +52,16 @@ pub const TRAIN_LENGTHS: [usize; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12
 /// The lengths of validation words.
 pub const VALID_LENGTHS: [usize; 10] = [1, 4, 7, 10, 13, 16, 19, 22, 25, 28];
 
-/// Longer words cannot be drawn: they are numbers in binary.
+/// The largest length of a word: words are drawn as binary numbers.
 pub const LONGEST_WORD: usize = 62;
 
-/// Words drawn of each length.
+/// The number of words drawn of each length.
 const DRAWN: usize = 1_000;
-/// Up to so many words of a length, all are listed and shuffled.
+/// If a length has at most this many words, all are listed and shuffled.
 const LISTED: usize = 50_000;
-/// Words kept of each length and class.
+/// The largest number of words of each length and class.
 const PER_CLASS: usize = 150;
-/// How many more than the smaller class the larger may keep at each length.
+/// How many more words than the smaller class the larger class may have at each length.
 const SURPLUS: usize = 20;
 
 impl Grammar {
@@ -100,20 +100,20 @@ pub fn accepts(grammar: Grammar, word: &[u32]) -> bool {
     }
 }
 
-/// The minimal complete automaton of the language; states are numbered breadth first.
-pub fn truth(grammar: Grammar) -> Table {
+/// The minimal complete DFA of the language. States are numbered breadth first.
+pub fn minimal_dfa(grammar: Grammar) -> BinaryDfa {
     let (accept, next): (&[u8], &[[u32; 2]]) = match grammar {
         Grammar::T1 => (&[1, 0], &[[1, 0], [1, 1]]),
         Grammar::T2 => (&[1, 0, 0], &[[1, 2], [1, 1], [0, 1]]),
-        // An even number of 1s so far; in an odd run of 1s; after it in an odd run of 0s; in an
-        // even one; lost.
+        // States: only even runs of 1s so far; in an odd run of 1s; after it in an odd run of
+        // 0s; in an even run of 0s; rejecting sink.
         Grammar::T3 => (&[1, 1, 0, 1, 0], &[[0, 1], [2, 0], [3, 4], [2, 3], [4, 4]]),
         Grammar::T4 => (&[1, 1, 1, 0], &[[1, 0], [2, 0], [3, 0], [3, 3]]),
         Grammar::T5 => (&[1, 0, 0, 0], &[[1, 2], [0, 3], [3, 0], [2, 1]]),
         Grammar::T6 => (&[1, 0, 0], &[[1, 2], [2, 0], [0, 1]]),
         Grammar::T7 => (&[1, 1, 1, 1, 0], &[[0, 1], [2, 1], [2, 3], [4, 3], [4, 4]]),
     };
-    Table {
+    BinaryDfa {
         states: accept.len() as u32,
         start: 0,
         accept: accept.iter().map(|&bit| bit == 1).collect(),
@@ -121,22 +121,22 @@ pub fn truth(grammar: Grammar) -> Table {
     }
 }
 
-/// The automaton over classes: 1 accepts.
-impl From<&Table> for Moore<u32> {
-    fn from(table: &Table) -> Moore<u32> {
+/// The outputs are classes: 1 accepts.
+impl From<&BinaryDfa> for Moore<u32> {
+    fn from(dfa: &BinaryDfa) -> Moore<u32> {
         let alphabet = Alphabet::of_chars("01").expect("two symbols");
-        let outputs = table.accept.iter().map(|&accepts| u32::from(accepts)).collect();
-        let targets = table.next.iter().flatten().map(|&state| State(state)).collect();
-        Moore::new(alphabet, State(table.start), outputs, targets).expect("a complete table")
+        let outputs = dfa.accept.iter().map(|&accepts| u32::from(accepts)).collect();
+        let targets = dfa.next.iter().flatten().map(|&state| State(state)).collect();
+        Moore::new(alphabet, State(dfa.start), outputs, targets).expect("a complete automaton")
     }
 }
 
-/// Training and validation sets made as the paper's: of each length at most 1,000 distinct
-/// words are drawn, of these at most 150 of each class are kept, and of the larger class at
-/// most 20 more than of the smaller. Classes are `reject` and `accept`.
+/// Training and validation sets, made as in the paper. Of each length at most 1,000 distinct words
+/// are drawn. At most 150 of each class are kept, and of the larger class at most 20 more than of
+/// the smaller. Classes are `reject` and `accept`.
 ///
-/// PAPER: long words of grammars 1, 2 and 7 are hardly ever drawn at random, so there are few
-/// positives. That is how the paper's sets are.
+/// PAPER: random words of grammars 1, 2 and 7 are hardly ever long positives. So are the sets of
+/// the paper.
 pub fn sets(grammar: Grammar, key: &Key) -> Split {
     Split {
         train: set(grammar, &TRAIN_LENGTHS, &key.child("tomita train", grammar.number() as u64)),
@@ -145,9 +145,9 @@ pub fn sets(grammar: Grammar, key: &Key) -> Split {
     }
 }
 
-/// Up to `count` words of these lengths, none of them in `seen`, and none twice: one half of the
-/// language, one half not, each drawn evenly from the words of a random length. Where there are
-/// not so many (grammar 1 has one word of each length), there are fewer.
+/// Up to `count` different words of these lengths that are not in `seen`, half of them in the
+/// language. Each is drawn uniformly from the words of a random length. There are fewer words if
+/// the language has fewer: grammar 1 has one word of each length.
 pub fn test(
     grammar: Grammar,
     lengths: &RangeInclusive<usize>,
@@ -155,18 +155,18 @@ pub fn test(
     seen: &Split,
     key: &Key,
 ) -> Dataset {
-    let mut stream = key.child("tomita test", grammar.number() as u64).rng();
-    let table = truth(grammar);
+    let mut rng = key.child("tomita test", grammar.number() as u64).rng();
+    let dfa = minimal_dfa(grammar);
     let sets = [&seen.train, &seen.valid].map(|set| &set.sequences);
     let mut taken: HashSet<Vec<u32>> =
         sets.into_iter().flatten().map(|sequence| sequence.tokens.clone()).collect();
     let mut sequences = Vec::new();
     for label in [1, 0] {
-        let ways = Ways::of(&table, label == 1, *lengths.end());
+        let counts = WordCounts::of(&dfa, label == 1, *lengths.end());
         let enough = sequences.len() + (count + label as usize) / 2;
-        for _ in 0..count.saturating_mul(PATIENCE) {
-            let length = lengths.start() + stream.below(lengths.end() - lengths.start() + 1);
-            let word = ways.word(&table, length, &mut stream);
+        for _ in 0..count.saturating_mul(MAX_DRAWS) {
+            let length = lengths.start() + rng.below(lengths.end() - lengths.start() + 1);
+            let word = counts.draw_word(&dfa, length, &mut rng);
             if let Some(tokens) = word.filter(|word| taken.insert(word.clone())) {
                 sequences.push(Sequence { tokens, label });
             }
@@ -178,33 +178,34 @@ pub fn test(
     Dataset { sequences, ..set(grammar, &[], key) }
 }
 
-/// A test set is given up after so many draws for each word it should have.
-const PATIENCE: usize = 20;
+/// A test set is complete after this many draws for each of its words.
+const MAX_DRAWS: usize = 20;
 
-/// `[length][state]`: how many words of a length lead from a state to where they should end.
-struct Ways(Vec<Vec<f64>>);
+/// `[length][state]`: the number of words of a length that lead from a state to the states of a
+/// class.
+struct WordCounts(Vec<Vec<f64>>);
 
-impl Ways {
-    fn of(table: &Table, accepted: bool, longest: usize) -> Ways {
-        let ends = table.accept.iter().map(|&accept| f64::from(u8::from(accept == accepted)));
-        let mut ways = vec![ends.collect::<Vec<f64>>()];
+impl WordCounts {
+    fn of(dfa: &BinaryDfa, accepted: bool, longest: usize) -> WordCounts {
+        let ends = dfa.accept.iter().map(|&accept| f64::from(u8::from(accept == accepted)));
+        let mut counts = vec![ends.collect::<Vec<f64>>()];
         for length in 0..longest {
-            let sum = |next: &[u32; 2]| next.iter().map(|&q| ways[length][q as usize]).sum();
-            ways.push(table.next.iter().map(sum).collect());
+            let sum = |next: &[u32; 2]| next.iter().map(|&q| counts[length][q as usize]).sum();
+            counts.push(dfa.next.iter().map(sum).collect());
         }
-        Ways(ways)
+        WordCounts(counts)
     }
 
-    /// One of these words, all equally likely; nothing where there is none.
-    fn word(&self, table: &Table, length: usize, stream: &mut Rng) -> Option<Vec<u32>> {
-        let mut state = table.start as usize;
+    /// Draws one of these words uniformly; `None` if there is none.
+    fn draw_word(&self, dfa: &BinaryDfa, length: usize, rng: &mut Rng) -> Option<Vec<u32>> {
+        let mut state = dfa.start as usize;
         if self.0[length][state] == 0.0 {
             return None;
         }
         let step = |left: usize| {
-            let next = table.next[state].map(|q| q as usize);
+            let next = dfa.next[state].map(|q| q as usize);
             let [zero, one] = next.map(|q| self.0[left][q]);
-            let symbol = usize::from(stream.unit() * (zero + one) >= zero);
+            let symbol = usize::from(rng.unit() * (zero + one) >= zero);
             state = next[symbol];
             symbol as u32
         };
@@ -214,7 +215,7 @@ impl Ways {
 
 fn set(grammar: Grammar, lengths: &[usize], key: &Key) -> Dataset {
     let of_length = |&length: &usize| {
-        let words = draw(length, &mut key.child("length", length as u64).rng());
+        let words = draw_words(length, &mut key.child("length", length as u64).rng());
         balance(grammar, words)
     };
     Dataset {
@@ -224,18 +225,18 @@ fn set(grammar: Grammar, lengths: &[usize], key: &Key) -> Dataset {
     }
 }
 
-/// Distinct random words of one length, as numbers in binary: all of them, or 1,000.
-fn draw(length: usize, stream: &mut Rng) -> Vec<Vec<u32>> {
+/// Distinct random words of one length, drawn as binary numbers: all of them, or 1,000.
+fn draw_words(length: usize, rng: &mut Rng) -> Vec<Vec<u32>> {
     let count = 1usize << length;
     let mut drawn: Vec<usize> = Vec::new();
     if count <= LISTED {
         drawn.extend(0..count);
-        stream.shuffle(&mut drawn);
+        rng.shuffle(&mut drawn);
         drawn.truncate(DRAWN);
     }
     let mut seen: HashSet<usize> = drawn.iter().copied().collect();
     while drawn.len() < DRAWN.min(count) {
-        let word = stream.below(count);
+        let word = rng.below(count);
         if seen.insert(word) {
             drawn.push(word);
         }
@@ -244,17 +245,17 @@ fn draw(length: usize, stream: &mut Rng) -> Vec<Vec<u32>> {
     drawn.into_iter().map(bits).collect()
 }
 
-/// Keeps the first words of each class, so many that neither outweighs the other.
+/// Labels the words and keeps the first of each class, such that the classes are balanced.
 fn balance(grammar: Grammar, words: Vec<Vec<u32>>) -> Vec<Sequence> {
     let label = |word: &[u32]| u32::from(accepts(grammar, word));
     let positives = words.iter().filter(|word| label(word) == 1).count();
     let sizes = [words.len() - positives, positives].map(|size| size.min(PER_CLASS));
-    let mut room = sizes.map(|size| size.min(sizes[0].min(sizes[1]) + SURPLUS));
+    let mut remaining = sizes.map(|size| size.min(sizes[0].min(sizes[1]) + SURPLUS));
     let mut kept = Vec::new();
     for tokens in words {
         let label = label(&tokens);
-        if room[label as usize] > 0 {
-            room[label as usize] -= 1;
+        if remaining[label as usize] > 0 {
+            remaining[label as usize] -= 1;
             kept.push(Sequence { tokens, label });
         }
     }
@@ -269,9 +270,9 @@ mod tests {
         text.bytes().map(|b| u32::from(b - b'0')).collect()
     }
 
-    fn run(table: &Table, word: &[u32]) -> bool {
-        let end = word.iter().fold(table.start, |q, &s| table.next[q as usize][s as usize]);
-        table.accept[end as usize]
+    fn run(dfa: &BinaryDfa, word: &[u32]) -> bool {
+        let end = word.iter().fold(dfa.start, |q, &s| dfa.next[q as usize][s as usize]);
+        dfa.accept[end as usize]
     }
 
     fn all_words(longest: usize) -> impl Iterator<Item = Vec<u32>> {
@@ -309,37 +310,37 @@ mod tests {
     }
 
     #[test]
-    fn the_true_automata_agree_with_the_definitions_on_all_words_up_to_length_14() {
+    fn the_minimal_dfas_agree_with_the_definitions_on_all_words_up_to_length_14() {
         for grammar in Grammar::ALL {
-            let table = truth(grammar);
+            let dfa = minimal_dfa(grammar);
             for word in all_words(14) {
-                assert_eq!(run(&table, &word), accepts(grammar, &word), "{grammar:?} {word:?}");
+                assert_eq!(run(&dfa, &word), accepts(grammar, &word), "{grammar:?} {word:?}");
             }
         }
     }
 
     #[test]
-    fn the_true_automata_are_minimal_and_numbered_breadth_first() {
-        let states = Grammar::ALL.map(|grammar| truth(grammar).states);
+    fn the_minimal_dfas_are_minimal_and_numbered_breadth_first() {
+        let states = Grammar::ALL.map(|grammar| minimal_dfa(grammar).states);
         assert_eq!(states, [2, 3, 5, 4, 4, 3, 5]);
-        for table in Grammar::ALL.map(truth) {
+        for dfa in Grammar::ALL.map(minimal_dfa) {
             assert_eq!(
-                (table.accept.len(), table.next.len()),
-                (table.states as usize, table.states as usize)
+                (dfa.accept.len(), dfa.next.len()),
+                (dfa.states as usize, dfa.states as usize)
             );
-            let mut found = vec![table.start];
-            for at in 0..table.states as usize {
+            let mut found = vec![dfa.start];
+            for at in 0..dfa.states as usize {
                 let state = *found.get(at).expect("every state can be reached");
-                for next in table.next[state as usize] {
+                for next in dfa.next[state as usize] {
                     if !found.contains(&next) {
                         found.push(next);
                     }
                 }
             }
-            assert!(found.iter().copied().eq(0..table.states));
-            for a in 0..table.states {
+            assert!(found.iter().copied().eq(0..dfa.states));
+            for a in 0..dfa.states {
                 for b in 0..a {
-                    let from = |start| Table { start, ..table.clone() };
+                    let from = |start| BinaryDfa { start, ..dfa.clone() };
                     let (a, b) = (from(a), from(b));
                     assert!(all_words(4).any(|word| run(&a, &word) != run(&b, &word)));
                 }
@@ -359,7 +360,7 @@ mod tests {
 
     #[test]
     fn the_sets_whose_sizes_depend_on_the_seed_are_pinned() {
-        // All within the ranges of the paper's sets. Grammar 2 is here too: its lone positives of
+        // All are within the ranges of the paper's sets. So is grammar 2: its single positives of
         // lengths 10 and 12 are drawn with probabilities 0.98 and 0.24.
         assert_eq!(sizes(Grammar::T1, 1), [(263, 11), (182, 4)]);
         assert_eq!(sizes(Grammar::T2, 1), [(257, 6), (180, 2)]);
@@ -369,9 +370,9 @@ mod tests {
     }
 
     #[test]
-    fn the_sizes_of_every_seed_lie_where_the_draw_can_put_them() {
+    fn the_sizes_of_every_seed_are_within_the_possible_range() {
         for seed in 0..20 {
-            // Only the lone positives of lengths 10 to 13 may be missed; longer ones may be met.
+            // Only the single positives of lengths 10 to 13 may be missed; longer ones may be drawn.
             let [train, valid] = sizes(Grammar::T1, seed);
             assert!((261..=267).contains(&train.0) && (10..=13).contains(&train.1), "{train:?}");
             assert!((180..=184).contains(&valid.0) && (3..=5).contains(&valid.1), "{valid:?}");
@@ -399,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn test_words_are_unseen_and_of_both_classes_where_there_are_any() {
+    fn test_words_are_unseen_and_of_both_classes() {
         for grammar in Grammar::ALL {
             let seen = sets(grammar, &Key::new(3));
             let set = test(grammar, &(20..=40), 300, &seen, &Key::new(3));

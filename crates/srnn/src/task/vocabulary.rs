@@ -1,21 +1,21 @@
-//! Which tokens a model knows, and by which number.
+//! The tokens of a model and their ids.
 
 use serde::{Deserialize, Serialize};
 
-/// The name of the token that stands for all unknown ones.
+/// The name of the token that represents all unknown tokens.
 pub const UNKNOWN: &str = "<unk>";
 
-/// The tokens a model knows. No two are equal.
+/// The tokens of a model. Their names are unique.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "Stored", into = "Stored")]
+#[serde(try_from = "StoredVocabulary", into = "StoredVocabulary")]
 pub struct Vocabulary {
     symbols: Vec<String>,
     unknown: Option<u32>,
-    /// The ids in the order of their names, to look a name up by bisection.
+    /// The ids, sorted by name for binary search.
     by_name: Vec<u32>,
 }
 
-/// A token that the vocabulary lacks, and that nothing stands for.
+/// A token that is not in a vocabulary without an unknown token.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("token {token:?}, number {} of the sequence, was not seen in training", position + 1)]
 pub struct UnseenToken {
@@ -25,25 +25,25 @@ pub struct UnseenToken {
     pub token: String,
 }
 
-/// Names and numbers that make no vocabulary.
+/// Why a vocabulary is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadVocabulary {
-    /// One name has two ids.
-    #[error("token {0:?} is twice in the vocabulary")]
+    /// Two ids have the same name.
+    #[error("the vocabulary has two tokens {0:?}")]
     Duplicate(String),
-    /// The unknown token has no name.
+    /// The id of the unknown token is out of range.
     #[error("the unknown token is number {unknown} of a vocabulary of {symbols}")]
     UnknownOutOfRange {
         /// Its id.
         unknown: u32,
-        /// How many tokens there are.
+        /// The number of tokens.
         symbols: usize,
     },
 }
 
 impl Vocabulary {
     /// A vocabulary in which `symbols[id]` is the name of token `id`; `unknown` is the id of
-    /// the token that stands for all others.
+    /// the token that represents all others.
     pub fn new(symbols: Vec<String>, unknown: Option<u32>) -> Result<Self, BadVocabulary> {
         if let Some(unknown) = unknown.filter(|&id| id as usize >= symbols.len()) {
             return Err(BadVocabulary::UnknownOutOfRange { unknown, symbols: symbols.len() });
@@ -63,18 +63,18 @@ impl Vocabulary {
         &self.symbols
     }
 
-    /// The id of the token that stands for all unknown ones.
+    /// The id of the token that represents all unknown tokens.
     pub fn unknown(&self) -> Option<u32> {
         self.unknown
     }
 
-    /// The id by which the model reads this token, if it can.
+    /// The id of a token, or of the unknown token; `None` if there is neither.
     pub fn id(&self, token: &str) -> Option<u32> {
         let named = |&id: &u32| self.symbols[id as usize].as_str().cmp(token);
         self.by_name.binary_search_by(named).ok().map(|at| self.by_name[at]).or(self.unknown)
     }
 
-    /// The ids by which the model reads these tokens.
+    /// The ids of tokens.
     pub fn encode(&self, tokens: &[String]) -> Result<Vec<u32>, UnseenToken> {
         let id = |(position, token): (usize, &String)| {
             self.id(token).ok_or_else(|| UnseenToken { position, token: token.clone() })
@@ -85,31 +85,31 @@ impl Vocabulary {
     /// The names of these ids.
     ///
     /// # Panics
-    /// If an id is not of this vocabulary.
+    /// If an id is out of range.
     pub fn decode(&self, ids: &[u32]) -> Vec<String> {
         ids.iter().map(|&id| self.symbols[id as usize].clone()).collect()
     }
 }
 
-/// What is written to a file; checked again when it comes back.
+/// The serialised form. [`Vocabulary::new`] checks it again when it is read.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Stored {
+struct StoredVocabulary {
     symbols: Vec<String>,
     unknown: Option<u32>,
 }
 
-impl TryFrom<Stored> for Vocabulary {
+impl TryFrom<StoredVocabulary> for Vocabulary {
     type Error = BadVocabulary;
 
-    fn try_from(stored: Stored) -> Result<Self, BadVocabulary> {
+    fn try_from(stored: StoredVocabulary) -> Result<Self, BadVocabulary> {
         Vocabulary::new(stored.symbols, stored.unknown)
     }
 }
 
-impl From<Vocabulary> for Stored {
+impl From<Vocabulary> for StoredVocabulary {
     fn from(vocabulary: Vocabulary) -> Self {
-        Stored { symbols: vocabulary.symbols, unknown: vocabulary.unknown }
+        StoredVocabulary { symbols: vocabulary.symbols, unknown: vocabulary.unknown }
     }
 }
 
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unseen_token_is_named_unless_something_stands_for_it() {
+    fn an_unseen_token_is_an_error_unless_there_is_an_unknown_token() {
         let closed = Vocabulary::new(names("a b"), None).unwrap();
         let unseen = closed.encode(&names("a c")).unwrap_err();
         assert_eq!(unseen, UnseenToken { position: 1, token: "c".into() });

@@ -1,112 +1,117 @@
-//! What can be wrong with files of images: always with the file, the byte and a remedy.
+//! Errors about files of images. Each names file, byte, cause and remedy.
 
-/// A file of images, labels or an order that cannot be used: which, where, why, and what to do.
+/// A file of images, labels or a pixel order that cannot be used. The message also says what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{file}{}: {cause}; {}", byte.map_or(String::new(), |n| format!(", byte {n}")), cause.remedy())]
 pub struct ImagesError {
-    /// The file's name, with its folder.
+    /// The file name, with its folder.
     pub file: String,
-    /// The byte, counted from 0 after unpacking, where there is one.
+    /// The byte, counted from 0 after decompression; `None` if the whole file is meant.
     pub byte: Option<u64>,
     /// What is wrong.
-    pub cause: Wrong,
+    pub cause: ImagesCause,
 }
 
-/// What is wrong with a file. [`Wrong::remedy`] says what to do about it.
+/// What is wrong with a file. [`ImagesCause::remedy`] says what to do about it.
 #[allow(missing_docs)] // The messages say what the fields are.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Wrong {
-    #[error("there is no such file, packed (.gz) or not")]
+pub enum ImagesCause {
+    #[error("there is no such file, gzipped (.gz) or not")]
     Missing,
     #[error("the file cannot be read: {why}")]
     Unreadable { why: String },
     #[error("the compressed data are damaged: {why}")]
     Damaged { why: String },
-    #[error("the file begins with {}, where {} begin with {}", hex(found), content(*dimensions), hex(&magic(*dimensions)))]
+    #[error("the file begins with {}, but {} begin with {}", hex(found), content(*dimensions), hex(&magic(*dimensions)))]
     Magic { found: Vec<u8>, dimensions: u8 },
     #[error("the file ends in the middle of its header")]
     Header,
-    #[error("the header promises {promised} bytes")]
-    Large { promised: u128 },
-    #[error("the header promises nothing: one of its sizes is 0")]
+    #[error("the header declares {declared} bytes")]
+    Large { declared: u128 },
+    #[error("the header declares no elements: one of its sizes is 0")]
     Nothing,
-    #[error("the file ends here, where its header promises {promised} bytes")]
-    Short { promised: u64 },
-    #[error("the file goes on after what its header promises")]
+    #[error("the file ends here, but its header declares {declared} bytes")]
+    Short { declared: u64 },
+    #[error("the file is longer than its header declares")]
     Long,
-    #[error("{labels} labels for the {images} images beside them")]
+    #[error("{labels} labels, but {images} images")]
     Counts { labels: usize, images: usize },
     #[error("label {label}: the classes are 0 to {}", super::CLASSES - 1)]
     Label { label: u8 },
-    #[error("images of {found} pixels, where those of the training set have {expected}")]
+    #[error("images of {found} pixels, but those of the training set have {expected}")]
     Pixels { found: usize, expected: usize },
     #[error("{count} images: too few to hold some out")]
     Few { count: usize },
     #[error("there is no such file")]
     NoOrder,
-    #[error("there is no number in it")]
-    NoPlaces,
-    #[error("{word:?} is no place of a pixel, 0 to {}", pixels - 1)]
-    Place { word: String, pixels: usize },
-    #[error("pixel {place} comes twice")]
-    Twice { place: usize },
-    #[error("an order of {found} pixels for images of {pixels}")]
+    #[error("the file has no number")]
+    EmptyOrder,
+    #[error("{word:?} is no pixel index from 0 to {}", pixels - 1)]
+    PixelIndex { word: String, pixels: usize },
+    #[error("pixel {pixel} occurs twice")]
+    Duplicate { pixel: usize },
+    #[error("an order of {found} pixels, but images of {pixels}")]
     Order { found: usize, pixels: usize },
     #[error("these are not the images that were published as {name}")]
     Unlike { name: String },
 }
 
-impl Wrong {
+impl ImagesCause {
     /// What to do about it.
     pub fn remedy(&self) -> &'static str {
         match self {
-            Wrong::Missing => {
+            ImagesCause::Missing => {
                 "name the folder that holds train-images-idx3-ubyte, train-labels-idx1-ubyte and \
                  the same of t10k, as they are published"
             }
-            Wrong::Unreadable { .. } => "check that it may be read",
-            Wrong::Damaged { .. } | Wrong::Header | Wrong::Short { .. } | Wrong::Long => {
-                "download it again"
-            }
-            Wrong::Magic { .. } => {
+            ImagesCause::Unreadable { .. } => "check the permissions",
+            ImagesCause::Damaged { .. }
+            | ImagesCause::Header
+            | ImagesCause::Short { .. }
+            | ImagesCause::Long => "download it again",
+            ImagesCause::Magic { .. } => {
                 "check that this is an IDX file of bytes, and that images and labels are not swapped"
             }
-            Wrong::Large { .. } | Wrong::Nothing => "check that this is an IDX file of images",
-            Wrong::Counts { .. } => "take both files from the same place",
-            Wrong::Label { .. } => "check that these are the labels of ten classes",
-            Wrong::Pixels { .. } => "take training and test set from the same place",
-            Wrong::Few { .. } => "give at least 12",
-            Wrong::NoOrder => "name a file with the order of the pixels",
-            Wrong::NoPlaces | Wrong::Place { .. } | Wrong::Twice { .. } | Wrong::Order { .. } => {
-                "an order names every pixel once, by numbers from 0 on between blanks"
+            ImagesCause::Large { .. } | ImagesCause::Nothing => {
+                "check that this is an IDX file of images"
             }
-            Wrong::Unlike { .. } => "download them again, or give the folder another name",
+            ImagesCause::Counts { .. } => "take both files from the same source",
+            ImagesCause::Label { .. } => "check that these are the labels of ten classes",
+            ImagesCause::Pixels { .. } => "take training and test set from the same source",
+            ImagesCause::Few { .. } => "give at least 12",
+            ImagesCause::NoOrder => "name a file with the order of the pixels",
+            ImagesCause::EmptyOrder
+            | ImagesCause::PixelIndex { .. }
+            | ImagesCause::Duplicate { .. }
+            | ImagesCause::Order { .. } => {
+                "an order lists every pixel once, as indices from 0 between blanks"
+            }
+            ImagesCause::Unlike { .. } => "download them again, or give the folder another name",
         }
     }
 
-    /// At a byte of a file.
-    pub(super) fn at(self, byte: usize) -> Fault {
-        Fault { byte: Some(byte as u64), cause: self }
+    pub(super) fn at(self, byte: usize) -> CauseAtByte {
+        CauseAtByte { byte: Some(byte as u64), cause: self }
     }
 }
 
-/// A cause and its byte, before the file is known.
+/// A cause and its byte, before the file name is known.
 #[derive(Debug)]
-pub(super) struct Fault {
+pub(super) struct CauseAtByte {
     byte: Option<u64>,
-    cause: Wrong,
+    cause: ImagesCause,
 }
 
-impl Fault {
+impl CauseAtByte {
     pub(super) fn in_file(self, file: &str) -> ImagesError {
         ImagesError { file: file.into(), byte: self.byte, cause: self.cause }
     }
 }
 
-impl From<Wrong> for Fault {
+impl From<ImagesCause> for CauseAtByte {
     /// A cause that concerns the whole file.
-    fn from(cause: Wrong) -> Fault {
-        Fault { byte: None, cause }
+    fn from(cause: ImagesCause) -> CauseAtByte {
+        CauseAtByte { byte: None, cause }
     }
 }
 

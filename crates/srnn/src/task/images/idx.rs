@@ -1,84 +1,84 @@
-//! The IDX format: two zero bytes, the type of the numbers (8 for bytes), how many dimensions, each
-//! size as four bytes, the largest first, and the numbers, the last dimension changing fastest.
+//! The IDX format: two zero bytes, the element type (8 for bytes), the number of dimensions, each
+//! size as four big-endian bytes, and the elements in row-major order.
 
-use super::error::{Fault, Wrong, magic};
-use crate::task::files::{Unpacked, unpack};
+use super::error::{CauseAtByte, ImagesCause, magic};
+use crate::task::files::{Decompressed, decompress};
 use std::fs::File;
 use std::io::{self, BufRead, ErrorKind, Read as _};
 use std::path::Path;
 
-/// An array of bytes.
+/// An array of bytes, as an IDX file holds it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Idx {
     /// The size of every dimension.
     pub(super) sizes: Vec<usize>,
-    /// As many as the product of the sizes.
+    /// The elements, in row-major order.
     pub(super) bytes: Vec<u8>,
 }
 
-/// More than this is no set of images: the header is wrong, or the file is another's.
-const MOST_BYTES: u128 = 1 << 30;
+/// A header that declares more bytes is not that of a set of images.
+const MAX_BYTES: u128 = 1 << 30;
 
-/// Reads a file, which may be gzipped, of an array with so many dimensions.
-pub(super) fn read(path: &Path, dimensions: u8) -> Result<Idx, Fault> {
+/// Reads an array with this number of dimensions from a file, which may be gzipped.
+pub(super) fn read(path: &Path, dimensions: u8) -> Result<Idx, CauseAtByte> {
     let why = |error: io::Error| match error.kind() {
-        ErrorKind::NotFound => Wrong::Missing,
-        _ => Wrong::Unreadable { why: error.to_string() },
+        ErrorKind::NotFound => ImagesCause::Missing,
+        _ => ImagesCause::Unreadable { why: error.to_string() },
     };
     let file = File::open(path).map_err(why)?;
-    let Unpacked { mut text, compressed } = unpack(file).map_err(why)?;
+    let Decompressed { content: mut input, compressed } = decompress(file).map_err(why)?;
     let failed = |error: io::Error| match compressed {
-        true => Wrong::Damaged { why: error.to_string() },
-        false => Wrong::Unreadable { why: error.to_string() },
+        true => ImagesCause::Damaged { why: error.to_string() },
+        false => ImagesCause::Unreadable { why: error.to_string() },
     };
-    let sizes = header(&mut *text, dimensions, failed)?;
-    let bytes = content(&mut *text, &sizes, failed)?;
+    let sizes = header(&mut *input, dimensions, failed)?;
+    let bytes = content(&mut *input, &sizes, failed)?;
     Ok(Idx { sizes, bytes })
 }
 
 fn header(
-    text: &mut dyn BufRead,
+    input: &mut dyn BufRead,
     dimensions: u8,
-    failed: impl Fn(io::Error) -> Wrong,
-) -> Result<Vec<usize>, Fault> {
+    failed: impl Fn(io::Error) -> ImagesCause,
+) -> Result<Vec<usize>, CauseAtByte> {
     let length = 4 + 4 * dimensions as usize;
     let mut header = Vec::with_capacity(length);
-    text.take(length as u64).read_to_end(&mut header).map_err(&failed)?;
+    input.take(length as u64).read_to_end(&mut header).map_err(&failed)?;
     let begin = &header[..header.len().min(4)];
     if begin != magic(dimensions) {
-        return Err(Wrong::Magic { found: begin.to_vec(), dimensions }.at(0));
+        return Err(ImagesCause::Magic { found: begin.to_vec(), dimensions }.at(0));
     }
     if header.len() < length {
-        return Err(Wrong::Header.at(header.len()));
+        return Err(ImagesCause::Header.at(header.len()));
     }
     let sizes = header[4..].as_chunks().0.iter().map(|&size| u32::from_be_bytes(size) as usize);
     Ok(sizes.collect())
 }
 
 fn content(
-    text: &mut dyn BufRead,
+    input: &mut dyn BufRead,
     sizes: &[usize],
-    failed: impl Fn(io::Error) -> Wrong,
-) -> Result<Vec<u8>, Fault> {
+    failed: impl Fn(io::Error) -> ImagesCause,
+) -> Result<Vec<u8>, CauseAtByte> {
     let first = 4 + 4 * sizes.len();
-    // Three sizes of 32 bits at most: the product fits.
-    let promised: u128 = sizes.iter().map(|&size| size as u128).product();
-    if promised == 0 {
-        return Err(Wrong::Nothing.at(4));
+    // There are at most three sizes of 32 bits: the product fits.
+    let declared: u128 = sizes.iter().map(|&size| size as u128).product();
+    if declared == 0 {
+        return Err(ImagesCause::Nothing.at(4));
     }
-    if promised > MOST_BYTES {
-        return Err(Wrong::Large { promised }.at(4));
+    if declared > MAX_BYTES {
+        return Err(ImagesCause::Large { declared }.at(4));
     }
-    let promised = promised as usize;
-    let mut bytes = Vec::with_capacity(promised);
-    text.take(promised as u64).read_to_end(&mut bytes).map_err(&failed)?;
-    if bytes.len() < promised {
-        let promised = (first + promised) as u64;
-        return Err(Wrong::Short { promised }.at(first + bytes.len()));
+    let declared = declared as usize;
+    let mut bytes = Vec::with_capacity(declared);
+    input.take(declared as u64).read_to_end(&mut bytes).map_err(&failed)?;
+    if bytes.len() < declared {
+        let declared = (first + declared) as u64;
+        return Err(ImagesCause::Short { declared }.at(first + bytes.len()));
     }
-    // The end of a packed file is where it is known to be undamaged.
-    match text.fill_buf().map_err(&failed)?.is_empty() {
+    // Reading to the end of a gzipped file also verifies its checksum.
+    match input.fill_buf().map_err(&failed)?.is_empty() {
         true => Ok(bytes),
-        false => Err(Wrong::Long.at(first + promised)),
+        false => Err(ImagesCause::Long.at(first + declared)),
     }
 }

@@ -1,56 +1,56 @@
-//! Images read pixel by pixel: MNIST, Fashion-MNIST, and what else comes as files of their form.
+//! Images read pixel by pixel: MNIST, Fashion-MNIST, and other sets in the same files.
 //!
 //! A folder holds four IDX files under the names they were published with, gzipped or not:
 //!
 //! ```text
-//! train-images-idx3-ubyte   train-labels-idx1-ubyte   to learn from
-//! t10k-images-idx3-ubyte    t10k-labels-idx1-ubyte    to judge by
+//! train-images-idx3-ubyte   train-labels-idx1-ubyte   training set
+//! t10k-images-idx3-ubyte    t10k-labels-idx1-ubyte    test set
 //! ```
 //!
-//! Pixels stay bytes, 47 MB for the 60,000 images of MNIST; they become numbers where a batch is.
+//! Pixels are kept as bytes, 47 MB for the 60,000 images of MNIST, and converted batch by batch.
 //! Every error names the file, the byte and a remedy.
 
 mod error;
 mod idx;
 mod order;
 
-pub use error::{ImagesError, Wrong};
-pub use order::Order;
+pub use error::{ImagesCause, ImagesError};
+pub use order::PixelOrder;
 
 use super::Split;
 use crate::engine::hex::hex;
-use error::Fault;
+use error::CauseAtByte;
 use idx::Idx;
 use sha2::{Digest as _, Sha256};
 use std::path::{Path, PathBuf};
 
-/// Images of one size with a label each.
+/// Labelled images of one size.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Images {
-    /// T: the pixels of an image.
+    /// T: the number of pixels of an image.
     steps: usize,
-    /// `[count, T]`, each image in the order in which it is read.
+    /// `[count, T]`, in the order in which pixels are read.
     pixels: Vec<u8>,
     /// `[count]`.
     labels: Vec<u8>,
 }
 
-/// Which files of a folder.
+/// The files of one subset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
-    /// Those to learn from.
+pub enum ImageSubset {
+    /// The training set.
     Train,
-    /// Those to judge by.
+    /// The test set.
     Test,
 }
 
-/// C: the classes of every such set.
+/// C: the number of classes.
 pub const CLASSES: usize = 10;
 
-/// One image in so many of the training set is held out: of the 60,000 of MNIST the last 5,000.
+/// One in this many training images is held out: the last 5,000 of the 60,000 of MNIST.
 pub const HELD_OUT: usize = 12;
 
-/// The digests of the training and the test set as they were published, by the names of folders.
+/// The digests of the published training and test sets, by folder name.
 const PUBLISHED: [(&str, [&str; 2]); 2] = [
     (
         "mnist",
@@ -69,26 +69,26 @@ const PUBLISHED: [(&str, [&str; 2]); 2] = [
 ];
 
 impl Images {
-    /// Images of `steps` pixels, one after the other, and their labels.
+    /// `pixels` is `[labels, steps]`.
     ///
     /// # Panics
-    /// If there are not as many pixels as labels need.
+    /// If the number of pixels is not `steps` times the number of labels.
     pub fn new(steps: usize, pixels: Vec<u8>, labels: Vec<u8>) -> Images {
         assert_eq!(pixels.len(), steps * labels.len(), "{steps} pixels for each label");
         Images { steps, pixels, labels }
     }
 
-    /// How many there are.
+    /// The number of images.
     pub fn count(&self) -> usize {
         self.labels.len()
     }
 
-    /// T: the pixels of an image.
+    /// T: the number of pixels of an image.
     pub fn steps(&self) -> usize {
         self.steps
     }
 
-    /// The pixels of an image, in the order in which they are read; 255 is the brightest.
+    /// The pixels of an image, in the order in which they are read; 255 is white.
     ///
     /// # Panics
     /// If the index is out of range.
@@ -104,7 +104,7 @@ impl Images {
         self.labels[index]
     }
 
-    /// The sha-256 of a canonical encoding, in hex: equal exactly for equal sets.
+    /// The SHA-256 of a canonical encoding, in hex.
     pub fn digest(&self) -> String {
         let mut hash = Sha256::new();
         hash.update(b"srnn images 1\n");
@@ -116,69 +116,69 @@ impl Images {
         hex(&hash.finalize())
     }
 
-    /// The first so many, or all where there are no more.
+    /// The first `count` images, or all if there are fewer.
     pub fn first(&self, count: usize) -> Images {
         let count = count.min(self.count());
         let pixels = self.pixels[..count * self.steps].to_vec();
         Images { pixels, labels: self.labels[..count].to_vec(), ..*self }
     }
 
-    /// Takes off what comes after the first `count`.
+    /// Removes and returns the images after the first `count`.
     fn split_off(&mut self, count: usize) -> Images {
         let pixels = self.pixels.split_off(count * self.steps);
         Images { pixels, labels: self.labels.split_off(count), ..*self }
     }
 
-    /// Puts the pixels of every image into another order.
-    fn put(&mut self, order: &[usize]) {
+    /// Permutes the pixels of every image.
+    fn permute(&mut self, order: &[usize]) {
         let mut image = vec![0; self.steps];
         for pixels in self.pixels.chunks_exact_mut(self.steps) {
             image.copy_from_slice(pixels);
-            pixels.iter_mut().zip(order).for_each(|(pixel, &place)| *pixel = image[place]);
+            pixels.iter_mut().zip(order).for_each(|(pixel, &source)| *pixel = image[source]);
         }
     }
 }
 
-/// Reads a part of a folder, every image row by row.
-pub fn read(folder: &Path, part: Part) -> Result<Images, ImagesError> {
-    let path = file(folder, part, "images-idx3");
-    let fault = |fault: Fault| fault.in_file(&path.display().to_string());
-    let Idx { sizes, bytes: pixels } = idx::read(&path, 3).map_err(fault)?;
-    let path = file(folder, part, "labels-idx1");
-    let fault = |fault: Fault| fault.in_file(&path.display().to_string());
-    let labels = idx::read(&path, 1).map_err(fault)?.bytes;
+/// Reads one subset of a folder, with pixels row by row.
+pub fn read(folder: &Path, subset: ImageSubset) -> Result<Images, ImagesError> {
+    let path = file_path(folder, subset, "images-idx3");
+    let locate = |cause: CauseAtByte| cause.in_file(&path.display().to_string());
+    let Idx { sizes, bytes: pixels } = idx::read(&path, 3).map_err(locate)?;
+    let path = file_path(folder, subset, "labels-idx1");
+    let locate = |cause: CauseAtByte| cause.in_file(&path.display().to_string());
+    let labels = idx::read(&path, 1).map_err(locate)?.bytes;
     if labels.len() != sizes[0] {
-        return Err(fault(Wrong::Counts { labels: labels.len(), images: sizes[0] }.at(4)));
+        return Err(locate(ImagesCause::Counts { labels: labels.len(), images: sizes[0] }.at(4)));
     }
     if let Some(index) = labels.iter().position(|&label| label as usize >= CLASSES) {
-        return Err(fault(Wrong::Label { label: labels[index] }.at(8 + index)));
+        return Err(locate(ImagesCause::Label { label: labels[index] }.at(8 + index)));
     }
     Ok(Images { steps: sizes[1] * sizes[2], pixels, labels })
 }
 
-/// The sets of a folder: all but the last of the training images to learn from, the last (one in
-/// [`HELD_OUT`]) to select by, and those to judge by. Of the training images no more than `most` are
-/// taken. A folder called `mnist` or `fashion-mnist` must hold what was published under that name.
-pub fn sets(folder: &Path, order: &Order, most: usize) -> Result<Split<Images>, ImagesError> {
-    let mut train = read(folder, Part::Train)?;
-    let mut test = read(folder, Part::Test)?;
+/// Reads the sets of a folder. The last of the training images, one in [`HELD_OUT`], are the
+/// validation set. At most `most` training images are used. A folder called `mnist` or
+/// `fashion-mnist` must hold the published images.
+pub fn sets(folder: &Path, order: &PixelOrder, most: usize) -> Result<Split<Images>, ImagesError> {
+    let mut train = read(folder, ImageSubset::Train)?;
+    let mut test = read(folder, ImageSubset::Test)?;
     if test.steps != train.steps {
-        let cause = Wrong::Pixels { found: test.steps, expected: train.steps };
-        return Err(wrong(folder, Part::Test, cause));
+        let cause = ImagesCause::Pixels { found: test.steps, expected: train.steps };
+        return Err(images_error(folder, ImageSubset::Test, cause));
     }
     check_published(folder, &train, &test)?;
     drop(train.split_off(most.min(train.count())));
-    if let Order::Permuted { places, file } = order {
-        if places.len() != train.steps {
-            let cause = Wrong::Order { found: places.len(), pixels: train.steps };
-            return Err(Fault::from(cause).in_file(file));
+    if let PixelOrder::Permuted { pixels, file } = order {
+        if pixels.len() != train.steps {
+            let cause = ImagesCause::Order { found: pixels.len(), pixels: train.steps };
+            return Err(CauseAtByte::from(cause).in_file(file));
         }
-        train.put(places);
-        test.put(places);
+        train.permute(pixels);
+        test.permute(pixels);
     }
     let (count, held_out) = (train.count(), train.count() / HELD_OUT);
     if held_out == 0 {
-        return Err(wrong(folder, Part::Train, Wrong::Few { count }));
+        return Err(images_error(folder, ImageSubset::Train, ImagesCause::Few { count }));
     }
     let valid = train.split_off(count - held_out);
     Ok(Split { train, valid, test: Some(test) })
@@ -187,30 +187,31 @@ pub fn sets(folder: &Path, order: &Order, most: usize) -> Result<Split<Images>, 
 fn check_published(folder: &Path, train: &Images, test: &Images) -> Result<(), ImagesError> {
     let published = PUBLISHED.iter().find(|(name, _)| folder.ends_with(name));
     let Some((name, digests)) = published else { return Ok(()) };
-    let found = [(Part::Train, train), (Part::Test, test)];
-    for ((part, set), digest) in found.into_iter().zip(digests) {
+    let found = [(ImageSubset::Train, train), (ImageSubset::Test, test)];
+    for ((subset, set), digest) in found.into_iter().zip(digests) {
         if set.digest() != *digest {
-            let cause = Wrong::Unlike { name: name.to_string() };
-            return Err(wrong(folder, part, cause));
+            let cause = ImagesCause::Unlike { name: name.to_string() };
+            return Err(images_error(folder, subset, cause));
         }
     }
     Ok(())
 }
 
-/// An error that concerns all images of a part.
-fn wrong(folder: &Path, part: Part, cause: Wrong) -> ImagesError {
-    Fault::from(cause).in_file(&file(folder, part, "images-idx3").display().to_string())
+/// An error about all images of a subset.
+fn images_error(folder: &Path, subset: ImageSubset, cause: ImagesCause) -> ImagesError {
+    CauseAtByte::from(cause)
+        .in_file(&file_path(folder, subset, "images-idx3").display().to_string())
 }
 
-/// The file of a folder, packed where it is not there plain.
-fn file(folder: &Path, part: Part, kind: &str) -> PathBuf {
-    let part = match part {
-        Part::Train => "train",
-        Part::Test => "t10k",
+/// The path of a file in a folder; the gzipped file if the plain one does not exist.
+fn file_path(folder: &Path, subset: ImageSubset, kind: &str) -> PathBuf {
+    let subset = match subset {
+        ImageSubset::Train => "train",
+        ImageSubset::Test => "t10k",
     };
-    let name = format!("{part}-{kind}-ubyte");
-    let (plain, packed) = (folder.join(&name), folder.join(format!("{name}.gz")));
-    if packed.exists() && !plain.exists() { packed } else { plain }
+    let name = format!("{subset}-{kind}-ubyte");
+    let (plain, gzipped) = (folder.join(&name), folder.join(format!("{name}.gz")));
+    if gzipped.exists() && !plain.exists() { gzipped } else { plain }
 }
 
 #[cfg(test)]

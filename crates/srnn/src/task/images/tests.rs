@@ -2,7 +2,7 @@ use super::*;
 use std::io::Write as _;
 use tempfile::TempDir;
 
-/// An IDX file of bytes.
+/// The content of an IDX file.
 fn idx(sizes: &[u32], bytes: &[u8]) -> Vec<u8> {
     let mut file = vec![0, 0, 8, sizes.len() as u8];
     file.extend(sizes.iter().flat_map(|size| size.to_be_bytes()));
@@ -10,13 +10,13 @@ fn idx(sizes: &[u32], bytes: &[u8]) -> Vec<u8> {
     file
 }
 
-fn packed(bytes: &[u8]) -> Vec<u8> {
+fn gzipped(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     encoder.write_all(bytes).unwrap();
     encoder.finish().unwrap()
 }
 
-/// 24 images to learn from and 5 to judge by, of 2 rows of 3 pixels: pixel p of image i is 10 i + p,
+/// 24 training and 5 test images of 2 rows of 3 pixels: pixel p of image i is 10 i + p,
 /// its label i modulo 3.
 fn folder() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
@@ -35,7 +35,7 @@ fn put(folder: &TempDir, name: &str, bytes: &[u8]) {
 }
 
 fn all(folder: &TempDir) -> Result<Split<Images>, ImagesError> {
-    sets(folder.path(), &Order::Rows, usize::MAX)
+    sets(folder.path(), &PixelOrder::Rows, usize::MAX)
 }
 
 const IMAGES: &str = "train-images-idx3-ubyte";
@@ -50,29 +50,29 @@ fn the_last_twelfth_of_the_training_images_is_held_out_and_the_test_is_another_f
     assert_eq!((train.pixels(2), train.label(2)), (&[20, 21, 22, 23, 24, 25][..], 2));
     assert_eq!((valid.pixels(1), valid.label(1)), (&[230, 231, 232, 233, 234, 235][..], 2));
     assert_eq!((test.pixels(4)[0], test.label(4)), (40, 1));
-    let few = sets(folder().path(), &Order::Rows, 12).unwrap();
+    let few = sets(folder().path(), &PixelOrder::Rows, 12).unwrap();
     assert_eq!((few.train.count(), few.valid.count()), (11, 1));
     assert_eq!(few.valid.pixels(0)[0], 110);
 }
 
 #[test]
-fn packed_files_hold_the_same_as_plain_ones() {
+fn gzipped_files_hold_the_same_as_plain_ones() {
     let folder = folder();
     let plain = all(&folder).unwrap();
     for name in [IMAGES, LABELS] {
         let path = folder.path().join(name);
         let bytes = std::fs::read(&path).unwrap();
         std::fs::remove_file(&path).unwrap();
-        put(&folder, &format!("{name}.gz"), &packed(&bytes));
+        put(&folder, &format!("{name}.gz"), &gzipped(&bytes));
     }
     assert_eq!(all(&folder).unwrap(), plain);
 }
 
 #[test]
-fn an_order_says_which_pixel_is_read_first() {
+fn an_order_permutes_the_pixels() {
     let folder = folder();
     put(&folder, "order", b"5 0\n3 1\t4  2\n");
-    let order = Order::read(&folder.path().join("order")).unwrap();
+    let order = PixelOrder::read(&folder.path().join("order")).unwrap();
     let split = sets(folder.path(), &order, usize::MAX).unwrap();
     assert_eq!(split.train.pixels(1), [15, 10, 13, 11, 14, 12]);
     assert_eq!(split.valid.pixels(0), [225, 220, 223, 221, 224, 222]);
@@ -80,62 +80,61 @@ fn an_order_says_which_pixel_is_read_first() {
 }
 
 #[test]
-fn an_order_that_is_none_is_refused_at_its_byte() {
+fn an_invalid_order_is_refused_at_its_byte() {
     let folder = folder();
-    for (text, said) in [
-        (&b"0 1 2 3 5 5"[..], ", byte 10: pixel 5 comes twice"),
-        (b"0 1 2  6 3 4", ", byte 7: \"6\" is no place of a pixel, 0 to 5"),
-        (b"0 -1 2", ", byte 2: \"-1\" is no place"),
-        (b"\xff\xfe", ", byte 0: \"\u{fffd}\u{fffd}\" is no place"),
-        (b" \n", "order: there is no number in it"),
-        (b"1 0 2", "order: an order of 3 pixels for images of 6"),
+    for (text, expected) in [
+        (&b"0 1 2 3 5 5"[..], ", byte 10: pixel 5 occurs twice"),
+        (b"0 1 2  6 3 4", ", byte 7: \"6\" is no pixel index from 0 to 5"),
+        (b"0 -1 2", ", byte 2: \"-1\" is no pixel"),
+        (b"\xff\xfe", ", byte 0: \"\u{fffd}\u{fffd}\" is no pixel"),
+        (b" \n", "order: the file has no number"),
+        (b"1 0 2", "order: an order of 3 pixels, but images of 6"),
     ] {
         put(&folder, "order", text);
-        let order = Order::read(&folder.path().join("order"));
+        let order = PixelOrder::read(&folder.path().join("order"));
         let read = order.and_then(|order| sets(folder.path(), &order, usize::MAX));
         let error = read.unwrap_err().to_string();
-        assert!(error.contains(said) && error.contains("every pixel once"), "{said}: {error}");
+        assert!(
+            error.contains(expected) && error.contains("every pixel once"),
+            "{expected}: {error}"
+        );
     }
-    let error = Order::read(&folder.path().join("nowhere")).unwrap_err().to_string();
+    let error = PixelOrder::read(&folder.path().join("nowhere")).unwrap_err().to_string();
     assert!(error.contains("nowhere: there is no such file; name a file"), "{error}");
 }
 
 #[test]
-fn what_is_wrong_with_a_file_is_said_with_its_byte_and_a_remedy() {
+fn errors_name_the_byte_and_a_remedy() {
     let good = idx(&[24, 2, 3], &[7; 144]);
     let [cut, long] = [good[..100].to_vec(), [&good[..], &[1]].concat()];
-    let mut damaged = packed(&good);
+    let mut damaged = gzipped(&good);
     let last = damaged.len() - 6;
     damaged[last] ^= 1;
-    for (name, bytes, said) in [
+    for (name, bytes, expected) in [
         (
             IMAGES,
             vec![],
-            ", byte 0: the file begins with nothing, where images begin with 00 00 08 03",
+            ", byte 0: the file begins with nothing, but images begin with 00 00 08 03",
         ),
         (
             IMAGES,
             idx(&[24], &[0; 24]),
-            "begins with 00 00 08 01, where images begin with 00 00 08 03",
+            "begins with 00 00 08 01, but images begin with 00 00 08 03",
         ),
-        (LABELS, good.clone(), "begins with 00 00 08 03, where labels begin with 00 00 08 01"),
+        (LABELS, good.clone(), "begins with 00 00 08 03, but labels begin with 00 00 08 01"),
         (IMAGES, good[..9].to_vec(), ", byte 9: the file ends in the middle of its header"),
-        (
-            IMAGES,
-            cut.clone(),
-            ", byte 100: the file ends here, where its header promises 160 bytes",
-        ),
-        (IMAGES, long.clone(), ", byte 160: the file goes on after what its header promises"),
-        (IMAGES, packed(&cut), ", byte 100: the file ends here"),
-        (IMAGES, packed(&long), ", byte 160: the file goes on"),
+        (IMAGES, cut.clone(), ", byte 100: the file ends here, but its header declares 160 bytes"),
+        (IMAGES, long.clone(), ", byte 160: the file is longer than its header declares"),
+        (IMAGES, gzipped(&cut), ", byte 100: the file ends here"),
+        (IMAGES, gzipped(&long), ", byte 160: the file is longer"),
         (IMAGES, damaged, "the compressed data are damaged: "),
-        (IMAGES, idx(&[24, 0, 3], &[]), ", byte 4: the header promises nothing"),
+        (IMAGES, idx(&[24, 0, 3], &[]), ", byte 4: the header declares no elements"),
         (
             IMAGES,
             idx(&[u32::MAX; 3], &[1]),
-            "byte 4: the header promises 79228162458924105385300197375 bytes",
+            "byte 4: the header declares 79228162458924105385300197375 bytes",
         ),
-        (LABELS, idx(&[23], &[0; 23]), ", byte 4: 23 labels for the 24 images beside them"),
+        (LABELS, idx(&[23], &[0; 23]), ", byte 4: 23 labels, but 24 images"),
         (
             "t10k-labels-idx1-ubyte",
             idx(&[5], &[0, 1, 9, 10, 0]),
@@ -144,28 +143,28 @@ fn what_is_wrong_with_a_file_is_said_with_its_byte_and_a_remedy() {
         (
             "t10k-images-idx3-ubyte",
             idx(&[5, 1, 3], &[0; 15]),
-            "images of 3 pixels, where those of the training set have 6",
+            "images of 3 pixels, but those of the training set have 6",
         ),
     ] {
         let folder = folder();
         put(&folder, name, &bytes);
         let error = all(&folder).unwrap_err();
         let text = error.to_string();
-        assert!(text.contains(said), "{said}: {text}");
+        assert!(text.contains(expected), "{expected}: {text}");
         assert!(error.file.contains(name) && text.ends_with(error.cause.remedy()), "{text}");
         assert!(!error.cause.remedy().is_empty(), "{text}");
     }
     let folder = folder();
     std::fs::remove_file(folder.path().join(LABELS)).unwrap();
     let error = all(&folder).unwrap_err().to_string();
-    assert!(error.contains("train-labels-idx1-ubyte: there is no such file, packed"), "{error}");
-    let error = sets(folder.path(), &Order::Rows, 11).map(|_| ()).unwrap_err().to_string();
+    assert!(error.contains("train-labels-idx1-ubyte: there is no such file, gzipped"), "{error}");
+    let error = sets(folder.path(), &PixelOrder::Rows, 11).map(|_| ()).unwrap_err().to_string();
     assert!(error.contains("no such file"), "{error}");
 }
 
 #[test]
 fn too_few_images_to_hold_one_out_are_refused() {
-    let error = sets(folder().path(), &Order::Rows, 11).unwrap_err().to_string();
+    let error = sets(folder().path(), &PixelOrder::Rows, 11).unwrap_err().to_string();
     assert!(error.contains("11 images: too few to hold some out; give at least 12"), "{error}");
 }
 
@@ -174,7 +173,7 @@ fn a_folder_with_a_published_name_must_hold_what_was_published() {
     let place = tempfile::tempdir().unwrap();
     let named = place.path().join("mnist");
     std::fs::rename(folder().keep(), &named).unwrap();
-    let error = sets(&named, &Order::Rows, usize::MAX).unwrap_err().to_string();
+    let error = sets(&named, &PixelOrder::Rows, usize::MAX).unwrap_err().to_string();
     assert!(error.contains("not the images that were published as mnist"), "{error}");
 }
 

@@ -1,16 +1,16 @@
 //! Balanced parentheses over `(`, `)` and the letters `a` to `z`: strings of the grammar
-//! `S → (S) | SS | letter`, and two kinds of strings that are not balanced.
+//! `S → (S) | SS | letter`, and two kinds of negative strings.
 
 mod grammar;
 mod negatives;
 
 use super::{Dataset, Sequence, Split};
 use crate::key::{Key, Rng};
-use grammar::Odds;
+use grammar::DepthDistribution;
 use std::collections::HashSet;
 use std::ops::{Range, RangeInclusive};
 
-pub use negatives::Negatives;
+pub use negatives::ParenthesesNegatives;
 
 /// The token `(`.
 pub const OPEN: u32 = 0;
@@ -18,55 +18,55 @@ pub const OPEN: u32 = 0;
 pub const CLOSE: u32 = 1;
 /// The tokens `a` to `z`.
 pub const LETTERS: Range<u32> = 2..28;
-/// All tokens.
+/// The size of the alphabet.
 const SYMBOLS: usize = 28;
 
 /// Depths of training strings.
 pub const TRAIN_DEPTHS: RangeInclusive<usize> = 1..=5;
 /// Depths of validation strings.
 pub const VALID_DEPTHS: RangeInclusive<usize> = 6..=10;
-/// Training and validation strings are no longer than this.
+/// The largest length of training and validation strings.
 const LONGEST: usize = 100;
-/// A test set is given up after so many draws for each string it should have.
-const PATIENCE: usize = 10_000;
+/// A test set fails after this many draws for each of its strings.
+const MAX_DRAWS: usize = 10_000;
 
-/// How much data there is to learn from.
+/// The size of the training set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Size {
+pub enum TrainingSize {
     /// About 600 positive training strings.
     Small,
     /// About 13,000.
     Large,
 }
 
-impl Size {
-    /// Strings drawn from the grammar, before repetitions and other depths are left out.
-    // PAPER: not stated; these give the sizes that are.
+impl TrainingSize {
+    /// The number of strings drawn from the grammar, before duplicates and other depths are removed.
+    // PAPER: not stated; these numbers give the stated sizes of the sets.
     fn draws(self) -> usize {
         match self {
-            Size::Small => 2_000,
-            Size::Large => 51_000,
+            TrainingSize::Small => 2_000,
+            TrainingSize::Large => 51_000,
         }
     }
 }
 
-/// Which strings a test set has.
+/// The depths and lengths of a test set.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shape {
+pub struct TestShape {
     /// Nesting depths.
     pub depths: RangeInclusive<usize>,
-    /// No string is longer.
+    /// The largest length.
     pub longest: usize,
 }
 
 /// The paper's test sets.
-pub const SHAPES: [Shape; 6] = [
-    Shape { depths: 1..=10, longest: 100 },
-    Shape { depths: 10..=20, longest: 100 },
-    Shape { depths: 10..=20, longest: 200 },
-    Shape { depths: 5..=5, longest: 200 },
-    Shape { depths: 10..=10, longest: 200 },
-    Shape { depths: 20..=20, longest: 1_000 },
+pub const TEST_SHAPES: [TestShape; 6] = [
+    TestShape { depths: 1..=10, longest: 100 },
+    TestShape { depths: 10..=20, longest: 100 },
+    TestShape { depths: 10..=20, longest: 200 },
+    TestShape { depths: 5..=5, longest: 200 },
+    TestShape { depths: 10..=10, longest: 200 },
+    TestShape { depths: 20..=20, longest: 1_000 },
 ];
 
 /// A test set that cannot be made.
@@ -76,20 +76,20 @@ pub const SHAPES: [Shape; 6] = [
      allow longer strings, or ask for fewer", shape.depths.start(), shape.depths.end(), shape.longest
 )]
 pub struct TooFew {
-    /// What was asked for.
-    pub shape: Shape,
-    /// How many.
+    /// The requested strings.
+    pub shape: TestShape,
+    /// The requested number.
     pub count: usize,
-    /// How many there are.
+    /// The number found.
     pub found: usize,
 }
 
-/// The deepest nesting. Meant for balanced strings; a `)` too many counts below 0.
+/// The maximum nesting depth, for balanced strings.
 pub fn depth(string: &[u32]) -> usize {
     depths(string).max().unwrap_or(0).max(0) as usize
 }
 
-/// Open parentheses after each symbol; below 0 where more are closed than were opened.
+/// The number of open parentheses after each symbol; negative after a surplus `)`.
 pub fn depths(string: &[u32]) -> impl Iterator<Item = i64> + '_ {
     string.iter().scan(0, |open, &symbol| {
         *open += i64::from(symbol == OPEN) - i64::from(symbol == CLOSE);
@@ -97,7 +97,7 @@ pub fn depths(string: &[u32]) -> impl Iterator<Item = i64> + '_ {
     })
 }
 
-/// Whether every parenthesis has its partner.
+/// Whether every `(` is closed by a later `)`, and every `)` closes one.
 pub fn is_balanced(string: &[u32]) -> bool {
     depths(string).all(|open| open >= 0) && has_equal_counts(string)
 }
@@ -107,30 +107,31 @@ pub(crate) fn has_equal_counts(string: &[u32]) -> bool {
     depths(string).last().unwrap_or(0) == 0
 }
 
-/// Training and validation sets made as the paper's. Classes are `reject` and `accept`; no string
-/// occurs twice. Negatives are made from the positives, one from each, where one can be.
-pub fn sets(size: Size, negatives: Negatives, key: &Key) -> Split {
-    let mut stream = key.child("parentheses", 0).rng();
-    let drawn = (0..size.draws()).filter_map(|_| Odds::any_string(LONGEST, &mut stream));
+/// Training and validation sets, made as in the paper. Classes are `reject` and `accept`; no string
+/// occurs twice. At most one negative is made from each positive.
+pub fn sets(size: TrainingSize, negatives: ParenthesesNegatives, key: &Key) -> Split {
+    let mut rng = key.child("parentheses", 0).rng();
+    let drawn =
+        (0..size.draws()).filter_map(|_| DepthDistribution::draw_any_string(LONGEST, &mut rng));
     let mut seen = HashSet::new();
     let positives: Vec<Vec<u32>> = drawn.filter(|string| seen.insert(string.clone())).collect();
-    let mut stream = key.child("parentheses negatives", 0).rng();
+    let mut rng = key.child("parentheses negatives", 0).rng();
     let mut set = |depths: RangeInclusive<usize>| {
         let of_depth = |string: &&Vec<u32>| depths.contains(&depth(string));
         let accepted: Vec<Vec<u32>> = positives.iter().filter(of_depth).cloned().collect();
         let rejected =
-            accepted.iter().filter_map(|string| negatives.once(string, LONGEST, &mut stream));
+            accepted.iter().filter_map(|string| negatives.corrupt_once(string, LONGEST, &mut rng));
         let rejected: Vec<_> = rejected.filter(|string| seen.insert(string.clone())).collect();
         dataset(accepted, rejected)
     };
     Split { train: set(TRAIN_DEPTHS), valid: set(VALID_DEPTHS), test: None }
 }
 
-/// `count` strings of a shape, none of them in `seen`, and none twice: one half balanced, drawn
-/// from the grammar given the shape; the other half made from these.
+/// `count` different strings of a shape that are not in `seen`. One half is balanced, drawn from the
+/// grammar given the shape; the other half is made from these.
 pub fn test(
-    shape: &Shape,
-    negatives: Negatives,
+    shape: &TestShape,
+    negatives: ParenthesesNegatives,
     count: usize,
     seen: &Split,
     key: &Key,
@@ -138,15 +139,15 @@ pub fn test(
     let sets = [&seen.train, &seen.valid].map(|set| &set.sequences);
     let mut taken: HashSet<Vec<u32>> =
         sets.into_iter().flatten().map(|s| s.tokens.clone()).collect();
-    let mut stream = key.child("parentheses test", 0).rng();
-    let odds = Odds::up_to(*shape.depths.end());
+    let mut rng = key.child("parentheses test", 0).rng();
+    let depths = DepthDistribution::up_to(*shape.depths.end());
     let (mut accepted, mut rejected) = (Vec::new(), Vec::new());
-    for _ in 0..count.saturating_mul(PATIENCE) {
+    for _ in 0..count.saturating_mul(MAX_DRAWS) {
         if accepted.len() + rejected.len() >= count {
             break;
         }
-        let Some(string) = shape.draw(&odds, &mut stream) else { continue };
-        let negative = negatives.until(&string, shape.longest, &mut stream);
+        let Some(string) = shape.draw(&depths, &mut rng) else { continue };
+        let negative = negatives.corrupt(&string, shape.longest, &mut rng);
         if accepted.len() < count.div_ceil(2) && taken.insert(string.clone()) {
             accepted.push(string);
         }
@@ -160,14 +161,14 @@ pub fn test(
     Ok(dataset(accepted, rejected))
 }
 
-impl Shape {
-    fn draw(&self, odds: &Odds, stream: &mut Rng) -> Option<Vec<u32>> {
-        let depth = odds.depth(&self.depths, stream);
-        odds.string(depth, self.longest, stream)
+impl TestShape {
+    fn draw(&self, depths: &DepthDistribution, rng: &mut Rng) -> Option<Vec<u32>> {
+        let depth = depths.draw_depth(&self.depths, rng);
+        depths.draw_string(depth, self.longest, rng)
     }
 }
 
-/// Positives first.
+/// Positives come first.
 fn dataset(accepted: Vec<Vec<u32>>, rejected: Vec<Vec<u32>>) -> Dataset {
     let letters = ('a'..='z').map(String::from);
     let with = |label| move |tokens| Sequence { tokens, label };
@@ -194,27 +195,28 @@ mod tests {
     fn near(found: [usize; 2], paper: [usize; 2], part: f64) {
         for (found, paper) in found.into_iter().zip(paper) {
             let off = (found as f64 - paper as f64).abs() / paper as f64;
-            assert!(off <= part, "{found} strings where the paper has {paper}");
+            assert!(off <= part, "{found} strings, but the paper has {paper}");
         }
     }
 
     #[test]
     fn sets_have_about_the_papers_sizes() {
         for seed in 1..=3 {
-            let small = sets(Size::Small, Negatives::UnequalCounts, &Key::new(seed));
+            let small =
+                sets(TrainingSize::Small, ParenthesesNegatives::UnequalCounts, &Key::new(seed));
             near(counts(&small.train), [601, 407], 0.1);
             near(counts(&small.valid), [142, 126], 0.3);
         }
-        let large = sets(Size::Large, Negatives::UnequalCounts, &Key::new(1));
+        let large = sets(TrainingSize::Large, ParenthesesNegatives::UnequalCounts, &Key::new(1));
         near(counts(&large.train), [13_025, 9_261], 0.02);
         near(counts(&large.valid), [3_582, 3_122], 0.04);
     }
 
     #[test]
-    fn labels_depths_and_lengths_are_what_they_should_be_and_nothing_repeats() {
-        for negatives in [Negatives::UnequalCounts, Negatives::Near] {
-            let split = sets(Size::Small, negatives, &Key::new(4));
-            let shape = Shape { depths: 10..=12, longest: 150 };
+    fn labels_depths_and_lengths_are_as_specified_and_no_string_repeats() {
+        for negatives in [ParenthesesNegatives::UnequalCounts, ParenthesesNegatives::Near] {
+            let split = sets(TrainingSize::Small, negatives, &Key::new(4));
+            let shape = TestShape { depths: 10..=12, longest: 150 };
             let test = test(&shape, negatives, 201, &split, &Key::new(4)).unwrap();
             assert_eq!(counts(&test), [101, 100]);
             let sets = [
@@ -227,24 +229,26 @@ mod tests {
                 for Sequence { tokens, label } in &set.sequences {
                     assert_eq!(is_balanced(tokens), *label == 1);
                     assert!(*label == 0 || depths.contains(&depth(tokens)));
-                    assert!(tokens.len() <= longest, "length tells the label");
-                    assert!(seen.insert(tokens.clone()), "twice: {tokens:?}");
+                    assert!(tokens.len() <= longest, "length reveals the label");
+                    assert!(seen.insert(tokens.clone()), "duplicate: {tokens:?}");
                 }
             }
         }
     }
 
     #[test]
-    fn what_cannot_be_found_is_an_error_with_the_numbers() {
-        let seen = sets(Size::Small, Negatives::Near, &Key::new(1));
-        let shape = Shape { depths: 30..=30, longest: 60 };
-        let error = test(&shape, Negatives::Near, 3, &seen, &Key::new(1)).unwrap_err();
+    fn strings_that_cannot_be_found_are_an_error_with_the_numbers() {
+        let seen = sets(TrainingSize::Small, ParenthesesNegatives::Near, &Key::new(1));
+        let shape = TestShape { depths: 30..=30, longest: 60 };
+        let error = test(&shape, ParenthesesNegatives::Near, 3, &seen, &Key::new(1)).unwrap_err();
         assert!(error.to_string().contains("0 of 3 strings of depth 30"), "{error}");
     }
 
     #[test]
     fn sets_are_a_function_of_the_key() {
-        let digest = |seed| sets(Size::Small, Negatives::Near, &Key::new(seed)).train.digest();
+        let digest = |seed| {
+            sets(TrainingSize::Small, ParenthesesNegatives::Near, &Key::new(seed)).train.digest()
+        };
         assert_eq!(digest(1), digest(1));
         assert_ne!(digest(1), digest(2));
     }

@@ -1,67 +1,68 @@
-//! Strings that are not balanced, made from strings that are.
+//! Negative strings, made from balanced ones.
 
 use super::{CLOSE, OPEN, SYMBOLS, has_equal_counts, is_balanced};
 use crate::key::Rng;
 use serde::{Deserialize, Serialize};
 
-/// How strings that are not balanced are made.
+/// How negative strings are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Negatives {
-    /// Each symbol replaced with probability 1/2 by any of the 28; kept if the numbers of `(` and
-    /// `)` differ. To tell these apart it is enough to compare two counts. *A* in tables.
-    // PAPER: not stated; this is how the authors made them.
+pub enum ParenthesesNegatives {
+    /// Each symbol is replaced with probability 1/2 by any of the 28; the result is kept if the
+    /// numbers of `(` and `)` differ. Comparing the two counts solves the task. *A* in tables.
+    // PAPER: not stated; the authors made them this way.
     UnequalCounts,
-    /// As near to balanced as can be: either a `(` and a later `)` change places, which leaves the
-    /// counts equal, or one symbol is replaced, put in or left out. *B* in tables.
+    /// Nearly balanced: either a `(` and a later `)` are swapped, which keeps the counts equal, or
+    /// one symbol is replaced, inserted or removed. *B* in tables.
     Near,
 }
 
-/// A corruption is tried so often before a string is given up.
-const TRIES: usize = 1_000;
+/// The number of corruptions that are tried on one string.
+const MAX_TRIES: usize = 1_000;
 
-impl Negatives {
+impl ParenthesesNegatives {
     /// Both kinds.
-    pub const ALL: [Negatives; 2] = [Negatives::UnequalCounts, Negatives::Near];
+    pub const ALL: [ParenthesesNegatives; 2] =
+        [ParenthesesNegatives::UnequalCounts, ParenthesesNegatives::Near];
 
     /// The letter in tables.
     pub fn letter(self) -> &'static str {
         match self {
-            Negatives::UnequalCounts => "A",
-            Negatives::Near => "B",
+            ParenthesesNegatives::UnequalCounts => "A",
+            ParenthesesNegatives::Near => "B",
         }
     }
 
-    /// A negative of a set that is made in one go: the authors' corruption is tried once, a small
-    /// change until it gives a negative.
-    pub(super) fn once(self, string: &[u32], longest: usize, stream: &mut Rng) -> Option<Vec<u32>> {
-        match self {
-            Negatives::UnequalCounts => self.make(string, stream),
-            Negatives::Near => self.until(string, longest, stream),
-        }
-    }
-
-    /// A negative from a balanced string, no longer than `longest`, however many tries it takes.
-    pub(super) fn until(
+    /// A negative for training and validation sets: [`Self::UnequalCounts`] is tried once, as the
+    /// authors did, [`Self::Near`] until it gives a negative.
+    pub(super) fn corrupt_once(
         self,
         string: &[u32],
         longest: usize,
-        stream: &mut Rng,
+        rng: &mut Rng,
     ) -> Option<Vec<u32>> {
-        let fits = |made: &Vec<u32>| made.len() <= longest;
-        (0..TRIES).find_map(|_| self.make(string, stream).filter(fits))
+        match self {
+            ParenthesesNegatives::UnequalCounts => self.try_corrupt(string, rng),
+            ParenthesesNegatives::Near => self.corrupt(string, longest, rng),
+        }
     }
 
-    /// One corruption, if it gives a negative.
-    fn make(self, string: &[u32], stream: &mut Rng) -> Option<Vec<u32>> {
+    /// A negative from a balanced string, no longer than `longest`. Tries several times.
+    pub(super) fn corrupt(self, string: &[u32], longest: usize, rng: &mut Rng) -> Option<Vec<u32>> {
+        let fits = |made: &Vec<u32>| made.len() <= longest;
+        (0..MAX_TRIES).find_map(|_| self.try_corrupt(string, rng).filter(fits))
+    }
+
+    /// One corruption; `None` if the result is no negative.
+    fn try_corrupt(self, string: &[u32], rng: &mut Rng) -> Option<Vec<u32>> {
         match self {
-            Negatives::UnequalCounts => {
-                Some(replaced(string, stream)).filter(|made| !has_equal_counts(made))
+            ParenthesesNegatives::UnequalCounts => {
+                Some(with_random_replacements(string, rng)).filter(|made| !has_equal_counts(made))
             }
-            Negatives::Near => {
-                let made = match stream.below(2) {
-                    0 => swapped(string, stream),
-                    _ => Some(edited(string, stream)),
+            ParenthesesNegatives::Near => {
+                let made = match rng.below(2) {
+                    0 => with_swap(string, rng),
+                    _ => Some(with_edit(string, rng)),
                 };
                 made.filter(|made| !is_balanced(made))
             }
@@ -69,39 +70,39 @@ impl Negatives {
     }
 }
 
-fn symbol(stream: &mut Rng) -> u32 {
-    stream.below(SYMBOLS) as u32
+fn random_symbol(rng: &mut Rng) -> u32 {
+    rng.below(SYMBOLS) as u32
 }
 
-fn replaced(string: &[u32], stream: &mut Rng) -> Vec<u32> {
-    let replace = |&old| if stream.below(2) == 0 { old } else { symbol(stream) };
+fn with_random_replacements(string: &[u32], rng: &mut Rng) -> Vec<u32> {
+    let replace = |&old| if rng.below(2) == 0 { old } else { random_symbol(rng) };
     string.iter().map(replace).collect()
 }
 
-/// A `(` and a later `)` change places.
-fn swapped(string: &[u32], stream: &mut Rng) -> Option<Vec<u32>> {
-    let places = |wanted, from: usize| {
-        let places = string.iter().enumerate().skip(from).filter(move |&(_, &s)| s == wanted);
-        places.map(|(place, _)| place).collect::<Vec<usize>>()
+/// Swaps a `(` with a later `)`.
+fn with_swap(string: &[u32], rng: &mut Rng) -> Option<Vec<u32>> {
+    let positions = |wanted, from: usize| {
+        let found = string.iter().enumerate().skip(from).filter(move |&(_, &s)| s == wanted);
+        found.map(|(position, _)| position).collect::<Vec<usize>>()
     };
-    let open = any(&places(OPEN, 0), stream)?;
-    let close = any(&places(CLOSE, open), stream)?;
+    let open = random_element(&positions(OPEN, 0), rng)?;
+    let close = random_element(&positions(CLOSE, open), rng)?;
     let mut made = string.to_vec();
     made.swap(open, close);
     Some(made)
 }
 
-fn any(places: &[usize], stream: &mut Rng) -> Option<usize> {
-    (!places.is_empty()).then(|| places[stream.below(places.len())])
+fn random_element(elements: &[usize], rng: &mut Rng) -> Option<usize> {
+    (!elements.is_empty()).then(|| elements[rng.below(elements.len())])
 }
 
-/// One symbol replaced, put in or left out.
-fn edited(string: &[u32], stream: &mut Rng) -> Vec<u32> {
+/// Replaces, inserts or removes one symbol.
+fn with_edit(string: &[u32], rng: &mut Rng) -> Vec<u32> {
     let mut made = string.to_vec();
-    match stream.below(3) {
-        0 => made[stream.below(string.len())] = symbol(stream),
-        1 => made.insert(stream.below(string.len() + 1), symbol(stream)),
-        _ => drop(made.remove(stream.below(string.len()))),
+    match rng.below(3) {
+        0 => made[rng.below(string.len())] = random_symbol(rng),
+        1 => made.insert(rng.below(string.len() + 1), random_symbol(rng)),
+        _ => drop(made.remove(rng.below(string.len()))),
     }
     made
 }
@@ -121,10 +122,10 @@ mod tests {
 
     #[test]
     fn near_negatives_are_one_edit_or_one_swap_away_and_both_occur() {
-        let mut stream = Key::new(1).rng();
+        let mut rng = Key::new(1).rng();
         let mut equal = 0;
         for _ in 0..1_000 {
-            let made = Negatives::Near.until(&STRING, 100, &mut stream).unwrap();
+            let made = ParenthesesNegatives::Near.corrupt(&STRING, 100, &mut rng).unwrap();
             assert!(!is_balanced(&made));
             assert!(made.len().abs_diff(STRING.len()) <= 1);
             if has_equal_counts(&made) {
@@ -138,10 +139,10 @@ mod tests {
 
     #[test]
     fn the_authors_negatives_have_unequal_counts_and_about_half_their_symbols_changed() {
-        let mut stream = Key::new(2).rng();
+        let mut rng = Key::new(2).rng();
         let mut changed = 0;
         for _ in 0..1_000 {
-            let made = Negatives::UnequalCounts.until(&STRING, 100, &mut stream).unwrap();
+            let made = ParenthesesNegatives::UnequalCounts.corrupt(&STRING, 100, &mut rng).unwrap();
             assert!(!has_equal_counts(&made) && made.len() == STRING.len());
             changed += differences(&made);
         }
@@ -150,10 +151,10 @@ mod tests {
     }
 
     #[test]
-    fn a_string_without_parentheses_can_still_be_spoilt() {
-        let mut stream = Key::new(3).rng();
-        for negatives in Negatives::ALL {
-            let made = negatives.until(&[5], 100, &mut stream).unwrap();
+    fn a_string_without_parentheses_can_still_be_corrupted() {
+        let mut rng = Key::new(3).rng();
+        for negatives in ParenthesesNegatives::ALL {
+            let made = negatives.corrupt(&[5], 100, &mut rng).unwrap();
             assert!(!is_balanced(&made));
         }
     }
