@@ -1,65 +1,69 @@
-//! Whether a network's states drift with time.
+//! The drift of states over time.
 
 use super::{Observation, Vector};
 use serde::Serialize;
 use std::borrow::Borrow;
 
-/// The drift of a network's vectors on long rows.
+/// The drift of the state vectors on long rows.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Drift {
-    /// Of the hidden state; `None` where it was not observed on any long row.
+    /// The drift of the hidden state; `None` if it was not observed on any long row.
     pub h: Option<Slope>,
-    /// Of the cell state; `None` for cells that have none.
+    /// The drift of the cell state; `None` for cells without one.
     pub c: Option<Slope>,
 }
 
-/// The drift of one vector v: of each row the slope b of the least-squares line `‖v_t‖ ≈ a + b·t`,
-/// with t counting the steps of the row and ‖·‖ the Euclidean norm. A network whose states come back
-/// to the same places, however long it runs, has slope 0. A cell that counts has slopes of either
-/// sign on rows that end deeper or shallower than they begin, so rows should end where they begin.
+/// The drift of one vector v. Each row has the slope b of the least-squares line `‖v_t‖ ≈ a + b·t`,
+/// where t is the step of the row and ‖·‖ the Euclidean norm. A network whose states recur has slope
+/// 0. A cell that counts has a slope on rows that end deeper or shallower than they begin, so rows
+/// should end at the depth at which they begin.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Slope {
     /// The drift: the mean over rows of b, in units of the norm per step.
     pub mean: f64,
     /// The standard deviation over rows of b.
     pub spread: f64,
-    /// The mean norm, over all steps of the rows: what to hold the slope against.
+    /// The mean norm over all steps of the rows, for comparison with the slope.
     pub norm: f64,
-    /// The rows counted.
+    /// The number of rows.
     pub rows: usize,
 }
 
-/// The drift over all rows of at least `shortest` steps, and of two.
-pub fn drift<O: Borrow<Observation>>(seen: impl IntoIterator<Item = O>, shortest: usize) -> Drift {
-    let (mut h, mut c) = (Lines::default(), Lines::default());
-    for seen in seen {
-        let seen = seen.borrow();
-        h.add(seen, Vector::H, shortest);
-        c.add(seen, Vector::C, shortest);
+/// The drift over all rows of at least `shortest` steps and at least two.
+pub fn drift<O: Borrow<Observation>>(
+    observations: impl IntoIterator<Item = O>,
+    shortest: usize,
+) -> Drift {
+    let (mut h, mut c) = (SlopeSums::default(), SlopeSums::default());
+    for observation in observations {
+        let observation = observation.borrow();
+        h.add(observation, Vector::H, shortest);
+        c.add(observation, Vector::C, shortest);
     }
     Drift { h: h.slope(), c: c.slope() }
 }
 
 /// ‖v_t‖ of row `b`.
-pub fn norms(seen: &Observation, which: Vector, b: usize) -> Vec<f64> {
+pub fn norms(observation: &Observation, which: Vector, b: usize) -> Vec<f64> {
     let norm = |v: &[f64]| v.iter().map(|x| x * x).sum::<f64>().sqrt();
-    seen.row(b).map(|n| norm(seen.vector_at(which, n))).collect()
+    observation.row(b).map(|n| norm(observation.vector_at(which, n))).collect()
 }
 
+/// The slopes of all rows so far, and sums over their steps.
 #[derive(Default)]
-struct Lines {
+struct SlopeSums {
     slopes: Vec<f64>,
     norms: f64,
     steps: usize,
 }
 
-impl Lines {
-    fn add(&mut self, seen: &Observation, which: Vector, shortest: usize) {
-        if seen.vector(which).is_empty() {
+impl SlopeSums {
+    fn add(&mut self, observation: &Observation, which: Vector, shortest: usize) {
+        if observation.vector(which).is_empty() {
             return;
         }
-        for b in (0..seen.rows()).filter(|&b| seen.row(b).len() >= shortest.max(2)) {
-            let norms = norms(seen, which, b);
+        for b in (0..observation.rows()).filter(|&b| observation.row(b).len() >= shortest.max(2)) {
+            let norms = norms(observation, which, b);
             self.slopes.push(slope(&norms));
             self.norms += norms.iter().sum::<f64>();
             self.steps += norms.len();
@@ -89,23 +93,23 @@ mod tests {
     use super::*;
 
     /// Two units, (3, 4) times a factor per step: the norm is five times the factor.
-    fn seen(rows: &[&[f64]]) -> Observation {
-        let mut seen = Observation { offsets: vec![0], units: 2, ..Observation::default() };
+    fn observed(rows: &[&[f64]]) -> Observation {
+        let mut observation = Observation { offsets: vec![0], units: 2, ..Observation::default() };
         for factor in rows.concat() {
-            seen.h.extend([3.0 * factor, 4.0 * factor]);
+            observation.h.extend([3.0 * factor, 4.0 * factor]);
         }
         let ends = rows.iter().scan(0, |end, row| {
             *end += row.len();
             Some(*end)
         });
-        seen.offsets.extend(ends);
-        seen
+        observation.offsets.extend(ends);
+        observation
     }
 
     #[test]
-    fn a_norm_that_grows_by_so_much_a_step_drifts_by_so_much() {
-        let seen = seen(&[&[1.0, 1.1, 1.2, 1.3], &[2.0, 1.7, 1.4], &[9.0]]);
-        let Drift { h, c } = drift(&[seen], 3);
+    fn the_drift_is_the_growth_of_the_norm_per_step() {
+        let observation = observed(&[&[1.0, 1.1, 1.2, 1.3], &[2.0, 1.7, 1.4], &[9.0]]);
+        let Drift { h, c } = drift(&[observation], 3);
         let slope = h.unwrap();
         assert!((slope.mean - 5.0 * (0.1 - 0.3) / 2.0).abs() < 1e-12, "{slope:?}");
         assert!((slope.spread - 5.0 * 0.2).abs() < 1e-12, "{slope:?}");
@@ -114,14 +118,14 @@ mod tests {
     }
 
     #[test]
-    fn states_that_come_back_do_not_drift() {
-        let seen = seen(&[&[1.0, 2.0, 1.0, 2.0, 1.0], &[7.0; 4]]);
-        let slope = drift(&[seen], 2).h.unwrap();
+    fn states_that_recur_do_not_drift() {
+        let observation = observed(&[&[1.0, 2.0, 1.0, 2.0, 1.0], &[7.0; 4]]);
+        let slope = drift(&[observation], 2).h.unwrap();
         assert!(slope.mean.abs() < 1e-12 && slope.spread < 1e-12, "{slope:?}");
     }
 
     #[test]
-    fn rows_that_are_too_short_say_nothing() {
-        assert_eq!(drift(&[seen(&[&[1.0], &[]])], 0), Drift { h: None, c: None });
+    fn rows_that_are_too_short_are_not_counted() {
+        assert_eq!(drift(&[observed(&[&[1.0], &[]])], 0), Drift { h: None, c: None });
     }
 }

@@ -1,32 +1,34 @@
-//! Linear fits in double precision: centred normal equations, a little ridge, Cholesky.
+//! Linear least squares in double precision: centred normal equations with a ridge, by Cholesky
+//! decomposition.
 
-/// A point: what is seen, and what it should tell.
-pub(super) type Point<'a> = (&'a [f64], f64);
+/// The vector x of a data point, and the number y to predict from it.
+pub(super) type DataPoint<'a> = (&'a [f64], f64);
 
-/// The means of the points' parts.
+/// The means of x and y.
 pub(super) struct Means {
     pub x: Vec<f64>,
     pub y: f64,
 }
 
-pub(super) fn means(points: &[Point]) -> Means {
+pub(super) fn means(points: &[DataPoint]) -> Means {
     let count = points.len().max(1) as f64;
     let mut x = vec![0.0; points.first().map_or(0, |point| point.0.len())];
-    for (seen, _) in points {
-        x.iter_mut().zip(*seen).for_each(|(sum, value)| *sum += value);
+    for (values, _) in points {
+        x.iter_mut().zip(*values).for_each(|(sum, value)| *sum += value);
     }
     x.iter_mut().for_each(|sum| *sum /= count);
     Means { x, y: points.iter().map(|point| point.1).sum::<f64>() / count }
 }
 
 /// The weights w and the intercept b that minimise `mean (w·x + b − y)² + ridge·s·‖w‖²`, with s the
-/// mean variance of the parts of x: so `ridge` has no unit. `None` where the numbers are none.
-pub(super) fn ridge(points: &[Point], means: &Means, ridge: f64) -> Option<(Vec<f64>, f64)> {
+/// mean variance of the components of x, so that `ridge` has no unit. `None` if a number is not
+/// finite.
+pub(super) fn ridge(points: &[DataPoint], means: &Means, ridge: f64) -> Option<(Vec<f64>, f64)> {
     let (d, count) = (means.x.len(), points.len() as f64);
     let (mut a, mut b, mut x) = (vec![0.0; d * d], vec![0.0; d], vec![0.0; d]);
-    for (seen, y) in points {
+    for (values, y) in points {
         for j in 0..d {
-            x[j] = seen[j] - means.x[j];
+            x[j] = values[j] - means.x[j];
             b[j] += x[j] * (y - means.y) / count;
             for i in 0..=j {
                 a[j * d + i] += x[j] * x[i] / count;
@@ -34,7 +36,7 @@ pub(super) fn ridge(points: &[Point], means: &Means, ridge: f64) -> Option<(Vec<
         }
     }
     let variance = (0..d).map(|j| a[j * d + j]).sum::<f64>() / d as f64;
-    // Where nothing varies, any positive number makes the weights 0.
+    // If nothing varies, any positive number makes the weights 0.
     let added = if variance > 0.0 { ridge * variance } else { 1.0 };
     (0..d).for_each(|j| a[j * d + j] += added);
     let weights = solve(a, b)?;
@@ -43,7 +45,7 @@ pub(super) fn ridge(points: &[Point], means: &Means, ridge: f64) -> Option<(Vec<
 }
 
 /// Solves `A z = b` for a symmetric positive definite A `[D,D]`, of which the lower half is read.
-/// `None` where a pivot is not positive.
+/// `None` if a pivot is not positive.
 fn solve(mut a: Vec<f64>, mut b: Vec<f64>) -> Option<Vec<f64>> {
     let d = b.len();
     for j in 0..d {
@@ -84,7 +86,7 @@ mod tests {
     #[test]
     fn points_on_a_plane_give_the_plane() {
         let xs: Vec<[f64; 2]> = (0..20).map(|i| [(i % 7) as f64, (i % 5) as f64 - 2.0]).collect();
-        let points: Vec<Point> =
+        let points: Vec<DataPoint> =
             xs.iter().map(|x| (&x[..], 3.0 * x[0] - 0.5 * x[1] + 7.0)).collect();
         let (w, b) = ridge(&points, &means(&points), 1e-12).unwrap();
         assert!((w[0] - 3.0).abs() < 1e-9 && (w[1] + 0.5).abs() < 1e-9 && (b - 7.0).abs() < 1e-9);
@@ -93,7 +95,7 @@ mod tests {
     #[test]
     fn equal_columns_share_the_weight_and_constant_ones_get_none() {
         let xs: Vec<[f64; 3]> = (0..9).map(|i| [i as f64, i as f64, 4.0]).collect();
-        let points: Vec<Point> = xs.iter().map(|x| (&x[..], 2.0 * x[0])).collect();
+        let points: Vec<DataPoint> = xs.iter().map(|x| (&x[..], 2.0 * x[0])).collect();
         let (w, b) = ridge(&points, &means(&points), 1e-9).unwrap();
         assert!((w[0] - 1.0).abs() < 1e-6 && (w[1] - 1.0).abs() < 1e-6, "{w:?}");
         assert!(w[2] == 0.0 && b.abs() < 1e-6, "{w:?} {b}");
@@ -102,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_has_no_fit() {
+    fn numbers_that_are_not_finite_have_no_fit() {
         let points = [(&[1.0][..], 1.0), (&[f64::NAN][..], 2.0)];
         assert_eq!(ridge(&points, &means(&points), 1e-9), None);
     }

@@ -1,9 +1,9 @@
-//! What a network does on strings, as plain data: which centroids it uses, whether its states drift,
-//! where it counts, and the machine it follows.
+//! Observations of a network on strings, as plain data: the use of centroids, the drift of states,
+//! units that count, and the pushdown machine that a network follows.
 //!
-//! Everything here is computed from what [`Engine::trace`](crate::engine::Engine::trace) hands out.
-//! Nothing is drawn, and nothing is proved: these are observations of the strings that were run.
-//! [`certify`](crate::certify) has the proofs.
+//! Everything is computed from [`Runner::trace`](crate::engine::Runner::trace). The results hold for
+//! the strings that were run; [`certify`](crate::certify) proves properties of all strings.
+//! [`render`](crate::render) draws the results.
 
 pub mod counter;
 pub mod drift;

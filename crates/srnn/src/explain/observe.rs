@@ -1,4 +1,4 @@
-//! One layer's steps on a batch, in double precision and with the token of each.
+//! The steps of one layer on a batch, in double precision and with their tokens.
 
 use crate::engine::Real;
 use crate::engine::reference::argmax;
@@ -7,33 +7,33 @@ use crate::model::{Arch, When};
 use std::convert::Infallible;
 use std::ops::Range;
 
-/// What one layer did on the rows of a batch. The step of an end token is left out: it takes no
-/// stochastic step, and only the classifier reads it. That of a start token is kept: it is where
-/// the first symbol finds the network.
+/// The steps of one layer on the rows of a batch. The step of an end token is left out: it makes no
+/// stochastic transition, and only the classifier reads it. The step of a start token is kept: it
+/// gives the state before the first symbol.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Observation {
     /// `[B+1]`: row `b` has the steps `offsets[b]..offsets[b + 1]`.
     pub offsets: Vec<usize>,
-    /// The ids read `[N]`; empty where the network reads vectors.
+    /// The token of each step `[N]`; empty if the network reads vectors.
     pub tokens: Vec<u32>,
-    /// The last read-out of each row `[B][C]`; empty where it is not known.
+    /// The last read-out of each row `[B][C]`; empty if it is unknown.
     pub logits: Vec<Vec<f64>>,
     /// D.
     pub units: usize,
     /// K; 0 for a vanilla layer.
     pub centroids: usize,
-    /// α `[N,K]`; empty where it was not asked for or is not there.
+    /// α `[N,K]`; empty if it was not requested or the layer has none.
     pub alpha: Vec<f64>,
     /// h `[N,D]`, or empty.
     pub h: Vec<f64>,
     /// c `[N,D]`, or empty.
     pub c: Vec<f64>,
-    /// A number that goes with each step, such as the nesting depth after it `[N]`; empty until
-    /// [`Observation::measure`] or the caller fills it in.
+    /// A number for each step `[N]`, such as the nesting depth after it; empty until
+    /// [`Observation::sum_quantity`] or the caller sets it.
     pub quantity: Vec<f64>,
 }
 
-/// A vector of a layer.
+/// The state vectors of a layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Vector {
@@ -43,7 +43,7 @@ pub enum Vector {
     C,
 }
 
-/// Runs a batch as the deployed network and keeps the asked-for fields of a layer.
+/// Runs a batch in the default mode and keeps the requested fields of a layer.
 ///
 /// # Panics
 /// If there is no such layer.
@@ -56,7 +56,7 @@ pub fn observe<F: Real, E: Runner<F, Error = Infallible> + ?Sized>(
     let Ok(model) = engine.model();
     let bias = &model.params[model.layout().head_bias.clone()];
     let Ok(trace) = engine.trace(batch, Mode::default(), fields);
-    let kept = kept(batch, &model.arch);
+    let kept = kept_steps(batch, &model.arch);
     let shape = &model.arch.layers[layer];
     let LayerTrace { alpha, h, c, .. } = &trace.layers[layer];
     let centroids = shape.centroids.map_or(0, |centroids| centroids.k);
@@ -71,9 +71,9 @@ pub fn observe<F: Real, E: Runner<F, Error = Infallible> + ?Sized>(
             .collect(),
         units: shape.units,
         centroids,
-        alpha: rows_of(alpha, &kept, centroids),
-        h: rows_of(h, &kept, shape.units),
-        c: rows_of(c, &kept, shape.units),
+        alpha: select_steps(alpha, &kept, centroids),
+        h: select_steps(h, &kept, shape.units),
+        c: select_steps(c, &kept, shape.units),
         quantity: vec![],
     }
 }
@@ -94,7 +94,7 @@ impl Observation {
         *self.offsets.last().expect("offsets hold at least the 0")
     }
 
-    /// The class said of row `b`; `None` where the logits are not known, or no numbers.
+    /// The predicted class of row `b`; `None` if a logit is unknown or not finite.
     pub fn class(&self, b: usize) -> Option<u32> {
         let logits = self.logits.get(b)?;
         logits.iter().all(|logit| logit.is_finite()).then(|| argmax(logits) as u32)
@@ -105,7 +105,7 @@ impl Observation {
         &self.alpha[n * self.centroids..][..self.centroids]
     }
 
-    /// A vector of all steps `[N,D]`; empty where it was not asked for or is not there.
+    /// A vector of all steps `[N,D]`; empty if it was not requested or the layer has none.
     pub fn vector(&self, which: Vector) -> &[f64] {
         match which {
             Vector::H => &self.h,
@@ -118,13 +118,13 @@ impl Observation {
         &self.vector(which)[n * self.units..][..self.units]
     }
 
-    /// Sets the quantity of each step to the sum of what the row's tokens so far are worth: with
-    /// +1 for `(`, −1 for `)` and 0 for everything else, start tokens too, the nesting depth.
-    pub fn measure(&mut self, worth: impl Fn(u32) -> f64) {
+    /// Sets the quantity of each step to the sum of `value` over the tokens of its row so far. With
+    /// +1 for `(`, −1 for `)` and 0 for all other tokens, this is the nesting depth.
+    pub fn sum_quantity(&mut self, value: impl Fn(u32) -> f64) {
         let running = |row: Range<usize>| {
             let mut sum = 0.0;
             let add = |&id: &u32| {
-                sum += worth(id);
+                sum += value(id);
                 sum
             };
             self.tokens[row].iter().map(add).collect::<Vec<f64>>()
@@ -132,33 +132,33 @@ impl Observation {
         self.quantity = (0..self.rows()).flat_map(|b| running(self.row(b))).collect();
     }
 
-    /// From the first step of a row at which the quantity is below 0 it stays there: a string with a
-    /// `)` too many is lost, whatever follows, and has no depth any more.
+    /// From the first negative quantity of a row on, repeats that quantity: a string with a surplus
+    /// `)` stays unbalanced, and has no depth after it.
     pub fn hold_below_zero(&mut self) {
         for b in 0..self.rows() {
             let row = self.row(b);
             let row = &mut self.quantity[row];
-            if let Some(lost) = row.iter().position(|&quantity| quantity < 0.0) {
-                let held = row[lost];
-                row[lost..].fill(held);
+            if let Some(negative) = row.iter().position(|&quantity| quantity < 0.0) {
+                let first = row[negative];
+                row[negative..].fill(first);
             }
         }
     }
 }
 
-/// The steps that are no end token's.
-fn kept(batch: &Batch, arch: &Arch) -> Vec<usize> {
-    let closing = usize::from(arch.input.end().is_some());
+/// The steps that do not read an end token.
+fn kept_steps(batch: &Batch, arch: &Arch) -> Vec<usize> {
+    let end_tokens = usize::from(arch.input.end().is_some());
     let row = |b: usize| {
         let Range { start, end } = batch.row(b);
-        start..end.saturating_sub(closing).max(start)
+        start..end.saturating_sub(end_tokens).max(start)
     };
     (0..batch.rows()).flat_map(row).collect()
 }
 
 fn offsets(batch: &Batch, arch: &Arch) -> Vec<usize> {
-    let closing = usize::from(arch.input.end().is_some());
-    let lengths = (0..batch.rows()).map(|b| batch.row(b).len().saturating_sub(closing));
+    let end_tokens = usize::from(arch.input.end().is_some());
+    let lengths = (0..batch.rows()).map(|b| batch.row(b).len().saturating_sub(end_tokens));
     let ends = lengths.scan(0, |end, length| {
         *end += length;
         Some(*end)
@@ -166,7 +166,7 @@ fn offsets(batch: &Batch, arch: &Arch) -> Vec<usize> {
     std::iter::once(0).chain(ends).collect()
 }
 
-fn rows_of<F: Real>(values: &[F], kept: &[usize], width: usize) -> Vec<f64> {
+fn select_steps<F: Real>(values: &[F], kept: &[usize], width: usize) -> Vec<f64> {
     match values.is_empty() {
         true => vec![],
         false => kept
@@ -177,7 +177,7 @@ fn rows_of<F: Real>(values: &[F], kept: &[usize], width: usize) -> Vec<f64> {
     }
 }
 
-/// A row without steps reads the initial state, which is zero.
+/// The read-out of a row without steps is the bias, because the initial state is zero.
 fn last_readout<F: Real>(
     arch: &Arch,
     batch: &Batch,
@@ -185,11 +185,11 @@ fn last_readout<F: Real>(
     bias: &[F],
     b: usize,
 ) -> Vec<f64> {
-    let place = match arch.readout.when {
+    let step = match arch.readout.when {
         When::Last => Some(b),
         When::EveryStep => batch.row(b).last(),
     };
-    let logits = place.map_or(bias, |n| &trace.logits[n * arch.classes..][..arch.classes]);
+    let logits = step.map_or(bias, |n| &trace.logits[n * arch.classes..][..arch.classes]);
     logits.iter().map(|&logit| logit.to()).collect()
 }
 
@@ -230,21 +230,25 @@ mod tests {
         let fields = Fields { alpha: true, c: true, ..Fields::default() };
         let mut engine = engine();
         let Ok(whole) = engine.trace(&batch, Mode::default(), fields);
-        let mut seen = observe(&mut engine, &batch, 0, fields);
-        assert_eq!((&seen.offsets[..], &seen.tokens[..]), (&[0, 4, 5][..], &[2, 0, 1, 1, 2][..]));
-        assert_eq!(seen.vector_at(Vector::C, 4), &whole.layers[0].c[5 * 3..6 * 3]);
-        assert_eq!(seen.alpha_at(3), &whole.layers[0].alpha[3 * 2..4 * 2]);
-        assert!(seen.h.is_empty() && seen.class(1).is_some());
-        assert_eq!(seen.logits.concat(), whole.logits);
-        seen.measure(|id| [1.0, -1.0].get(id as usize).copied().unwrap_or(0.0));
-        assert_eq!(seen.quantity, [0.0, 1.0, 0.0, -1.0, 0.0]);
+        let mut observation = observe(&mut engine, &batch, 0, fields);
+        assert_eq!(
+            (&observation.offsets[..], &observation.tokens[..]),
+            (&[0, 4, 5][..], &[2, 0, 1, 1, 2][..])
+        );
+        assert_eq!(observation.vector_at(Vector::C, 4), &whole.layers[0].c[5 * 3..6 * 3]);
+        assert_eq!(observation.alpha_at(3), &whole.layers[0].alpha[3 * 2..4 * 2]);
+        assert!(observation.h.is_empty() && observation.class(1).is_some());
+        assert_eq!(observation.logits.concat(), whole.logits);
+        observation.sum_quantity(|id| [1.0, -1.0].get(id as usize).copied().unwrap_or(0.0));
+        assert_eq!(observation.quantity, [0.0, 1.0, 0.0, -1.0, 0.0]);
     }
 
     #[test]
-    fn a_row_that_is_below_zero_once_stays_there() {
+    fn after_a_negative_quantity_a_row_stays_constant() {
         let quantity = vec![1.0, -1.0, 0.0, 3.0, 0.0, 2.0];
-        let mut seen = Observation { offsets: vec![0, 4, 6], quantity, ..Observation::default() };
-        seen.hold_below_zero();
-        assert_eq!(seen.quantity, [1.0, -1.0, -1.0, -1.0, 0.0, 2.0]);
+        let mut observation =
+            Observation { offsets: vec![0, 4, 6], quantity, ..Observation::default() };
+        observation.hold_below_zero();
+        assert_eq!(observation.quantity, [1.0, -1.0, -1.0, -1.0, 0.0, 2.0]);
     }
 }

@@ -1,10 +1,9 @@
-//! One string, step by step.
+//! The steps of one string.
 
 use super::{Observation, Vector};
 use serde::Serialize;
 
-/// What a layer did on one string. The vectors of a step are rows; fields that were not observed
-/// are empty.
+/// The steps of a layer on one string. Vectors are rows; fields that were not observed are empty.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Trajectory {
     /// The token of each step `[T]`.
@@ -17,27 +16,31 @@ pub struct Trajectory {
     pub alpha: Vec<Vec<f64>>,
 }
 
-/// The steps of row `b`; `name` is what a token is called.
+/// The steps of row `b`; `name` gives the name of a token.
 ///
 /// # Panics
 /// If there is no such row.
-pub fn trajectory(seen: &Observation, b: usize, name: impl Fn(u32) -> String) -> Trajectory {
-    let vectors = |which: Vector| match seen.vector(which).is_empty() {
+pub fn trajectory(observation: &Observation, b: usize, name: impl Fn(u32) -> String) -> Trajectory {
+    let vectors = |which: Vector| match observation.vector(which).is_empty() {
         true => vec![],
-        false => seen.row(b).map(|n| seen.vector_at(which, n).to_vec()).collect(),
+        false => observation.row(b).map(|n| observation.vector_at(which, n).to_vec()).collect(),
     };
     Trajectory {
-        tokens: seen.row(b).filter_map(|n| seen.tokens.get(n)).map(|&id| name(id)).collect(),
+        tokens: observation
+            .row(b)
+            .filter_map(|n| observation.tokens.get(n))
+            .map(|&id| name(id))
+            .collect(),
         h: vectors(Vector::H),
         c: vectors(Vector::C),
-        alpha: match seen.alpha.is_empty() {
+        alpha: match observation.alpha.is_empty() {
             true => vec![],
-            false => seen.row(b).map(|n| seen.alpha_at(n).to_vec()).collect(),
+            false => observation.row(b).map(|n| observation.alpha_at(n).to_vec()).collect(),
         },
     }
 }
 
-/// One value per step and unit, turned to one row per unit: how pictures want it.
+/// Transposes `[T][D]` to `[D][T]`: one row per unit.
 pub fn transposed(steps: &[Vec<f64>]) -> Vec<Vec<f64>> {
     let width = steps.first().map_or(0, Vec::len);
     (0..width).map(|j| steps.iter().map(|step| step[j]).collect()).collect()
@@ -49,7 +52,7 @@ mod tests {
 
     #[test]
     fn a_row_of_a_trace_is_a_trajectory_with_its_tokens() {
-        let seen = Observation {
+        let observation = Observation {
             offsets: vec![0, 1, 3],
             tokens: vec![0, 1, 0],
             units: 2,
@@ -58,7 +61,7 @@ mod tests {
             h: vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0],
             ..Observation::default()
         };
-        let path = trajectory(&seen, 1, |id| format!("t{id}"));
+        let path = trajectory(&observation, 1, |id| format!("t{id}"));
         assert_eq!(path.tokens, ["t1", "t0"]);
         assert_eq!(path.h, [[3.0, 4.0], [5.0, 6.0]]);
         assert_eq!((path.alpha.len(), path.c.len()), (2, 0));

@@ -1,47 +1,56 @@
-//! Which centroids a network uses, and how decidedly.
+//! The use of centroids, and how decided the transitions are.
 
 use super::Observation;
 use crate::engine::reference::argmax;
 use serde::Serialize;
 use std::borrow::Borrow;
 
-/// The part of the visits that [`Usage::carrying`] centroids have.
-pub const MOST: f64 = 0.95;
+/// The fraction of the visits that [`Usage::carrying`] centroids have.
+pub const CARRIED_FRACTION: f64 = 0.95;
 
-/// The use of K centroids over many steps.
+/// How often and how decidedly K centroids are visited.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Usage {
-    /// The steps counted.
+    /// The number of steps.
     pub steps: u64,
-    /// How often each centroid was the most probable `[K]`.
+    /// The number of steps at which each centroid is the most probable `[K]`.
     pub visits: Vec<u64>,
-    /// The fewest centroids that together have at least [`MOST`] of the visits.
+    /// The smallest number of centroids that have at least [`CARRIED_FRACTION`] of the visits.
     pub carrying: usize,
-    /// The mean of the largest α of each step, of the second largest, and so on `[K]`.
+    /// The mean over steps of the largest α, of the second largest, and so on `[K]`.
     pub ranked: Vec<f64>,
     /// The mean α of each centroid `[K]`.
     pub mean: Vec<f64>,
-    /// The mean entropy H(α) of a step in nats: 0 where each step is at one centroid, ln K where
-    /// every centroid is equally probable.
+    /// The mean entropy H(α) of a step in nats: 0 if one centroid has all probability, ln K if all
+    /// are equally probable.
     pub entropy: f64,
 }
 
-/// Counts over all steps of all rows. The observations need α, with one K for all.
+/// Counts over all steps of all rows.
 ///
 /// # Panics
 /// If an observation has no α, or another K than the first.
-pub fn usage<O: Borrow<Observation>>(seen: impl IntoIterator<Item = O>) -> Usage {
+pub fn usage<O: Borrow<Observation>>(observations: impl IntoIterator<Item = O>) -> Usage {
     let mut usage =
         Usage { steps: 0, visits: vec![], carrying: 0, ranked: vec![], mean: vec![], entropy: 0.0 };
-    for seen in seen {
-        let seen = seen.borrow();
+    for observation in observations {
+        let observation = observation.borrow();
         if usage.visits.is_empty() {
-            usage.visits = vec![0; seen.centroids];
-            (usage.ranked, usage.mean) = (vec![0.0; seen.centroids], vec![0.0; seen.centroids]);
+            usage.visits = vec![0; observation.centroids];
+            (usage.ranked, usage.mean) =
+                (vec![0.0; observation.centroids], vec![0.0; observation.centroids]);
         }
-        assert_eq!(seen.centroids, usage.visits.len(), "K of this and the first observation");
-        assert_eq!(seen.alpha.len(), seen.steps() * seen.centroids, "numbers of an α per step");
-        (0..seen.steps()).for_each(|n| add(&mut usage, seen.alpha_at(n)));
+        assert_eq!(
+            observation.centroids,
+            usage.visits.len(),
+            "K of this and the first observation"
+        );
+        assert_eq!(
+            observation.alpha.len(),
+            observation.steps() * observation.centroids,
+            "numbers of an α per step"
+        );
+        (0..observation.steps()).for_each(|n| add(&mut usage, observation.alpha_at(n)));
     }
     let steps = usage.steps.max(1) as f64;
     usage.ranked.iter_mut().chain(&mut usage.mean).for_each(|sum| *sum /= steps);
@@ -63,7 +72,7 @@ fn add(usage: &mut Usage, alpha: &[f64]) {
 fn carrying(visits: &[u64]) -> usize {
     let mut sorted = visits.to_vec();
     sorted.sort_by(|a, b| b.cmp(a));
-    let enough = MOST * visits.iter().sum::<u64>() as f64;
+    let enough = CARRIED_FRACTION * visits.iter().sum::<u64>() as f64;
     let sums = sorted.iter().scan(0, |sum, &count| {
         let before = *sum;
         *sum += count;
@@ -76,7 +85,7 @@ fn carrying(visits: &[u64]) -> usize {
 mod tests {
     use super::*;
 
-    fn seen(alpha: &[[f64; 3]]) -> Observation {
+    fn observed(alpha: &[[f64; 3]]) -> Observation {
         Observation {
             offsets: vec![0, alpha.len()],
             centroids: 3,
@@ -87,7 +96,7 @@ mod tests {
 
     #[test]
     fn visits_ranks_and_entropy_of_a_trace_made_by_hand() {
-        let parts = [seen(&[[0.8, 0.2, 0.0], [0.1, 0.9, 0.0]]), seen(&[[0.0, 0.0, 1.0]])];
+        let parts = [observed(&[[0.8, 0.2, 0.0], [0.1, 0.9, 0.0]]), observed(&[[0.0, 0.0, 1.0]])];
         let usage = usage(&parts);
         assert_eq!((usage.steps, &usage.visits[..]), (3, &[1, 1, 1][..]));
         let near = |a: &[f64], b: [f64; 3]| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-12);
@@ -98,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn few_centroids_carry_nearly_all_visits() {
+    fn the_fewest_centroids_with_nearly_all_visits_are_counted() {
         assert_eq!(carrying(&[2, 0, 95, 3]), 1);
         assert_eq!(carrying(&[3, 0, 94, 3]), 2);
         assert_eq!(carrying(&[5, 5]), 2);
@@ -106,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_seen_is_no_use_at_all() {
+    fn without_observations_there_are_no_steps() {
         assert_eq!(usage(&[] as &[Observation]).steps, 0);
     }
 }

@@ -1,15 +1,17 @@
-//! Plain data in, text out: pictures and tables.
+//! Draws plain data as SVG pictures and text tables.
 //!
-//! Nothing here knows a model or a file. What users call things (symbols, classes, titles) is data:
-//! it is escaped for the format it is written into.
+//! Nothing here depends on a model or a file. Names of symbols and classes and titles are data: they
+//! are escaped for the output format.
 
-pub mod bars;
-pub mod chart;
+mod axes;
+pub mod bar_chart;
 pub mod dfa;
-pub mod heat;
-pub mod lines;
+pub mod heat_map;
+pub mod line_plot;
 pub mod pushdown;
 mod svg;
-pub mod table;
 #[cfg(test)]
 mod testing;
+pub mod transition_table;
+
+pub use axes::{ChartAxis, ChartTooLarge};

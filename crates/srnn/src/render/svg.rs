@@ -1,16 +1,15 @@
-//! What every picture needs: colours and fonts, escaped text, its width, the bounds of what was
-//! drawn, and the document around it.
+//! SVG documents: colours and fonts, escaped text and its width, and the bounds of the drawing.
 
 use std::fmt::Write;
 
 pub(super) const INK: &str = "#1f2933";
 pub(super) const SOFT: &str = "#52606d";
-pub(super) const WRITES: &str = "writing to a string succeeds";
+pub(super) const INFALLIBLE: &str = "writing to a string succeeds";
 const FONT: &str = "Helvetica Neue, Helvetica, Arial, DejaVu Sans, sans-serif";
 const TITLE_FONT: f64 = 17.0;
 const MARGIN: f64 = 14.0;
 
-/// Which part of a text is at its place.
+/// The part of a text that is at the given position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Anchor {
     Start,
@@ -28,7 +27,7 @@ impl Anchor {
     }
 }
 
-/// What is drawn, and the room it takes.
+/// A drawing and its bounds.
 pub(super) struct Canvas {
     pub body: String,
     pub bounds: Bounds,
@@ -36,15 +35,15 @@ pub(super) struct Canvas {
 
 impl Canvas {
     pub(super) fn new() -> Canvas {
-        Canvas { body: String::new(), bounds: Bounds::nothing() }
+        Canvas { body: String::new(), bounds: Bounds::empty() }
     }
 
-    /// A line of text around a centre, for which there is room already.
+    /// Draws a line of text around a centre. The caller extends the bounds.
     pub(super) fn text(&mut self, x: f64, y: f64, size: f64, colour: &str, text: &str) {
-        self.put((x, y), size, colour, "text-anchor=\"middle\"", text);
+        self.draw_text((x, y), size, colour, "text-anchor=\"middle\"", text);
     }
 
-    /// A line of text around a height, and room for it.
+    /// Draws a line of text, vertically centred at y, and extends the bounds.
     pub(super) fn label(&mut self, (x, y): (f64, f64), size: f64, anchor: Anchor, text: &str) {
         let wide = width(text, size);
         let middle = match anchor {
@@ -53,11 +52,17 @@ impl Canvas {
             Anchor::End => x - wide / 2.0,
         };
         self.bounds.include(middle, y, wide, size);
-        self.put((x, y), size, SOFT, &format!("text-anchor=\"{}\"", anchor.name()), text);
+        self.draw_text((x, y), size, SOFT, &format!("text-anchor=\"{}\"", anchor.name()), text);
     }
 
-    /// A line of text that reads upwards, and room for it.
-    pub(super) fn upwards(&mut self, (x, y): (f64, f64), size: f64, anchor: Anchor, text: &str) {
+    /// Draws a line of text that reads upwards, and extends the bounds.
+    pub(super) fn vertical_label(
+        &mut self,
+        (x, y): (f64, f64),
+        size: f64,
+        anchor: Anchor,
+        text: &str,
+    ) {
         let wide = width(text, size);
         let middle = match anchor {
             Anchor::Start => y - wide / 2.0,
@@ -65,16 +70,16 @@ impl Canvas {
             Anchor::End => y + wide / 2.0,
         };
         self.bounds.include(x, middle, size, wide);
-        // The text is turned around its baseline's place.
+        // The text is rotated around a point of its baseline.
         let x = x + 0.35 * size;
         let style =
             format!("text-anchor=\"{}\" transform=\"rotate(-90 {x:.1} {y:.1})\"", anchor.name());
-        self.put((x, y - 0.35 * size), size, SOFT, &style, text);
+        self.draw_text((x, y - 0.35 * size), size, SOFT, &style, text);
     }
 
-    /// Renderers disagree on `dominant-baseline`, so the baseline is computed: capitals are about
-    /// 0.7 of the size high.
-    fn put(&mut self, (x, y): (f64, f64), size: f64, colour: &str, style: &str, text: &str) {
+    /// Renderers disagree on `dominant-baseline`, so the baseline is computed: the height of capitals
+    /// is about 0.7 of the font size.
+    fn draw_text(&mut self, (x, y): (f64, f64), size: f64, colour: &str, style: &str, text: &str) {
         writeln!(
             self.body,
             "<text x=\"{x:.1}\" y=\"{:.1}\" font-size=\"{size}\" fill=\"{colour}\" \
@@ -82,11 +87,10 @@ impl Canvas {
             y + 0.35 * size,
             escape(text)
         )
-        .expect(WRITES);
+        .expect(INFALLIBLE);
     }
 
-    /// The document around what was drawn. Where there is no title, readers of the page are told
-    /// the picture's kind.
+    /// The SVG document. Without a title, `kind` is the accessible name of the picture.
     pub(super) fn finish(mut self, title: &str, kind: &str) -> String {
         if self.bounds.left > self.bounds.right {
             self.bounds.include(0.0, 0.0, 0.0, 0.0);
@@ -113,8 +117,8 @@ impl Canvas {
     }
 }
 
-/// Text as XML character data: markup is escaped, and control characters, which XML forbids, are
-/// shown as Rust would write them.
+/// Text as XML character data. Markup is escaped; control characters, which XML forbids, are written
+/// as Rust escapes.
 pub(super) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
@@ -133,8 +137,8 @@ pub(super) fn escape(text: &str) -> String {
     escaped
 }
 
-/// About how wide a text is in a sans-serif font of this size. The reader's font is not known, so this
-/// is on the generous side.
+/// An upper estimate of the width of a text in a sans-serif font of this size; the actual font is
+/// unknown.
 pub(super) fn width(text: &str, size: f64) -> f64 {
     let em = |c: char| match c {
         'i' | 'j' | 'l' | 't' | 'f' | 'r' | 'I' | '.' | ',' | ':' | ';' | '|' | '\'' | '!'
@@ -148,7 +152,7 @@ pub(super) fn width(text: &str, size: f64) -> f64 {
     text.chars().map(em).sum::<f64>() * size
 }
 
-/// The first characters of a text, with an ellipsis where some are left out.
+/// The first characters of a text, with an ellipsis if some are left out.
 pub(super) fn shorten(text: &str, longest: usize) -> String {
     match text.chars().count() > longest {
         true => text.chars().take(longest - 1).chain(['…']).collect(),
@@ -166,12 +170,12 @@ pub(super) struct Bounds {
 }
 
 impl Bounds {
-    pub(super) fn nothing() -> Bounds {
+    pub(super) fn empty() -> Bounds {
         let far = f64::INFINITY;
         Bounds { left: far, top: far, right: -far, bottom: -far }
     }
 
-    /// Makes room for a rectangle around a centre.
+    /// Extends the bounds to a rectangle around a centre.
     pub(super) fn include(&mut self, x: f64, y: f64, width: f64, height: f64) {
         self.left = self.left.min(x - width / 2.0);
         self.right = self.right.max(x + width / 2.0);

@@ -1,7 +1,7 @@
-//! What tests ask of every picture.
+//! Checks of pictures for tests.
 
-/// Panics unless a picture is one element with every tag closed in order, quotes paired and every
-/// `&` the start of an entity: what an XML parser would refuse otherwise.
+/// Panics unless a picture is well-formed XML: one element, tags closed in order, paired quotes, and
+/// every `&` the start of an entity.
 pub(crate) fn check_well_formed(drawn: &str) {
     let mut open: Vec<&str> = Vec::new();
     let mut rest = drawn;
@@ -32,7 +32,7 @@ fn check_text(text: &str) {
 }
 
 #[test]
-fn what_is_not_well_formed_is_seen() {
+fn malformed_xml_is_found() {
     check_well_formed("<svg a=\"b\"><g/><t>x &amp; y</t></svg>\n");
     for bad in ["<svg>", "<svg></g></svg>", "<svg>&</svg>", "<svg a=\"b></svg>", "<a/><b/>"] {
         assert!(std::panic::catch_unwind(|| check_well_formed(bad)).is_err(), "{bad}");

@@ -1,4 +1,4 @@
-//! Where everything stands: layers by dagre, loops above their states.
+//! Positions of states, edges and labels: layers by dagre, loops above or below their states.
 
 use std::collections::VecDeque;
 
@@ -12,20 +12,20 @@ use crate::render::svg::{shorten, width};
 pub(super) const STATE_FONT: f64 = 15.0;
 pub(super) const NOTE_FONT: f64 = 11.0;
 pub(super) const EDGE_FONT: f64 = 13.0;
-pub(super) const LINE: f64 = 1.25;
-/// How far a loop rises above its state.
-pub(super) const LOOP: f64 = 26.0;
+pub(super) const LINE_HEIGHT: f64 = 1.25;
+/// The height of a loop above its state.
+pub(super) const LOOP_HEIGHT: f64 = 26.0;
 
-/// Between the two rings of an accepting state.
-pub(super) const RING: f64 = 4.0;
-/// How far above the centre a name stands that has a note below.
-pub(super) const NAME_RISE: f64 = NOTE_FONT * 0.6;
-/// How far below the centre the note stands.
-pub(super) const NOTE_FALL: f64 = STATE_FONT * 0.7;
+/// The distance of the two rings of an accepting state.
+pub(super) const RING_GAP: f64 = 4.0;
+/// The distance of a name above the centre, if there is a note.
+pub(super) const NAME_OFFSET: f64 = NOTE_FONT * 0.6;
+/// The distance of a note below the centre.
+pub(super) const NOTE_OFFSET: f64 = STATE_FONT * 0.7;
 
 const RADIUS: f64 = 20.0;
-const LONGEST_NAME: usize = 14;
-/// Length of the arrow that marks the start.
+const MAX_NAME: usize = 14;
+/// The length of the arrow that marks the start.
 const ARROW: f64 = 30.0;
 
 /// A state as drawn.
@@ -37,38 +37,38 @@ pub(super) struct Circle {
     pub note: String,
 }
 
-/// A label as drawn: lines around a centre.
-pub(super) struct Tag {
+/// The label of an edge as drawn: lines around a centre.
+pub(super) struct EdgeText {
     pub x: f64,
     pub y: f64,
     pub lines: Vec<String>,
 }
 
-/// An edge as drawn: the points its curve passes from state to state, or both ends of a loop.
-pub(super) struct Curve {
+/// An edge as drawn: the points of its curve from state to state, or both ends of a loop.
+pub(super) struct EdgeCurve {
     pub points: Vec<(f64, f64)>,
-    pub tag: Tag,
-    pub side: Side,
+    pub text: EdgeText,
+    pub side: LoopSide,
 }
 
-/// Where a loop stands. The value is the direction in which y grows.
+/// The side of a state on which its loop is drawn. The value is the sign of y.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Side {
+pub(super) enum LoopSide {
     Above = -1,
     Below = 1,
 }
 
-/// Everything in its place; curves stand in the order of the picture's edges.
-pub(super) struct Layout {
+/// The positions of all elements; curves are in the order of the edges of the picture.
+pub(super) struct PictureLayout {
     pub circles: Vec<Circle>,
-    pub curves: Vec<Curve>,
+    pub curves: Vec<EdgeCurve>,
     /// The arrow that marks the start.
     pub arrow: Option<((f64, f64), (f64, f64))>,
 }
 
-impl Tag {
-    fn of(label: &str) -> Tag {
-        Tag { x: 0.0, y: 0.0, lines: wrap(label) }
+impl EdgeText {
+    fn of(label: &str) -> EdgeText {
+        EdgeText { x: 0.0, y: 0.0, lines: wrap(label) }
     }
 
     pub(super) fn width(&self) -> f64 {
@@ -76,59 +76,62 @@ impl Tag {
     }
 
     pub(super) fn height(&self) -> f64 {
-        self.lines.len() as f64 * EDGE_FONT * LINE
+        self.lines.len() as f64 * EDGE_FONT * LINE_HEIGHT
     }
 }
 
-pub(super) fn layout(picture: &DfaPicture) -> Layout {
+pub(super) fn layout(picture: &DfaPicture) -> PictureLayout {
     let mut circles: Vec<Circle> = picture.states.iter().map(circle).collect();
-    let mut curves: Vec<Curve> = picture
+    let mut curves: Vec<EdgeCurve> = picture
         .edges
         .iter()
-        .map(|(_, _, label)| Curve { points: Vec::new(), tag: Tag::of(label), side: Side::Above })
+        .map(|(_, _, label)| EdgeCurve {
+            points: Vec::new(),
+            text: EdgeText::of(label),
+            side: LoopSide::Above,
+        })
         .collect();
-    let boxes = boxes(picture, &circles, &curves);
+    let sizes = node_sizes(picture, &circles, &curves);
     let ranks = breadth_first(picture);
-    let graph = place(picture, &ranks, &boxes, &curves);
+    let graph = run_dagre(picture, &ranks, &sizes, &curves);
     for (state, circle) in circles.iter_mut().enumerate() {
-        let node = graph.node(&id(ranks[state])).expect("every state was placed");
+        let node = graph.node(&id(ranks[state])).expect("every state is a node");
         (circle.x, circle.y) = (node.x.unwrap_or_default(), node.y.unwrap_or_default());
     }
     for (number, (&(from, to, _), curve)) in picture.edges.iter().zip(&mut curves).enumerate() {
         let (low, high) = ordered(ranks[from], ranks[to]);
         if let Some(edge) = graph.edge(&id(low), &id(high), Some(&id(number))) {
-            fit(edge, ranks[from] > ranks[to], curve);
+            set_curve(edge, ranks[from] > ranks[to], curve);
         }
     }
-    tie(picture, &circles, &mut curves);
-    fit_loops(picture, &circles, &mut curves);
+    attach_ends(picture, &circles, &mut curves);
+    place_loops(picture, &circles, &mut curves);
     let arrow =
         circles.get(picture.start).map(|c| ((c.x - c.radius - ARROW, c.y), (c.x - c.radius, c.y)));
-    Layout { circles, curves, arrow }
+    PictureLayout { circles, curves, arrow }
 }
 
-/// The number of every state in a breadth-first search from the start; states that it does not reach
-/// follow.
+/// The number of each state in a breadth-first search from the start; unreachable states follow.
 fn breadth_first(picture: &DfaPicture) -> Vec<usize> {
     let count = picture.states.len();
     let mut next: Vec<Vec<usize>> = vec![Vec::new(); count];
     picture.edges.iter().for_each(|&(from, to, _)| next[from].push(to));
     let mut ranks = vec![None; count];
-    let mut met = 0;
+    let mut count_found = 0;
     for root in [picture.start].into_iter().chain(0..count) {
         let mut queue = VecDeque::from([root]);
         while let Some(state) = queue.pop_front() {
             if ranks[state].is_none() {
-                ranks[state] = Some(met);
-                met += 1;
+                ranks[state] = Some(count_found);
+                count_found += 1;
                 queue.extend(&next[state]);
             }
         }
     }
-    ranks.into_iter().map(|rank| rank.expect("every state was a root")).collect()
+    ranks.into_iter().map(|rank| rank.expect("every state is a root")).collect()
 }
 
-/// Names that sort as their numbers do, because the layout goes through them by name.
+/// A name that sorts like its number: dagre visits nodes by name.
 fn id(number: usize) -> String {
     format!("{number:06}")
 }
@@ -138,56 +141,56 @@ fn ordered(a: usize, b: usize) -> (usize, usize) {
 }
 
 fn circle(state: &StatePicture) -> Circle {
-    let (name, note) = (shorten(&state.label, LONGEST_NAME), shorten(&state.note, LONGEST_NAME));
+    let (name, note) = (shorten(&state.label, MAX_NAME), shorten(&state.note, MAX_NAME));
     let inner = match note.is_empty() {
         true => width(&name, STATE_FONT) / 2.0,
-        // The corners farthest from the centre: both lines stand away from the middle.
+        // The corners that are farthest from the centre.
         false => {
             let corner = |text: &str, font, off: f64| (width(text, font) / 2.0).hypot(off);
-            corner(&name, STATE_FONT, NAME_RISE + 0.35 * STATE_FONT).max(corner(
+            corner(&name, STATE_FONT, NAME_OFFSET + 0.35 * STATE_FONT).max(corner(
                 &note,
                 NOTE_FONT,
-                NOTE_FALL + 0.35 * NOTE_FONT,
+                NOTE_OFFSET + 0.35 * NOTE_FONT,
             ))
         }
     };
-    let ring = if state.accepting { RING } else { 0.0 };
+    let ring = if state.accepting { RING_GAP } else { 0.0 };
     let radius = RADIUS.max(inner + 4.0 + ring);
     Circle { x: 0.0, y: 0.0, radius, name, note }
 }
 
-/// The space a state needs. A loop takes as much above as below, so that the circle stands in the
+/// The size of a node for the layout. A loop counts above and below, so that the circle is in the
 /// middle and edges between neighbours are straight.
-struct Area {
+struct NodeSize {
     width: f64,
     height: f64,
 }
 
-fn boxes(picture: &DfaPicture, circles: &[Circle], curves: &[Curve]) -> Vec<Area> {
-    let space = |c: &Circle| Area { width: 2.0 * c.radius, height: 2.0 * c.radius };
-    let mut areas: Vec<Area> = circles.iter().map(space).collect();
+fn node_sizes(picture: &DfaPicture, circles: &[Circle], curves: &[EdgeCurve]) -> Vec<NodeSize> {
+    let space = |c: &Circle| NodeSize { width: 2.0 * c.radius, height: 2.0 * c.radius };
+    let mut areas: Vec<NodeSize> = circles.iter().map(space).collect();
     for ((from, to, _), curve) in picture.edges.iter().zip(curves) {
         if from == to {
             let area = &mut areas[*from];
-            area.height += 2.0 * (LOOP + curve.tag.height());
-            area.width = area.width.max(curve.tag.width());
+            area.height += 2.0 * (LOOP_HEIGHT + curve.text.height());
+            area.width = area.width.max(curve.text.width());
         }
     }
     areas
 }
 
-/// Runs the layout on edges turned towards the later state, so that it has no cycle left to break and
-/// the start is leftmost.
-fn place(
+/// Runs dagre on edges that point to the state with the higher rank. So there are no cycles, and the
+/// start is leftmost.
+fn run_dagre(
     picture: &DfaPicture,
     ranks: &[usize],
-    boxes: &[Area],
-    curves: &[Curve],
+    sizes: &[NodeSize],
+    curves: &[EdgeCurve],
 ) -> Graph<NodeLabel, EdgeLabel> {
-    // A multigraph, because an edge turned around may run beside another one.
+    // A multigraph, because a reversed edge may be parallel to another one.
     let options = GraphOptions { directed: true, multigraph: true, compound: false };
     let mut graph = Graph::with_options(options);
-    for (&rank, area) in ranks.iter().zip(boxes) {
+    for (&rank, area) in ranks.iter().zip(sizes) {
         let (width, height) = (area.width, area.height);
         graph.set_node(id(rank), Some(NodeLabel { width, height, ..NodeLabel::default() }));
     }
@@ -196,8 +199,8 @@ fn place(
             continue;
         }
         let label = EdgeLabel {
-            width: curve.tag.width() + 10.0,
-            height: curve.tag.height() + 4.0,
+            width: curve.text.width() + 10.0,
+            height: curve.text.height() + 4.0,
             labelpos: LabelPos::Center,
             ..EdgeLabel::default()
         };
@@ -216,29 +219,29 @@ fn place(
 }
 
 /// The inner points of a placed edge, from its own start to its own end, and its label.
-fn fit(edge: &EdgeLabel, turned: bool, curve: &mut Curve) {
+fn set_curve(edge: &EdgeLabel, turned: bool, curve: &mut EdgeCurve) {
     if let [_, inner @ .., _] = edge.points.as_slice() {
         curve.points = inner.iter().map(|p| (p.x, p.y)).collect();
     }
     if turned {
         curve.points.reverse();
     }
-    (curve.tag.x, curve.tag.y) = (edge.x.unwrap_or_default(), edge.y.unwrap_or_default());
+    (curve.text.x, curve.text.y) = (edge.x.unwrap_or_default(), edge.y.unwrap_or_default());
 }
 
 /// One end of an edge at a circle.
-struct End {
+struct EdgeEnd {
     edge: usize,
     leaves: bool,
-    /// Upwards or downwards from the horizontal through the centre.
+    /// The angle to the horizontal through the centre.
     angle: f64,
 }
 
-/// Ties the ends of all curves to their circles. Ends meet a circle on the side that faces the next
-/// layer, so that a steep edge climbs between the layers and not across the states above or below, and
-/// they keep apart, so that two edges do not look like one with two heads.
-fn tie(picture: &DfaPicture, circles: &[Circle], curves: &mut [Curve]) {
-    let mut sides: Vec<[Vec<End>; 2]> = circles.iter().map(|_| [vec![], vec![]]).collect();
+/// Attaches the ends of all curves to their circles. An end is on the side of the circle that faces
+/// the next layer, so that a steep edge runs between the layers and not across other states. Ends
+/// keep a distance, so that two edges do not look like one.
+fn attach_ends(picture: &DfaPicture, circles: &[Circle], curves: &mut [EdgeCurve]) {
+    let mut sides: Vec<[Vec<EdgeEnd>; 2]> = circles.iter().map(|_| [vec![], vec![]]).collect();
     for (edge, (&(from, to, _), curve)) in picture.edges.iter().zip(curves.iter()).enumerate() {
         let (Some(&first), Some(&last)) = (curve.points.first(), curve.points.last()) else {
             continue;
@@ -246,12 +249,12 @@ fn tie(picture: &DfaPicture, circles: &[Circle], curves: &mut [Curve]) {
         for (state, leaves, (x, y)) in [(from, true, first), (to, false, last)] {
             let (dx, dy) = (x - circles[state].x, y - circles[state].y);
             let side = usize::from(dx > 0.0);
-            sides[state][side].push(End { edge, leaves, angle: dy.atan2(dx.abs()) });
+            sides[state][side].push(EdgeEnd { edge, leaves, angle: dy.atan2(dx.abs()) });
         }
     }
     for (circle, sides) in circles.iter().zip(&mut sides) {
         for (ends, facing) in sides.iter_mut().zip([-1.0, 1.0]) {
-            spread(ends);
+            separate_ends(ends);
             for end in ends {
                 let (sin, cos) = end.angle.sin_cos();
                 let point =
@@ -263,23 +266,23 @@ fn tie(picture: &DfaPicture, circles: &[Circle], curves: &mut [Curve]) {
     }
 }
 
-/// Keeps ends in their order, within the steepest angle, and apart.
-fn spread(ends: &mut [End]) {
-    const STEEPEST: f64 = 0.95;
-    const APART: f64 = 0.4;
+/// Limits the angles of ends and separates them, without changing their order.
+fn separate_ends(ends: &mut [EdgeEnd]) {
+    const MAX_ANGLE: f64 = 0.95;
+    const MIN_GAP: f64 = 0.4;
     ends.sort_by(|a, b| a.angle.total_cmp(&b.angle).then(a.leaves.cmp(&b.leaves)));
-    let gap = APART.min(2.0 * STEEPEST / ends.len().max(2) as f64);
+    let gap = MIN_GAP.min(2.0 * MAX_ANGLE / ends.len().max(2) as f64);
     let count = ends.len();
-    let mut lowest = -STEEPEST;
+    let mut lowest = -MAX_ANGLE;
     for (place, end) in ends.iter_mut().enumerate() {
-        let highest = STEEPEST - gap * (count - 1 - place) as f64;
+        let highest = MAX_ANGLE - gap * (count - 1 - place) as f64;
         end.angle = end.angle.max(lowest).min(highest);
         lowest = end.angle + gap;
     }
 }
 
-/// Puts every loop above its state, or below where other edges leave more room.
-fn fit_loops(picture: &DfaPicture, circles: &[Circle], curves: &mut [Curve]) {
+/// Puts each loop above its state, or below if other edges leave more space there.
+fn place_loops(picture: &DfaPicture, circles: &[Circle], curves: &mut [EdgeCurve]) {
     let mut ends: Vec<Vec<(f64, f64)>> = vec![Vec::new(); circles.len()];
     for (&(from, to, _), curve) in picture.edges.iter().zip(curves.iter()) {
         if let [_, inner @ .., _] = curve.points.as_slice()
@@ -291,31 +294,35 @@ fn fit_loops(picture: &DfaPicture, circles: &[Circle], curves: &mut [Curve]) {
     }
     for (&(from, to, _), curve) in picture.edges.iter().zip(curves) {
         if from == to {
-            curve.side = roomier(&circles[from], &ends[from]);
-            fit_loop(&circles[from], curve);
+            curve.side = freer_side(&circles[from], &ends[from]);
+            place_loop(&circles[from], curve);
         }
     }
 }
 
-/// The side that is farther from where every edge heads.
-fn roomier(circle: &Circle, ends: &[(f64, f64)]) -> Side {
-    let room = |side: Side| {
+/// The side that is farther from the ends of all edges.
+fn freer_side(circle: &Circle, ends: &[(f64, f64)]) -> LoopSide {
+    let distance_from_ends = |side: LoopSide| {
         let distance = |&(x, y): &(f64, f64)| {
             (x - circle.x).hypot(y - circle.y - side as i8 as f64 * circle.radius)
         };
         ends.iter().map(distance).fold(f64::INFINITY, f64::min)
     };
-    // Above is what people expect: below must be clearly better.
-    if room(Side::Below) > room(Side::Above) + 4.0 { Side::Below } else { Side::Above }
+    // Above is the convention: below must be clearly better.
+    if distance_from_ends(LoopSide::Below) > distance_from_ends(LoopSide::Above) + 4.0 {
+        LoopSide::Below
+    } else {
+        LoopSide::Above
+    }
 }
 
-fn fit_loop(circle: &Circle, curve: &mut Curve) {
+fn place_loop(circle: &Circle, curve: &mut EdgeCurve) {
     const SPREAD: f64 = 0.5;
     let side = curve.side as i8 as f64;
     let (dx, dy) = (circle.radius * f64::sin(SPREAD), circle.radius * f64::cos(SPREAD));
     curve.points = [-dx, dx].map(|dx| (circle.x + dx, circle.y + side * dy)).to_vec();
-    let middle = circle.radius + LOOP + curve.tag.height() / 2.0 - 4.0;
-    (curve.tag.x, curve.tag.y) = (circle.x, circle.y + side * middle);
+    let middle = circle.radius + LOOP_HEIGHT + curve.text.height() / 2.0 - 4.0;
+    (curve.text.x, curve.text.y) = (circle.x, circle.y + side * middle);
 }
 
 /// The point of a circle in the direction of another point.
@@ -325,23 +332,23 @@ fn towards(circle: &Circle, (x, y): (f64, f64)) -> (f64, f64) {
     (circle.x + dx / distance * circle.radius, circle.y + dy / distance * circle.radius)
 }
 
-/// Lines of about equal width; what would make more than four is left out.
+/// Breaks a label into lines of about equal width, at most four.
 fn wrap(label: &str) -> Vec<String> {
-    const WIDEST: usize = 18;
-    const MOST_LINES: usize = 4;
+    const MAX_WIDTH: usize = 18;
+    const MAX_LINES: usize = 4;
     let mut lines: Vec<String> = vec![String::new()];
     for part in label.split_inclusive(", ") {
-        let part = shorten(part, WIDEST);
+        let part = shorten(part, MAX_WIDTH);
         let last = lines.last_mut().expect("there is a line");
-        if last.is_empty() || last.chars().count() + part.trim_end().chars().count() <= WIDEST {
+        if last.is_empty() || last.chars().count() + part.trim_end().chars().count() <= MAX_WIDTH {
             last.push_str(&part);
         } else {
             lines.push(part);
         }
     }
-    if lines.len() > MOST_LINES {
-        lines.truncate(MOST_LINES);
-        lines[MOST_LINES - 1] = format!("… {} in all", label.split(", ").count());
+    if lines.len() > MAX_LINES {
+        lines.truncate(MAX_LINES);
+        lines[MAX_LINES - 1] = format!("… {} in all", label.split(", ").count());
     }
     lines.iter().map(|line| line.trim_end().to_string()).collect()
 }

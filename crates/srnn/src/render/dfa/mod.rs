@@ -1,7 +1,7 @@
-//! An automaton as a self-contained SVG picture.
+//! Automata as self-contained SVG pictures.
 //!
-//! Time runs from left to right: states stand in layers, the start leftmost. Symbols that lead the
-//! same way share one edge. The picture has a white backing, so that it reads on any page.
+//! States are in layers from left to right, with the start state leftmost. Symbols with the same
+//! source and target share one edge. The background is white, so that the picture suits any page.
 
 mod draw;
 mod layout;
@@ -11,86 +11,86 @@ use std::fmt::Display;
 
 use srnn_automata::{Dfa, Moore};
 
-/// What a picture shows.
+/// An automaton as it is drawn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DfaPicture {
-    /// A line above the picture; none where it is empty.
+    /// The title above the picture; none if empty.
     pub title: String,
-    /// The states; edges name them by place.
+    /// The states; edges refer to them by index.
     pub states: Vec<StatePicture>,
-    /// The start's place among the states.
+    /// The index of the start state.
     pub start: usize,
-    /// `(from, to, label)`; labels of edges between the same states are joined.
+    /// `(from, to, label)`; edges with the same source and target are merged.
     pub edges: Vec<(usize, usize, String)>,
 }
 
 /// A state of a picture.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StatePicture {
-    /// Its name, within the circle.
+    /// Its name, inside the circle.
     pub label: String,
-    /// A second, smaller line, such as the class; none where it is empty.
+    /// A second, smaller line, such as the class; none if empty.
     pub note: String,
     /// Whether it has a double circle.
     pub accepting: bool,
 }
 
-/// Why there is no picture.
+/// Why an automaton cannot be drawn.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NoPicture {
-    /// Nobody could read it.
+pub enum PictureError {
+    /// It is too large to read.
     #[error(
-        "a picture of {found} {what} could not be read (limit {limit}); \
+        "a picture of {found} {what} is too large to read (limit {limit}); \
          write the automaton as DOT or as a table instead"
     )]
     TooLarge {
-        /// What there is too much of.
+        /// `states` or `edges`.
         what: &'static str,
-        /// How many there are.
+        /// Their number.
         found: usize,
-        /// How many are drawn at most.
+        /// The largest number that is drawn.
         limit: usize,
     },
-    /// An edge or the start names a state that is not there.
-    #[error("state {state} is named, but the picture has {states} states")]
+    /// An edge or the start refers to a state that does not exist.
+    #[error("the picture refers to state {state}, but has {states} states")]
     NoSuchState {
-        /// The place named.
+        /// The index.
         state: usize,
-        /// How many states there are.
+        /// The number of states.
         states: usize,
     },
 }
 
-/// More states than this are refused.
-pub const MOST_STATES: usize = 200;
-/// More pairs of joined states than this are refused: the layout would take more than seconds.
-pub const MOST_EDGES: usize = 1000;
+/// The largest number of states.
+pub const MAX_STATES: usize = 200;
+/// The largest number of edges after merging. PERF: the layout of more would take more than seconds.
+pub const MAX_EDGES: usize = 1000;
 
 /// Draws a picture as SVG.
-pub fn svg(picture: &DfaPicture) -> Result<String, NoPicture> {
+pub fn svg(picture: &DfaPicture) -> Result<String, PictureError> {
     check(picture)?;
-    let picture = joined(picture);
-    if picture.edges.len() > MOST_EDGES {
+    let picture = merge_edges(picture);
+    if picture.edges.len() > MAX_EDGES {
         let found = picture.edges.len();
-        return Err(NoPicture::TooLarge { what: "edges", found, limit: MOST_EDGES });
+        return Err(PictureError::TooLarge { what: "edges", found, limit: MAX_EDGES });
     }
     Ok(draw::draw(&picture, &layout::layout(&picture)))
 }
 
 impl DfaPicture {
-    /// A picture of an automaton whose outputs are shown below the states' numbers.
+    /// A picture of an automaton with its outputs below the numbers of the states.
     pub fn of_moore<O: Display>(moore: &Moore<O>) -> DfaPicture {
-        picture(moore, |output| (output.to_string(), false))
+        of_automaton(moore, |output| (output.to_string(), false))
     }
 }
 
 impl From<&Dfa> for DfaPicture {
     fn from(dfa: &Dfa) -> DfaPicture {
-        picture(dfa, |&accepting| (String::new(), accepting))
+        of_automaton(dfa, |&accepting| (String::new(), accepting))
     }
 }
 
-fn picture<O>(moore: &Moore<O>, show: impl Fn(&O) -> (String, bool)) -> DfaPicture {
+fn of_automaton<O>(moore: &Moore<O>, show: impl Fn(&O) -> (String, bool)) -> DfaPicture {
     let states = moore.states().map(|state| {
         let (note, accepting) = show(moore.output(state));
         StatePicture { label: state.0.to_string(), note, accepting }
@@ -100,7 +100,7 @@ fn picture<O>(moore: &Moore<O>, show: impl Fn(&O) -> (String, bool)) -> DfaPictu
         for (to, name) in moore.successors(from).iter().zip(moore.alphabet().names()) {
             named.entry(to.index()).or_default().push(name);
         }
-        named.into_iter().map(move |(to, names)| (from.index(), to, list(&names)))
+        named.into_iter().map(move |(to, names)| (from.index(), to, join_names(&names)))
     });
     DfaPicture {
         title: String::new(),
@@ -110,8 +110,8 @@ fn picture<O>(moore: &Moore<O>, show: impl Fn(&O) -> (String, bool)) -> DfaPictu
     }
 }
 
-/// Names with commas between them; four and more characters in a row become `a–f`.
-fn list(names: &[&str]) -> String {
+/// Names separated by commas; four or more consecutive characters become `a–f`.
+fn join_names(names: &[&str]) -> String {
     let mut parts = Vec::new();
     let mut rest = names;
     while let [first, ..] = rest {
@@ -134,28 +134,28 @@ fn follows(left: &str, right: &str) -> bool {
     matches!((code(left), code(right)), (Some(a), Some(b)) if a + 1 == b)
 }
 
-/// One edge for all that join the same states, in the order in which they first appear.
-fn joined(picture: &DfaPicture) -> DfaPicture {
-    let mut places: BTreeMap<(usize, usize), usize> = BTreeMap::new();
+/// Merges edges with the same source and target, in the order of first appearance.
+fn merge_edges(picture: &DfaPicture) -> DfaPicture {
+    let mut indices: BTreeMap<(usize, usize), usize> = BTreeMap::new();
     let mut edges: Vec<(usize, usize, String)> = Vec::new();
     for (from, to, label) in &picture.edges {
-        let place = *places.entry((*from, *to)).or_insert(edges.len());
-        match edges.get_mut(place) {
-            Some((_, _, joined)) => joined.extend([", ", label]),
+        let index = *indices.entry((*from, *to)).or_insert(edges.len());
+        match edges.get_mut(index) {
+            Some((_, _, merged)) => merged.extend([", ", label]),
             None => edges.push((*from, *to, label.clone())),
         }
     }
     DfaPicture { edges, ..picture.clone() }
 }
 
-fn check(picture: &DfaPicture) -> Result<(), NoPicture> {
+fn check(picture: &DfaPicture) -> Result<(), PictureError> {
     let states = picture.states.len();
-    if states > MOST_STATES {
-        return Err(NoPicture::TooLarge { what: "states", found: states, limit: MOST_STATES });
+    if states > MAX_STATES {
+        return Err(PictureError::TooLarge { what: "states", found: states, limit: MAX_STATES });
     }
-    let named = picture.edges.iter().flat_map(|&(from, to, _)| [from, to]);
-    match named.chain([picture.start]).find(|&state| state >= states) {
-        Some(state) => Err(NoPicture::NoSuchState { state, states }),
+    let referred = picture.edges.iter().flat_map(|&(from, to, _)| [from, to]);
+    match referred.chain([picture.start]).find(|&state| state >= states) {
+        Some(state) => Err(PictureError::NoSuchState { state, states }),
         None => Ok(()),
     }
 }

@@ -7,11 +7,14 @@ fn compile(text: &str) -> Dfa {
 }
 
 #[test]
-fn symbols_that_lead_the_same_way_share_an_edge() {
+fn symbols_with_the_same_target_share_an_edge() {
     let picture = DfaPicture::from(&compile("0.*"));
     assert!(picture.edges.contains(&(1, 1, "0, 1".to_string())));
     assert_eq!(picture.edges.len(), 4);
-    assert_eq!(list(&["a", "b", "c", "d", "f", "open", "x", "y", "z"]), "a–d, f, open, x, y, z");
+    assert_eq!(
+        join_names(&["a", "b", "c", "d", "f", "open", "x", "y", "z"]),
+        "a–d, f, open, x, y, z"
+    );
 }
 
 #[test]
@@ -23,7 +26,7 @@ fn a_picture_shows_every_state_once_and_accepting_ones_with_two_rings() {
 }
 
 #[test]
-fn the_same_automaton_gives_the_same_picture_however_many_were_drawn_before() {
+fn the_same_automaton_always_gives_the_same_picture() {
     let mut bits = 1u64;
     let mut next = || {
         bits = bits.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -36,7 +39,7 @@ fn the_same_automaton_gives_the_same_picture_however_many_were_drawn_before() {
 }
 
 #[test]
-fn names_are_data_and_never_markup() {
+fn names_are_escaped() {
     let names = ["</svg>", "<script>alert(1)</script>", "\u{1}&\"'"].map(String::from).to_vec();
     let alphabet = Alphabet::new(names).unwrap();
     let moore = Moore::from_fn(alphabet, 2, |_| "<b>&class", |_, a| State(a.0 % 2)).unwrap();
@@ -69,17 +72,17 @@ fn everything_drawn_lies_within_the_view() {
 }
 
 #[test]
-fn what_cannot_be_read_or_does_not_fit_together_is_refused() {
+fn pictures_that_are_too_large_or_inconsistent_are_refused() {
     let large = Dfa::from_fn(Alphabet::of_chars("a").unwrap(), 201, |_| true, |s, _| s).unwrap();
     let error = svg(&DfaPicture::from(&large)).unwrap_err().to_string();
     assert!(error.contains("201 states") && error.contains("limit 200"), "{error}");
     let mut broken = DfaPicture::from(&compile("1*"));
     broken.edges.push((0, 7, "x".to_string()));
-    assert_eq!(svg(&broken), Err(NoPicture::NoSuchState { state: 7, states: 2 }));
+    assert_eq!(svg(&broken), Err(PictureError::NoSuchState { state: 7, states: 2 }));
 }
 
 #[test]
-fn what_is_written_in_a_state_stays_within_its_inner_ring() {
+fn text_in_a_state_stays_within_its_inner_ring() {
     let mut picture = DfaPicture::from(&compile("(10)*"));
     for (state, note) in picture.states.iter_mut().zip(["good enough", "insecure", "WWWWWWWW"]) {
         (state.note, state.accepting) = (note.into(), true);
@@ -87,7 +90,7 @@ fn what_is_written_in_a_state_stays_within_its_inner_ring() {
     let drawn = layout::layout(&picture);
     for circle in &drawn.circles {
         let half = crate::render::svg::width(&circle.note, layout::NOTE_FONT) / 2.0;
-        let corner = half.hypot(layout::NOTE_FALL + 0.35 * layout::NOTE_FONT);
-        assert!(corner < circle.radius - layout::RING, "{}", circle.note);
+        let corner = half.hypot(layout::NOTE_OFFSET + 0.35 * layout::NOTE_FONT);
+        assert!(corner < circle.radius - layout::RING_GAP, "{}", circle.note);
     }
 }

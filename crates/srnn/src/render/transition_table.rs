@@ -1,39 +1,39 @@
-//! An automaton as a table for the terminal.
+//! Transition tables of automata as text.
 //!
-//! One row a state and one column a symbol where the alphabet is small; otherwise one row for all
-//! symbols that lead from one state to another. `→` marks the start, `*` accepting states.
+//! With a small alphabet, there is a row per state and a column per symbol; otherwise a row per state
+//! and successor. `→` marks the start state, `*` accepting states.
 
 use std::fmt::Display;
 
 use srnn_automata::{Dfa, Moore, State};
 
-/// What a table shows.
+/// A transition table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TransitionTable {
     /// The names of the symbols.
     pub symbols: Vec<String>,
     /// The states.
     pub rows: Vec<TableRow>,
-    /// The start's place among the rows.
+    /// The index of the start state.
     pub start: usize,
 }
 
-/// A state of a table.
+/// The row of a state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableRow {
     /// Its name.
     pub label: String,
-    /// A remark, such as the class; none where it is empty.
+    /// A remark, such as the class; none if empty.
     pub note: String,
     /// Whether it accepts.
     pub accepting: bool,
-    /// For each symbol the place of the state it leads to, where that is known.
+    /// The index of the successor for each symbol, if known.
     pub next: Vec<Option<usize>>,
 }
 
-/// Lays a table out as text; every line ends in a line feed.
+/// Formats a table as text; every line ends in a line feed.
 pub fn text(table: &TransitionTable) -> String {
-    let cells = match table.symbols.len() <= MOST_COLUMNS {
+    let cells = match table.symbols.len() <= MAX_COLUMNS {
         true => by_symbol(table),
         false => by_target(table),
     };
@@ -54,7 +54,7 @@ impl From<&Dfa> for TransitionTable {
 }
 
 /// About what fits a terminal of 80 characters.
-const MOST_COLUMNS: usize = 16;
+const MAX_COLUMNS: usize = 16;
 
 fn table<O>(moore: &Moore<O>, show: impl Fn(&O) -> (String, bool)) -> TransitionTable {
     let row = |state: State| {
@@ -70,17 +70,18 @@ fn table<O>(moore: &Moore<O>, show: impl Fn(&O) -> (String, bool)) -> Transition
 }
 
 fn by_symbol(table: &TransitionTable) -> Vec<Vec<String>> {
-    let mut cells = vec![heading(table, table.symbols.iter().map(|name| clipped(visible(name))))];
-    for (place, row) in table.rows.iter().enumerate() {
-        let targets = row.next.iter().map(|&to| target(table, to));
-        cells.push(front(table, place).into_iter().chain(targets).collect());
+    let mut cells =
+        vec![header_row(table, table.symbols.iter().map(|name| clip(escape_control(name))))];
+    for (index, row) in table.rows.iter().enumerate() {
+        let targets = row.next.iter().map(|&to| target_name(table, to));
+        cells.push(state_cells(table, index).into_iter().chain(targets).collect());
     }
     cells
 }
 
 fn by_target(table: &TransitionTable) -> Vec<Vec<String>> {
-    let mut cells = vec![heading(table, ["to".to_string(), "with".to_string()].into_iter())];
-    for (place, row) in table.rows.iter().enumerate() {
+    let mut cells = vec![header_row(table, ["to".to_string(), "with".to_string()].into_iter())];
+    for (index, row) in table.rows.iter().enumerate() {
         let mut targets: Vec<Option<usize>> = Vec::new();
         for &to in &row.next {
             if !targets.contains(&to) {
@@ -89,64 +90,64 @@ fn by_target(table: &TransitionTable) -> Vec<Vec<String>> {
         }
         for (number, &to) in targets.iter().enumerate() {
             let named = table.symbols.iter().zip(&row.next).filter(|&(_, &next)| next == to);
-            let names: Vec<String> = named.map(|(name, _)| visible(name)).collect();
+            let names: Vec<String> = named.map(|(name, _)| escape_control(name)).collect();
             let front = match number {
-                0 => front(table, place),
-                _ => vec![String::new(); front(table, place).len()],
+                0 => state_cells(table, index),
+                _ => vec![String::new(); state_cells(table, index).len()],
             };
             cells.push(
-                front.into_iter().chain([target(table, to), clipped(names.join(" "))]).collect(),
+                front.into_iter().chain([target_name(table, to), clip(names.join(" "))]).collect(),
             );
         }
     }
     cells
 }
 
-fn heading(table: &TransitionTable, rest: impl Iterator<Item = String>) -> Vec<String> {
+fn header_row(table: &TransitionTable, rest: impl Iterator<Item = String>) -> Vec<String> {
     let notes = has_notes(table).then(|| "output".to_string());
     [String::new(), "state".to_string()].into_iter().chain(notes).chain(rest).collect()
 }
 
-fn front(table: &TransitionTable, place: usize) -> Vec<String> {
-    let row = &table.rows[place];
-    let start = if place == table.start { "→" } else { " " };
+fn state_cells(table: &TransitionTable, index: usize) -> Vec<String> {
+    let row = &table.rows[index];
+    let start = if index == table.start { "→" } else { " " };
     let accepting = if row.accepting { "*" } else { " " };
-    let note = has_notes(table).then(|| clipped(visible(&row.note)));
-    [format!("{start}{accepting}"), visible(&row.label)].into_iter().chain(note).collect()
+    let note = has_notes(table).then(|| clip(escape_control(&row.note)));
+    [format!("{start}{accepting}"), escape_control(&row.label)].into_iter().chain(note).collect()
 }
 
 fn has_notes(table: &TransitionTable) -> bool {
     table.rows.iter().any(|row| !row.note.is_empty())
 }
 
-fn target(table: &TransitionTable, to: Option<usize>) -> String {
+fn target_name(table: &TransitionTable, to: Option<usize>) -> String {
     let row = to.and_then(|to| table.rows.get(to));
-    row.map_or("?".to_string(), |row| visible(&row.label))
+    row.map_or("?".to_string(), |row| escape_control(&row.label))
 }
 
-/// A name as a terminal may show it: terminals obey control characters, so they are spelled out.
-pub fn visible(text: &str) -> String {
-    let spelled = |c: char| match c.is_control() {
+/// Escapes control characters, which a terminal would execute.
+pub fn escape_control(text: &str) -> String {
+    let escaped = |c: char| match c.is_control() {
         true => c.escape_default().to_string(),
         false => c.to_string(),
     };
-    text.chars().map(spelled).collect()
+    text.chars().map(escaped).collect()
 }
 
-/// Longest cell; the rest of a longer one is counted instead of shown.
-const WIDEST: usize = 100;
+/// The largest width of a cell in characters.
+const MAX_CELL: usize = 100;
 
-/// A cell that fits on a screen.
-fn clipped(cell: String) -> String {
+/// Cuts a cell after [`MAX_CELL`] characters, and states its length.
+fn clip(cell: String) -> String {
     let length = cell.chars().count();
-    if length <= WIDEST {
+    if length <= MAX_CELL {
         return cell;
     }
-    let start: String = cell.chars().take(WIDEST).collect();
+    let start: String = cell.chars().take(MAX_CELL).collect();
     format!("{start}… ({length} characters)")
 }
 
-/// `text` with spaces behind it up to `width` characters. The width of `format!` ends at 65,535.
+/// `text` with trailing spaces up to `width` characters. `format!` only supports widths to 65,535.
 pub fn pad(text: &str, width: usize) -> String {
     let missing = width.saturating_sub(text.chars().count());
     text.chars().chain(std::iter::repeat_n(' ', missing)).collect()
@@ -180,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_huge_alphabet_is_counted_not_shown() {
+    fn the_symbols_of_a_large_alphabet_are_cut_and_counted() {
         let names = (0..70_000).map(|i| format!("word{i}")).collect();
         let alphabet = Alphabet::new(names).unwrap();
         let dfa = Dfa::from_fn(alphabet, 2, |s| s.0 == 0, |_, a| State(a.0 % 2)).unwrap();
@@ -204,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn outputs_and_unknown_transitions_are_shown_and_control_characters_spelled_out() {
+    fn outputs_and_unknown_transitions_are_shown_and_control_characters_escaped() {
         let moore = even("01").map_outputs(|&even| if even { "even" } else { "odd\u{1b}[2J" });
         let mut table = TransitionTable::of_moore(&moore);
         table.rows[0].next[1] = None;
