@@ -3,11 +3,12 @@
 //! The remedies in [`srnn::task::files`] name these flags.
 
 use crate::failure::Failure;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 use srnn::task::files::{
-    Column, Contradictions, Delimiter, Format, Header, Limits, OneSymbol, ReadOptions, Tokens,
-    Unlabelled, tokenize,
+    ColumnChoice, Contradictions, DataLimits, Delimiter, Format, OneSymbol, ReadOptions,
+    TableHeader, TokenRule, Unlabelled, tokenize,
 };
 
 /// How to read a data file. Everything left out is found out from the file.
@@ -16,8 +17,8 @@ use srnn::task::files::{
 #[serde(default, deny_unknown_fields)]
 pub struct Reading {
     /// The file's format; by default its extension tells.
-    #[arg(long, value_enum)]
-    pub format: Option<FileFormat>,
+    #[arg(long, value_parser = format_parser())]
+    pub format: Option<Format>,
     /// Column of the sequence: a name, or a place from 1.
     #[arg(long, value_name = "NAME|NUMBER")]
     pub sequence_column: Option<String>,
@@ -90,24 +91,6 @@ pub struct LimitFlags {
     pub max_json_depth: Option<usize>,
 }
 
-/// A format of labelled sequences, as it is typed.
-#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum FileFormat {
-    /// A table with commas, semicolons or tabs, and quotes.
-    Csv,
-    /// A table with tabs, without quotes.
-    Tsv,
-    /// One JSON object a line.
-    Jsonl,
-    /// A label, a blank, the sequence.
-    Plain,
-    /// The format of the Abbadingo competition.
-    Abbadingo,
-    /// A table with one event a row.
-    Events,
-}
-
 /// Whether the first row names the columns.
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -142,19 +125,19 @@ impl Reading {
     /// What the readers take.
     pub fn options(&self) -> Result<ReadOptions, Failure> {
         Ok(ReadOptions {
-            format: self.format.map(Format::from),
+            format: self.format,
             sequence_column: column(&self.sequence_column),
             label_column: column(&self.label_column),
             case_column: column(&self.case_column),
             activity_column: column(&self.activity_column),
             time_column: column(&self.time_column),
             header: match self.header {
-                None => Header::Guess,
-                Some(HeaderRow::Present) => Header::Present,
-                Some(HeaderRow::Absent) => Header::Absent,
+                None => TableHeader::Guess,
+                Some(HeaderRow::Present) => TableHeader::Present,
+                Some(HeaderRow::Absent) => TableHeader::Absent,
             },
             delimiter: self.delimiter.as_deref().map_or(Ok(Delimiter::Guess), delimiter)?,
-            tokens: self.tokens.as_deref().map_or(Ok(Tokens::Guess), token_rule)?,
+            tokens: self.tokens.as_deref().map_or(Ok(TokenRule::Guess), token_rule)?,
             contradictions: match self.contradictions {
                 Some(Contradicting::Keep) => Contradictions::Keep,
                 Some(Contradicting::Refuse) | None => Contradictions::Refuse,
@@ -171,9 +154,9 @@ impl Reading {
 }
 
 impl LimitFlags {
-    fn resolve(&self) -> Limits {
-        let usual = Limits::default();
-        Limits {
+    fn resolve(&self) -> DataLimits {
+        let usual = DataLimits::default();
+        DataLimits {
             max_bytes: self.max_bytes.unwrap_or(usual.max_bytes),
             max_sequences: self.max_sequences.unwrap_or(usual.max_sequences),
             max_tokens: self.max_tokens.unwrap_or(usual.max_tokens),
@@ -185,17 +168,10 @@ impl LimitFlags {
     }
 }
 
-impl From<FileFormat> for Format {
-    fn from(format: FileFormat) -> Format {
-        match format {
-            FileFormat::Csv => Format::Csv,
-            FileFormat::Tsv => Format::Tsv,
-            FileFormat::Jsonl => Format::Jsonl,
-            FileFormat::Plain => Format::Plain,
-            FileFormat::Abbadingo => Format::Abbadingo,
-            FileFormat::Events => Format::Events,
-        }
-    }
+/// Parses `--format`. Names and help come from the formats of the library.
+pub fn format_parser() -> impl TypedValueParser<Value = Format> {
+    let value = |format: Format| PossibleValue::new(format.name()).help(format.about());
+    PossibleValuesParser::new(Format::all().map(value)).try_map(|name| name.parse::<Format>())
 }
 
 /// A whole number as it is typed; a negative one gets a plain answer, too.
@@ -208,13 +184,13 @@ pub fn whole<N: std::str::FromStr>(text: &str) -> Result<N, String> {
 }
 
 /// The rule that `--tokens` names.
-pub fn token_rule(text: &str) -> Result<Tokens, Failure> {
+pub fn token_rule(text: &str) -> Result<TokenRule, Failure> {
     match text {
-        "guess" => Ok(Tokens::Guess),
-        "whitespace" => Ok(Tokens::Whitespace),
-        "characters" => Ok(Tokens::Characters),
+        "guess" => Ok(TokenRule::Guess),
+        "whitespace" => Ok(TokenRule::Whitespace),
+        "characters" => Ok(TokenRule::Characters),
         _ => match text.strip_prefix("separator:") {
-            Some(separator) => Ok(Tokens::Separator(separator.into())),
+            Some(separator) => Ok(TokenRule::Separator(separator.into())),
             None => Err(Failure::new(
                 format!("--tokens {text:?} is no rule"),
                 "--tokens whitespace, --tokens characters or --tokens separator:TEXT",
@@ -224,17 +200,17 @@ pub fn token_rule(text: &str) -> Result<Tokens, Failure> {
 }
 
 /// A rule as `--tokens` names it.
-pub fn rule_name(tokens: &Tokens) -> String {
+pub fn rule_name(tokens: &TokenRule) -> String {
     match tokens {
-        Tokens::Guess => "guess".into(),
-        Tokens::Whitespace => "whitespace".into(),
-        Tokens::Characters => "characters".into(),
-        Tokens::Separator(separator) => format!("separator:{separator}"),
+        TokenRule::Guess => "guess".into(),
+        TokenRule::Whitespace => "whitespace".into(),
+        TokenRule::Characters => "characters".into(),
+        TokenRule::Separator(separator) => format!("separator:{separator}"),
     }
 }
 
-fn column(given: &Option<String>) -> Column {
-    given.as_deref().map_or(Column::Usual, Column::from)
+fn column(given: &Option<String>) -> ColumnChoice {
+    given.as_deref().map_or(ColumnChoice::Usual, ColumnChoice::from)
 }
 
 fn delimiter(text: &str) -> Result<Delimiter, Failure> {
@@ -251,10 +227,10 @@ fn delimiter(text: &str) -> Result<Delimiter, Failure> {
 
 /// The tokens of a text as a person types it: blanks between single characters are for the eye,
 /// unless a blank is a symbol.
-pub fn divided(text: &str, rule: &Tokens, alphabet: &[String]) -> Vec<String> {
+pub fn divided(text: &str, rule: &TokenRule, alphabet: &[String]) -> Vec<String> {
     let is_blank = |token: &String| token.chars().all(|c| c.is_ascii_whitespace());
     let mut tokens = tokenize(text, rule);
-    if *rule == Tokens::Characters && !alphabet.iter().any(is_blank) {
+    if *rule == TokenRule::Characters && !alphabet.iter().any(is_blank) {
         tokens.retain(|token| !is_blank(token));
     }
     tokens
@@ -271,9 +247,12 @@ mod tests {
 
     #[test]
     fn a_rule_for_tokens_survives_its_name() {
-        for rule in
-            [Tokens::Guess, Tokens::Whitespace, Tokens::Characters, Tokens::Separator("::".into())]
-        {
+        for rule in [
+            TokenRule::Guess,
+            TokenRule::Whitespace,
+            TokenRule::Characters,
+            TokenRule::Separator("::".into()),
+        ] {
             assert_eq!(token_rule(&rule_name(&rule)).unwrap(), rule);
         }
         assert!(token_rule("letters").unwrap_err().remedy.contains("--tokens characters"));

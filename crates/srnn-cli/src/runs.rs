@@ -5,7 +5,7 @@ use crate::files;
 use crate::reading::token_rule;
 use srnn::model::ModelFile;
 pub use srnn::run::{CERTIFICATE, WRONG_LABELS};
-use srnn::task::files::Tokens;
+use srnn::task::files::TokenRule;
 use std::path::{Path, PathBuf};
 
 /// A saved model, and the run it belongs to.
@@ -57,7 +57,7 @@ impl Saved {
 
     /// The rule by which the model's data were divided into tokens: the run's, or else the one
     /// that the symbols' names suggest.
-    pub fn tokens(&self) -> Result<Tokens, Failure> {
+    pub fn tokens(&self) -> Result<TokenRule, Failure> {
         match &self.run {
             Some(run) => Ok(stored_rule(&run.join("data.json"))?.unwrap_or(self.likely_rule())),
             None => Ok(self.likely_rule()),
@@ -74,13 +74,13 @@ impl Saved {
         name.unwrap_or_default().to_string_lossy().into()
     }
 
-    fn likely_rule(&self) -> Tokens {
+    fn likely_rule(&self) -> TokenRule {
         likely_rule(&self.file.alphabet, self.file.unknown)
     }
 }
 
 /// The rule of the data that a run was trained with, where `path` is a run and says so.
-pub fn rule_of_run(path: &Path) -> Result<Option<Tokens>, Failure> {
+pub fn rule_of_run(path: &Path) -> Result<Option<TokenRule>, Failure> {
     match find(path) {
         Ok((_, Some(run))) => stored_rule(&run.join("data.json")),
         _ => Ok(None),
@@ -88,11 +88,11 @@ pub fn rule_of_run(path: &Path) -> Result<Option<Tokens>, Failure> {
 }
 
 /// The rule that the names of symbols suggest; `unknown` stands for any token, and tells nothing.
-pub fn likely_rule(names: &[String], unknown: Option<u32>) -> Tokens {
+pub fn likely_rule(names: &[String], unknown: Option<u32>) -> TokenRule {
     let tells = |(id, _): &(usize, &String)| Some(*id) != unknown.map(|id| id as usize);
     match names.iter().enumerate().filter(tells).all(|(_, name)| name.chars().nth(1).is_none()) {
-        true => Tokens::Characters,
-        false => Tokens::Whitespace,
+        true => TokenRule::Characters,
+        false => TokenRule::Whitespace,
     }
 }
 
@@ -171,7 +171,7 @@ pub fn is_run(folder: &Path) -> bool {
 }
 
 /// The rule in `data.json`, as the reader's own value or as `--tokens` names it.
-fn stored_rule(path: &Path) -> Result<Option<Tokens>, Failure> {
+fn stored_rule(path: &Path) -> Result<Option<TokenRule>, Failure> {
     if !path.is_file() {
         return Ok(None);
     }

@@ -1,7 +1,7 @@
 //! Data files in which labels are welcome and not needed.
 
 use srnn::task::files::{
-    Cause, Column, Contradictions, DataError, ReadOptions, Samples, Unlabelled, read,
+    Cause, ColumnChoice, Contradictions, DataError, ReadOptions, Samples, Unlabelled, read,
 };
 use std::path::Path;
 
@@ -12,7 +12,7 @@ pub fn read_any(file: &Path, asked: &ReadOptions) -> Result<Samples, DataError> 
     let options = ReadOptions { contradictions, unlabelled, ..asked.clone() };
     match read(file, &options) {
         Err(error) if lacks_labels(&error.cause) => {
-            read(file, &ReadOptions { label_column: Column::Absent, ..options })
+            read(file, &ReadOptions { label_column: ColumnChoice::Absent, ..options })
         }
         samples => samples,
     }

@@ -468,7 +468,7 @@ fn images_that_are_not_there_or_too_few_are_told_with_where_to_put_them() {
     let ended = run("sets");
     assert!(ended.stderr.contains("sets/order.txt: there is no such file"), "{}", ended.stderr);
     place.write("sets/order.txt", "0 1 2 2 3 4");
-    assert!(run("sets").stderr.contains("sets/order.txt, byte 6: pixel 2 comes twice"));
+    assert!(run("sets").stderr.contains("sets/order.txt, byte 6: pixel 2 occurs twice"));
     place.write("dots.toml", &DOTS.replace("strings = 6", "strings = 7"));
     let ended = run("sets");
     assert!(ended.stderr.contains("\"all\" needs 7 images, and there are 6"), "{}", ended.stderr);

@@ -16,7 +16,7 @@ use regex_automata::util::look::Look;
 use regex_automata::{Anchored, Input};
 use srnn::key::{Key, Rng};
 use srnn::stream::{ByteClasses, CompiledAutomaton, Kernel};
-use srnn::task::tomita::{Grammar, truth};
+use srnn::task::tomita::{Grammar, minimal_dfa};
 use srnn_automata::{Alphabet, Dfa, State, Symbol, random_dfa};
 use std::time::Instant;
 
@@ -54,7 +54,7 @@ struct Implementation<'a> {
 fn main() {
     let mut rng = Key::new(2026).rng();
     let tomita = Grammar::ALL.into_iter().zip(1..).map(|(grammar, number)| {
-        let table = truth(grammar);
+        let table = minimal_dfa(grammar);
         let next = table.next.iter().flatten().map(|&to| State(to)).collect();
         let dfa = Dfa::new(bits(), State(table.start), table.accept, next).expect("a table");
         (format!("Tomita {number}, {}", table.states), dfa)

@@ -17,9 +17,9 @@ use srnn::engine::Hardware;
 use srnn::key::Key;
 use srnn::learn::{Labels, LearnData, LearnRequest, Learned, NoCallbacks, learn};
 use srnn::noise::{DescriptionLength, MdlSelection, PrefixTree, SearchBudget, simplify};
-use srnn::task::files::{Format, Tokens, write};
-use srnn::task::tomita::{Grammar, TRAIN_LENGTHS, accepts, sets, truth};
-use srnn::task::{Dataset, Part, Rate, Sequence, assign, label_noise, split};
+use srnn::task::files::{Format, TokenRule, write};
+use srnn::task::tomita::{Grammar, TRAIN_LENGTHS, accepts, minimal_dfa, sets};
+use srnn::task::{Dataset, Rate, Sequence, Subset, assign_subsets, label_noise, split};
 use srnn::train::{Sizes, recipe_default};
 use srnn_automata::{Alphabet, Moore, distinguish, random_dfa, text::dot};
 use std::collections::BTreeSet;
@@ -77,14 +77,15 @@ fn write_data(folder: &str) {
     fs::create_dir_all(folder).expect("the folder can be created");
     let path = |name: String| format!("{folder}/{name}");
     for grammar in Grammar::ALL {
-        let (automaton, number) = (Moore::from(&truth(grammar)), grammar.number());
+        let (automaton, number) = (Moore::from(&minimal_dfa(grammar)), grammar.number());
         let text = dot::write_dfa(&srnn::extract::acceptor(&automaton), "truth");
         fs::write(path(format!("truth-{number}.dot")), text).expect("the file can be written");
     }
     for case in cases() {
         let name = path(format!("{}.csv", case.name().trim_end_matches(',').replace(',', "-")));
         let mut file = fs::File::create(name).expect("the file can be opened");
-        write(&case.dataset().0, Format::Csv, &Tokens::Characters, &mut file).expect("two tokens");
+        write(&case.dataset().0, Format::CSV, &TokenRule::Characters, &mut file)
+            .expect("two tokens");
     }
 }
 
@@ -117,7 +118,7 @@ impl NoisyCase {
         let (set, flipped) = self.dataset();
         let split = split(&set, "0.8/0.2".parse().expect("fractions"), &Key::new(self.seed));
         let seeds: Vec<u64> = (1..=seeds).collect();
-        let truth = Moore::from(&truth(self.grammar));
+        let truth = Moore::from(&minimal_dfa(self.grammar));
         let data = LearnData::new("noisy", split.clone());
         let data = LearnData { truth: Some(truth.clone()), ..data };
         let request = LearnRequest {
@@ -174,12 +175,13 @@ impl NoisyCase {
     /// Indices, in the whole dataset, of the labels that are believed to be wrong.
     fn suspected(&self, learned: &Learned, set: &Dataset) -> BTreeSet<usize> {
         let Labels::Corrected(correction) = &learned.labels else { return BTreeSet::new() };
-        let parts = assign(set, "0.8/0.2".parse().expect("fractions"), &Key::new(self.seed));
-        let indices = |part: Part| -> Vec<usize> {
+        let parts =
+            assign_subsets(set, "0.8/0.2".parse().expect("fractions"), &Key::new(self.seed));
+        let indices = |part: Subset| -> Vec<usize> {
             (0..parts.len()).filter(|&index| parts[index] == part).collect()
         };
-        let (train, valid) = (indices(Part::Train), indices(Part::Valid));
-        let of_part = |part: Part| if part == Part::Train { &train } else { &valid };
+        let (train, valid) = (indices(Subset::Train), indices(Subset::Valid));
+        let of_part = |part: Subset| if part == Subset::Train { &train } else { &valid };
         correction.suspects.iter().map(|s| of_part(s.part)[s.index]).collect()
     }
 

@@ -14,7 +14,7 @@ use srnn::engine::cpu::{Cpu, CpuTrainer};
 use srnn::extract::{EvaluatedAutomaton, ExtractConfig, ExtractRequest, Extraction, extract};
 use srnn::key::Key;
 use srnn::model::Model;
-use srnn::task::tomita::{Grammar, sets, truth};
+use srnn::task::tomita::{Grammar, minimal_dfa, sets};
 use srnn::task::{Dataset, Split};
 use srnn::train::{
     Job, NoCheckpoints, NoObserver, Recipe, Run, Sizes, recipe_default, recipe_paper, train,
@@ -90,7 +90,7 @@ impl SeedSettings {
         let trained = start.elapsed().as_secs_f64();
         let alphabet = Alphabet::of_chars("01").expect("two symbols");
         let data: Vec<Word> = words(&split.train).chain(words(&split.valid)).collect();
-        let truth = Moore::from(&truth(grammar));
+        let truth = Moore::from(&minimal_dfa(grammar));
         let request = ExtractRequest { alphabet: &alphabet, data: &data, truth: Some(&truth) };
         let trained_model = trainer.model().expect("the CPU engine does not fail");
         let found =

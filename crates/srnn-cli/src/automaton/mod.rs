@@ -15,12 +15,12 @@ pub use srnn::notation::{
 };
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use srnn::task::tomita::{Grammar, truth};
+use srnn::task::tomita::{Grammar, minimal_dfa};
 use srnn_automata::{Alphabet, Dfa, Moore, State};
 
 /// The minimal acceptor of a Tomita grammar.
 pub fn tomita(grammar: Grammar) -> Dfa {
-    let table = truth(grammar);
+    let table = minimal_dfa(grammar);
     let next = table.next.iter().flatten().map(|&to| State(to)).collect();
     let alphabet = Alphabet::of_chars("01").expect("two characters");
     Moore::new(alphabet, State(table.start), table.accept, next).expect("a complete table")

@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use srnn::format::{grouped, percent, plural};
 use srnn::key::Key;
 use srnn::learn::LearnData;
-use srnn::render::table::visible;
+use srnn::render::transition_table::escape_control;
 use srnn::task::builtin::{self, Task, UnknownTask};
-use srnn::task::files::{Aside, HoldOut, load};
+use srnn::task::files::{HeldOutIssues, HoldOut, load};
 use srnn::task::tomita;
 use srnn::task::{Dataset, Fractions, Rate, Split, label_noise};
 use srnn_automata::Moore;
@@ -171,7 +171,7 @@ fn built_in(task: Task, data: &Data, key: &Key) -> Result<LearnData, Failure> {
 /// The automaton of a task that has one.
 fn truth(task: Task) -> Option<Moore<u32>> {
     match task {
-        Task::Tomita(grammar) => Some(Moore::from(&tomita::truth(grammar))),
+        Task::Tomita(grammar) => Some(Moore::from(&tomita::minimal_dfa(grammar))),
         Task::Parentheses(..) | Task::Palindrome(_) => None,
     }
 }
@@ -195,7 +195,7 @@ fn set_line(name: &str, set: &Dataset) -> String {
     let classes = set.classes.iter().zip(set.class_counts());
     let classes: Vec<String> = classes
         .take(8)
-        .map(|(class, n)| format!("{} {}", grouped(n as u64), visible(class)))
+        .map(|(class, n)| format!("{} {}", grouped(n as u64), escape_control(class)))
         .collect();
     let more = if set.classes.len() > 8 { ", …" } else { "" };
     let lengths = set.summary().lengths;
@@ -214,7 +214,7 @@ fn class_warnings(split: &Split) -> Vec<String> {
     let (counts, held_out) = (split.train.class_counts(), split.valid.class_counts());
     let mut lines = Vec::new();
     for (class, (&n, &held)) in split.train.classes.iter().zip(counts.iter().zip(&held_out)) {
-        let class = visible(class);
+        let class = escape_control(class);
         if n < FEW {
             lines.push(format!("class {class} has only {}", plural(n, "training sequence")));
         }
@@ -233,7 +233,7 @@ fn class_warnings(split: &Split) -> Vec<String> {
     lines
 }
 
-fn aside_warnings(name: &str, aside: &Aside) -> Vec<String> {
+fn aside_warnings(name: &str, aside: &HeldOutIssues) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(first) = aside.unreadable.first() {
         lines.push(format!(

@@ -5,8 +5,8 @@ use crate::failure::Failure;
 use srnn::experiment::{
     DatasetCurves, Experiment, ModelCurves, TrialOutcome, curve_points, curves, table,
 };
-use srnn::render::chart::{Axis, TooLarge};
-use srnn::render::lines::{self, LinePlot, Series, Weight};
+use srnn::render::line_plot::{self, LinePlot, Series, Weight};
+use srnn::render::{ChartAxis, ChartTooLarge};
 use std::fmt::Write as _;
 
 /// Names and texts of the files: `table.md`, `table.json`, `curves.csv` with every trial, and
@@ -31,7 +31,7 @@ pub fn result_files(
     Ok(files)
 }
 
-fn too_large(error: TooLarge) -> Failure {
+fn too_large(error: ChartTooLarge) -> Failure {
     Failure::new(error, "evaluate less often: increase validate_every")
 }
 
@@ -45,7 +45,7 @@ fn csv(experiment: &Experiment, outcomes: &[TrialOutcome]) -> String {
     text
 }
 
-fn plot(experiment: &Experiment, curves: &DatasetCurves) -> Result<String, TooLarge> {
+fn plot(experiment: &Experiment, curves: &DatasetCurves) -> Result<String, ChartTooLarge> {
     let several_settings = experiment.settings.len() > 1;
     let name = |curve: &ModelCurves| match several_settings {
         true => format!("{} ({})", curve.model, curve.setting),
@@ -68,12 +68,12 @@ fn plot(experiment: &Experiment, curves: &DatasetCurves) -> Result<String, TooLa
         true => format!("{}: validation set", curves.data),
         false => format!("{}: validation set (thin: other seeds)", curves.data),
     };
-    lines::svg(&LinePlot {
+    line_plot::svg(&LinePlot {
         title,
-        x: Axis::Numbers("updates".into()),
-        x_holds: vec![0.0],
+        x: ChartAxis::Numbers("updates".into()),
+        x_includes: vec![0.0],
         y_label: experiment.measure.name().into(),
-        y_holds: vec![0.0],
+        y_includes: vec![0.0],
         series: curves.models.iter().map(series).chain(baseline).collect(),
     })
 }

@@ -11,7 +11,7 @@ use srnn::experiment::{
     DatasetBlock, Experiment, ResultTable, StateReport, TestRow, TrialData, TrialId, state_report,
 };
 use srnn::explain::drift::Slope;
-use srnn::explain::usage::{MOST, Usage};
+use srnn::explain::usage::{CARRIED_FRACTION, Usage};
 use std::path::Path;
 
 /// The number of ranks of α in the table.
@@ -86,7 +86,7 @@ fn states_of(model: &Path, trial_data: &TrialData) -> Result<StateReport, Failur
 
 /// The table of state statistics: a heading and one line per trial.
 pub fn states_grid(all: &[TrialStates]) -> Vec<Vec<String>> {
-    let carrying = format!("centroids with {:.0} %", 100.0 * MOST);
+    let carrying = format!("centroids with {:.0} %", 100.0 * CARRIED_FRACTION);
     let heading = ["data", "model", &carrying, "mean α by rank", "‖h‖", "slope", "‖c‖", "slope"];
     let line = |entry: &TrialStates| {
         let TrialId { data, model, .. } = &entry.trial;

@@ -15,7 +15,7 @@ use srnn::engine::Batch;
 use srnn::explain::Observation;
 use srnn::model::{Arch, Input};
 use srnn::task::Vocabulary;
-use srnn::task::files::Tokens;
+use srnn::task::files::TokenRule;
 use std::path::PathBuf;
 
 /// Show what a network does with a sequence, step by step, or with all sequences of a file.
@@ -66,7 +66,7 @@ struct Subject {
     saved: Saved,
     vocabulary: Vocabulary,
     layer: usize,
-    rule: Tokens,
+    rule: TokenRule,
 }
 
 /// Does it.
@@ -129,7 +129,7 @@ fn symbol(subject: &Subject, name: &str) -> Result<u32, Failure> {
 
 /// Sets the quantity of each step to the nesting depth after it.
 fn measure_depth(seen: &mut Observation, [open, close]: [u32; 2]) {
-    seen.measure(|id| f64::from(i8::from(id == open) - i8::from(id == close)));
+    seen.sum_quantity(|id| f64::from(i8::from(id == open) - i8::from(id == close)));
     seen.hold_below_zero();
 }
 

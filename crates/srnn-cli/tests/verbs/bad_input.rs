@@ -207,7 +207,7 @@ fn names_and_numbers_that_mean_nothing() {
         (&["data", "make", "mnist", "--out", "x"], &["no built-in task", "bp:small:A"]),
         (
             &["data", "make", "bp:small:A", "--test", "palindrome:l100", "--out", "x"],
-            &["is no test of \"bp:small:A\""],
+            &["is no test set of \"bp:small:A\""],
         ),
         (&["data", "make", "tomita:1", "--out", "x.yaml"], &["x.yaml", ".jsonl"]),
         (&["data", "check", "-"], &["stdin", "--format"]),

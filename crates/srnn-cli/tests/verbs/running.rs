@@ -2,7 +2,7 @@
 
 use super::program::{run_folder, srnn, srnn_reading};
 use serde_json::{Value, json};
-use srnn::task::tomita::{Grammar, truth};
+use srnn::task::tomita::{Grammar, minimal_dfa};
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::Path;
@@ -25,7 +25,7 @@ fn place(files: &[(&str, &str)]) -> TempDir {
 
 /// Words and what the third Tomita grammar says of them.
 fn tomita_3(count: usize) -> (String, String) {
-    let table = truth(Grammar::T3);
+    let table = minimal_dfa(Grammar::T3);
     let (mut words, mut answers, mut bits) = (String::new(), String::new(), 1u64);
     for number in 0..count {
         let mut state = table.start;

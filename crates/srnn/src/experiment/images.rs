@@ -1,7 +1,7 @@
 //! Image sources of experiments: folder, order of the pixels, number of images.
 
 use crate::task::Split;
-use crate::task::images::{self, Images, ImagesError, Order};
+use crate::task::images::{self, Images, ImagesError, PixelOrder};
 use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
@@ -28,8 +28,8 @@ impl ImageSource {
     /// Reads the images from files in the folder `data`.
     pub(super) fn read(&self, data: &Path) -> Result<Split<Images>, ImagesError> {
         let order = match &self.order {
-            Some(file) => Order::read(&data.join(file))?,
-            None => Order::Rows,
+            Some(file) => PixelOrder::read(&data.join(file))?,
+            None => PixelOrder::Rows,
         };
         images::sets(&data.join(&self.folder), &order, self.most.unwrap_or(usize::MAX))
     }

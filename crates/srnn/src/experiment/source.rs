@@ -4,7 +4,7 @@
 use super::images::{IMAGES, ImageSource};
 use crate::model::Temperature;
 use crate::task::builtin::{Task, TestError, TestSet, UnknownTask, UnknownTest};
-use crate::task::copying::{self, Counts};
+use crate::task::copying::{self, CopyingSizes};
 use crate::train::{ArchName, Recipe, Sizes, recipe_copying, recipe_default, recipe_images};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -100,7 +100,7 @@ impl DataSource {
     /// Fails unless `test` is a test of this task.
     pub fn accepts_test(&self, test: &TestSource) -> Result<(), TestError> {
         match (self, test) {
-            (DataSource::Labelled(task), TestSource::Labelled(set)) => task.goes_with(set),
+            (DataSource::Labelled(task), TestSource::Labelled(set)) => task.check_test_set(set),
             (DataSource::Copying { .. }, TestSource::Copying) => Ok(()),
             (DataSource::Images(_), TestSource::Images) => Ok(()),
             _ => Err(self.other_task(test)),
@@ -130,7 +130,7 @@ fn parse_copying(text: &str) -> Option<DataSource> {
     let numbers = text.strip_prefix("T=")?;
     let (delay, train) = match numbers.split_once(':') {
         Some((delay, train)) => (delay, train.parse().ok()?),
-        None => (numbers, Counts::default().train),
+        None => (numbers, CopyingSizes::default().train),
     };
     let delay: NonZeroUsize = delay.parse().ok()?;
     let valid = delay.get() <= MAX_DELAY && (1..=1 << 32).contains(&train);
@@ -152,7 +152,7 @@ impl fmt::Display for DataSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             DataSource::Labelled(task) => task.fmt(f),
-            DataSource::Copying { delay, train } if *train == Counts::default().train => {
+            DataSource::Copying { delay, train } if *train == CopyingSizes::default().train => {
                 write!(f, "{COPY}:T={delay}")
             }
             DataSource::Copying { delay, train } => write!(f, "{COPY}:T={delay}:{train}"),
@@ -230,7 +230,7 @@ mod tests {
         let [rows, copied] = ["bp:d5:l200", "copy"].map(|name| name.parse().unwrap());
         assert!(bp.accepts_test(&rows).is_ok() && copy.accepts_test(&copied).is_ok());
         let error = copy.accepts_test(&rows).unwrap_err().to_string();
-        assert!(error.contains("\"bp:d5:l200\" is no test of \"copy:T=5\""), "{error}");
+        assert!(error.contains("\"bp:d5:l200\" is no test set of \"copy:T=5\""), "{error}");
         assert!(bp.accepts_test(&copied).is_err());
     }
 }

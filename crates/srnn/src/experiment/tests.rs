@@ -364,7 +364,7 @@ fn invalid_experiments_are_refused() {
         ("one/sr-gru/fast/seed-1: batch_size", |e| e.settings[1].train.batch_size = 0),
         ("\"best\", which [[settings]]", |e| e.models[0].settings = vec!["best".into()]),
         ("times_below is 0: must be from 1", |e| e.times_below = 0.0),
-        ("\"copy\" is no test of \"tomita:1\"", |e| e.tests[0].spec = TestSource::Copying),
+        ("\"copy\" is no test set of \"tomita:1\"", |e| e.tests[0].spec = TestSource::Copying),
         ("\"three\", which [[data]]", |e| e.quick.data = vec!["three".into()]),
     ];
     experiment().validate().unwrap();

@@ -4,7 +4,7 @@ use super::{DataSource, DataSpec, ImageSource, TestRow, TestSource};
 use crate::engine::hex::hex;
 use crate::key::Key;
 use crate::task::builtin::{self, Task, TestError};
-use crate::task::copying::{self, Copying, Counts};
+use crate::task::copying::{self, Copying, CopyingSizes};
 use crate::task::images::{self, Images, ImagesError};
 use crate::task::{Dataset, Split};
 use crate::train::Examples;
@@ -159,7 +159,8 @@ fn copying_sets(
     tests: &[TestRow],
     key: &Key,
 ) -> SplitWithTests<Copying> {
-    let split = copying::sets(delay, &Counts { train, test: 0, ..Counts::default() }, key);
+    let split =
+        copying::sets(delay, &CopyingSizes { train, test: 0, ..CopyingSizes::default() }, key);
     let test = |row: &TestRow| Copying::draw(delay, row.strings, &key_of(row, key));
     SplitWithTests { split, tests: tests.iter().map(test).collect() }
 }

@@ -1,7 +1,7 @@
 //! What is learned from: sequences, and what is known about them.
 
 use crate::model::{Model, ModelFile};
-use crate::task::files::{Aside, LineNumbers, Tokens};
+use crate::task::files::{HeldOutIssues, LineNumbers, TokenRule};
 use crate::task::tomita::{self, Grammar};
 use crate::task::{Dataset, Split};
 use serde_json::{Value, json};
@@ -19,13 +19,13 @@ pub struct LearnData {
     /// The id that stands for symbols outside the alphabet.
     pub unknown: Option<u32>,
     /// How texts are divided into tokens.
-    pub tokens: Tokens,
+    pub tokens: TokenRule,
     /// The line each sequence begins in; empty if they are not from a file.
     pub lines: LineNumbers,
     /// Validation sequences that the network cannot read.
-    pub valid: Aside,
+    pub valid: HeldOutIssues,
     /// Test sequences that the network cannot read.
-    pub test: Aside,
+    pub test: HeldOutIssues,
     /// Sequences left out because they have no label.
     pub unlabelled: usize,
     /// Training labels changed on purpose.
@@ -43,10 +43,10 @@ impl LearnData {
             title: source.into(),
             split,
             unknown: None,
-            tokens: Tokens::Characters,
+            tokens: TokenRule::Characters,
             lines: LineNumbers::default(),
-            valid: Aside::default(),
-            test: Aside::default(),
+            valid: HeldOutIssues::default(),
+            test: HeldOutIssues::default(),
             unlabelled: 0,
             flipped: 0,
             truth: None,
@@ -56,7 +56,7 @@ impl LearnData {
     /// The sets of a Tomita grammar, made as the paper's, with the grammar's automaton as truth.
     pub fn tomita(grammar: Grammar) -> LearnData {
         let split = tomita::sets(grammar, &crate::key::Key::new(1));
-        let truth = Some(Moore::from(&tomita::truth(grammar)));
+        let truth = Some(Moore::from(&tomita::minimal_dfa(grammar)));
         LearnData { truth, ..LearnData::new(&format!("tomita:{}", grammar.number()), split) }
     }
 

@@ -11,7 +11,7 @@ use crate::noise::{
     CandidateAutomaton, MdlSelection, PrefixTree, SearchBudget, SuspectedLabel, candidate_automata,
     select_by_mdl, suspected_labels,
 };
-use crate::task::{Part, Split};
+use crate::task::{Split, Subset};
 use crate::train::{Evaluation, Record, SeedOutcome};
 
 /// What labels are worth.
@@ -138,7 +138,7 @@ fn judged(
         return Err(Unexplained::Weak(Box::new(belief)));
     }
     let contradicted = suspected_labels(&belief.simplified.automaton, split);
-    let mine = contradicted.iter().filter(|suspect| suspect.part == Part::Valid).count() as f64;
+    let mine = contradicted.iter().filter(|suspect| suspect.part == Subset::Valid).count() as f64;
     let errors = |outcome: &SeedOutcome<f32>| {
         let end = outcome.run.final_evaluation.as_ref()?;
         Some(((1.0 - end.valid.accuracy) * split.valid.sequences.len() as f64).round())

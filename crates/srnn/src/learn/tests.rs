@@ -42,7 +42,7 @@ fn noisy_data() -> (LearnData, Moore<u32>, usize) {
     set.sequences.retain(|sequence| sequence.tokens.len() <= 9);
     let flipped = label_noise(&mut set, Rate::new(0.05).unwrap(), &Key::new(1));
     let split = split(&set, "0.8/0.2".parse().unwrap(), &Key::new(1));
-    let truth = Moore::from(&tomita::truth(Grammar::T4));
+    let truth = Moore::from(&tomita::minimal_dfa(Grammar::T4));
     (LearnData::new("noisy", split), truth, flipped.len())
 }
 

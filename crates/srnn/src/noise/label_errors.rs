@@ -1,13 +1,13 @@
 //! Labels that an automaton contradicts, and datasets with its labels instead.
 
-use crate::task::{Dataset, Part, Sequence, Split};
+use crate::task::{Dataset, Sequence, Split, Subset};
 use srnn_automata::{Moore, Symbol, Word};
 
 /// A label that an automaton contradicts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SuspectedLabel {
     /// The set of the sequence: training or validation.
-    pub part: Part,
+    pub part: Subset,
     /// The index of the sequence in the set.
     pub index: usize,
     /// The class given in the data.
@@ -18,14 +18,14 @@ pub struct SuspectedLabel {
 
 /// The training and validation labels that an automaton contradicts, in order.
 pub fn suspected_labels(automaton: &Moore<u32>, split: &Split) -> Vec<SuspectedLabel> {
-    let of = |part: Part, set: &Dataset| -> Vec<SuspectedLabel> {
+    let of = |part: Subset, set: &Dataset| -> Vec<SuspectedLabel> {
         let labels = set.sequences.iter().map(|s| (s.label, predict(automaton, s))).enumerate();
         let wrong = labels.filter(|(_, (given, predicted))| given != predicted);
         let suspected =
             |(index, (given, predicted))| SuspectedLabel { part, index, given, predicted };
         wrong.map(suspected).collect()
     };
-    [of(Part::Train, &split.train), of(Part::Valid, &split.valid)].concat()
+    [of(Subset::Train, &split.train), of(Subset::Valid, &split.valid)].concat()
 }
 
 /// The same sequences with the automaton's labels for training and validation. The test set is
@@ -34,7 +34,7 @@ pub fn correct_labels(automaton: &Moore<u32>, split: &Split) -> Split {
     let relabelled = |set: &Dataset| {
         let label =
             |s: &Sequence| Sequence { label: predict(automaton, s), tokens: s.tokens.clone() };
-        Dataset { sequences: set.sequences.iter().map(label).collect(), ..set.emptied() }
+        Dataset { sequences: set.sequences.iter().map(label).collect(), ..set.without_sequences() }
     };
     Split {
         train: relabelled(&split.train),

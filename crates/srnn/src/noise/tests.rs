@@ -3,11 +3,11 @@
 use super::*;
 use crate::key::Key;
 use crate::task::tomita::{self, Grammar};
-use crate::task::{Dataset, Part, Rate, Sequence, Split, label_noise};
+use crate::task::{Dataset, Rate, Sequence, Split, Subset, label_noise};
 use srnn_automata::{Alphabet, Moore, State, random_dfa, shortlex};
 
 pub(super) fn truth(grammar: Grammar) -> Moore<u32> {
-    Moore::from(&tomita::truth(grammar))
+    Moore::from(&tomita::minimal_dfa(grammar))
 }
 
 /// All words up to a length with label noise, and the indices of the wrong labels.
@@ -133,8 +133,8 @@ fn suspected_labels_are_those_flipped_and_correction_flips_them_back() {
     let split = Split { train: set.clone(), valid: set.clone(), test: Some(set.clone()) };
     let found = suspected_labels(&truth(Grammar::T6), &split);
     let indices = |part| found.iter().filter(move |s| s.part == part).map(|s| s.index);
-    assert_eq!(indices(Part::Train).collect::<Vec<_>>(), flipped);
-    assert_eq!(indices(Part::Valid).collect::<Vec<_>>(), flipped);
+    assert_eq!(indices(Subset::Train).collect::<Vec<_>>(), flipped);
+    assert_eq!(indices(Subset::Valid).collect::<Vec<_>>(), flipped);
     assert!(found.iter().all(|s| s.given != s.predicted));
     let corrected = correct_labels(&truth(Grammar::T6), &split);
     assert_eq!(corrected.train, clean);

@@ -4,7 +4,7 @@ use super::{Notation, accepting, complete, is_acceptor, positive};
 use crate::UserError;
 use crate::extract::json::{NamedAutomaton, to_json};
 use crate::render::dfa::{self, DfaPicture};
-use crate::render::table::{TableRow, TransitionTable, text};
+use crate::render::transition_table::{TableRow, TransitionTable, text};
 use srnn_automata::text::{att, dot};
 use srnn_automata::{Limits, Moore, State, regex};
 

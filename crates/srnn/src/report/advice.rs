@@ -6,7 +6,7 @@ use super::methods::{MethodResult, methods};
 use crate::extract::{CoverStatus, EvaluatedAutomaton, Extraction};
 use crate::format::{percent, plural};
 use crate::learn::Labels;
-use crate::render::table::visible;
+use crate::render::transition_table::escape_control;
 use crate::task::Confusion;
 use crate::train::SeedOutcome;
 
@@ -44,7 +44,7 @@ impl Guess {
         // The first of equals.
         let class = (0..valid.classes.len()).rev().max_by_key(|&c| valid.support(c)).unwrap_or(0);
         let share = valid.support(class) as f64 / valid.total().max(1) as f64;
-        Guess { class: visible(&valid.classes[class]), share }
+        Guess { class: escape_control(&valid.classes[class]), share }
     }
 }
 

@@ -7,7 +7,7 @@ use crate::format::{grouped, percent, plural};
 use crate::learn::{Correction, Labels, LearnData, Round, Unexplained};
 use crate::noise::{CRITERION, MdlSelection, SuspectedLabel};
 use crate::run::WRONG_LABELS;
-use crate::task::{Dataset, Part};
+use crate::task::{Dataset, Subset};
 use serde_json::{Value, json};
 use srnn_automata::Moore;
 
@@ -20,8 +20,8 @@ pub fn wrong_labels(material: &LearnData, correction: &Correction) -> Vec<Value>
 fn wrong_label(material: &LearnData, suspect: &SuspectedLabel) -> Value {
     let SuspectedLabel { part, index, given, predicted } = *suspect;
     let (name, set, lines) = match part {
-        Part::Train => ("train", &material.split.train, &material.lines.train),
-        Part::Valid | Part::Test => ("valid", &material.split.valid, &material.lines.valid),
+        Subset::Train => ("train", &material.split.train, &material.lines.train),
+        Subset::Valid | Subset::Test => ("valid", &material.split.valid, &material.lines.valid),
     };
     json!({
         "set": name,
@@ -183,10 +183,10 @@ fn described(way: &ExtractionMethod) -> String {
 mod tests {
     use super::*;
     use crate::noise::SimplifiedAutomaton;
-    use crate::task::tomita::{Grammar, truth};
+    use crate::task::tomita::{Grammar, minimal_dfa};
 
     fn belief() -> Box<MdlSelection> {
-        let automaton = Moore::from(&truth(Grammar::T3));
+        let automaton = Moore::from(&minimal_dfa(Grammar::T3));
         let simplified = SimplifiedAutomaton { automaton, errors: 0, bits: 100.0 };
         let (way, alone) = (ExtractionMethod::HardTable, 900.0);
         Box::new(MdlSelection {

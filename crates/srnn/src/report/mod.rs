@@ -14,7 +14,7 @@ use crate::engine::Mode;
 use crate::engine::cpu::Cpu;
 use crate::learn::{Labels, Learned};
 use crate::task::Confusion;
-use crate::task::files::Aside;
+use crate::task::files::HeldOutIssues;
 use crate::train::{Evaluation, SeedOutcome, evaluate};
 use labels::{automaton_of_labels, wrong_labels};
 use methods::write_automata;
@@ -101,7 +101,7 @@ impl LearnReport<'_> {
         Alphabet::new(names).expect("the network was trained with it")
     }
 
-    fn confusion(&self, evaluation: &Evaluation, aside: &Aside) -> Confusion {
+    fn confusion(&self, evaluation: &Evaluation, aside: &HeldOutIssues) -> Confusion {
         let mut confusion = Confusion::new(self.learned.data.split.train.classes.clone());
         confusion.counts = evaluation.confusion.clone();
         aside.unreadable.iter().for_each(|sequence| confusion.add_unreadable(sequence.label));

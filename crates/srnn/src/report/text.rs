@@ -10,7 +10,7 @@ use crate::extract::{Agreement, EvaluatedAutomaton, Extraction, WordSet};
 use crate::format::{aligned, grouped, percent, plural, quoted};
 use crate::learn::Labels;
 use crate::notation::table;
-use crate::render::table::visible;
+use crate::render::transition_table::escape_control;
 use crate::task::Confusion;
 use crate::train::SeedOutcome;
 use srnn_automata::{Alphabet, Partial, Word};
@@ -183,7 +183,7 @@ fn verdict(judged: &EvaluatedAutomaton, alphabet: &Alphabet) -> String {
 /// A word within a table: harmless, and not endless.
 fn spelled(alphabet: &Alphabet, word: &Word) -> String {
     const LONGEST: usize = 24;
-    let text = visible(&quoted(alphabet, word));
+    let text = escape_control(&quoted(alphabet, word));
     match text.chars().count() > LONGEST {
         true => text.chars().take(LONGEST).chain(['…']).collect(),
         false => text,
@@ -209,13 +209,13 @@ fn confusion(set: &str, confusion: &Confusion) -> String {
         return format!("{set} set: {accuracy} right; result.json has the confusion matrix\n");
     }
     let unread = confusion.unreadable.iter().any(|&n| n > 0);
-    let names = confusion.classes.iter().map(|name| visible(name));
+    let names = confusion.classes.iter().map(|name| escape_control(name));
     let head = [format!("{set} set: truth \\ network")].into_iter().chain(names);
     let mut rows = vec![head.chain(unread.then(|| "unreadable".into())).collect::<Vec<_>>()];
     for (truth, counts) in confusion.counts.iter().enumerate() {
         let counts = counts.iter().map(|&n| grouped(n));
         let unreadable = unread.then(|| grouped(confusion.unreadable[truth]));
-        let name = visible(&confusion.classes[truth]);
+        let name = escape_control(&confusion.classes[truth]);
         rows.push([name].into_iter().chain(counts).chain(unreadable).collect());
     }
     aligned(&rows)

@@ -5,7 +5,7 @@ use crate::engine::reference::ReferenceTrainer;
 use crate::engine::{Optimiser, Rule};
 use crate::key::Key;
 use crate::model::{Arch, Init, Model};
-use crate::task::copying::{Copying, Counts, sets};
+use crate::task::copying::{Copying, CopyingSizes, sets};
 use crate::task::{Dataset, Sequence, Split};
 use std::num::NonZeroUsize;
 
@@ -56,7 +56,7 @@ const DELAY: NonZeroUsize = NonZeroUsize::new(3).unwrap();
 
 /// A small copying task; every step has a target.
 pub fn small_copying() -> Split<Copying> {
-    sets(DELAY, &Counts { train: 20, valid: 6, test: 0 }, &Key::new(1))
+    sets(DELAY, &CopyingSizes { train: 20, valid: 6, test: 0 }, &Key::new(1))
 }
 
 /// A small SR-LSTM-P for [`small_copying`].

@@ -14,7 +14,7 @@ use srnn::extract::{
 };
 use srnn::key::Key;
 use srnn::learn::extraction_for;
-use srnn::task::tomita::{Grammar, sets, truth};
+use srnn::task::tomita::{Grammar, minimal_dfa, sets};
 use srnn::train::{LearningRate, Recipe, Schedule, Sizes, TrainConfig, recipe_default};
 use srnn_automata::{Alphabet, Moore, Partial, Word, shortlex};
 use std::path::Path;
@@ -62,7 +62,7 @@ impl CsvRow for PlainRun<'_> {
             train_network(&sets(self.grammar, &Key::new(1)), &plain_recipe(self.rate), self.seed);
         let PlainRun { rate, seed, .. } = *self;
         let (number, solved) = (self.grammar.number(), trained.solved());
-        let truth = Moore::from(&truth(self.grammar));
+        let truth = Moore::from(&minimal_dfa(self.grammar));
         let start = format!("{number},{rate},{seed},{solved}");
         let wrong = match solved {
             true => count_wrong_words(&trained, &truth),

@@ -5,7 +5,7 @@ use crate::network::{PROOF_COLUMNS, equality, timed_proof, train_network, valida
 use crate::table::{CsvRow, fill_table};
 use srnn::key::Key;
 use srnn::task::Split;
-use srnn::task::tomita::{Grammar, sets, truth};
+use srnn::task::tomita::{Grammar, minimal_dfa, sets};
 use srnn::train::{Sizes, recipe_default};
 use srnn_automata::Moore;
 use std::path::Path;
@@ -50,7 +50,7 @@ impl CsvRow for TomitaSeed<'_> {
         let trained = train_network(self.split, &recipe, self.seed);
         let proof = timed_proof(&trained.file);
         proof.save(&trained.file, &self.out.join("tomita").join(self.name()));
-        let truth = Moore::from(&truth(self.grammar));
+        let truth = Moore::from(&minimal_dfa(self.grammar));
         let equal = proof.automaton().map_or("".into(), |found| equality(found, &truth));
         let (number, seed, solved) = (self.grammar.number(), self.seed, trained.solved());
         let (proof, seconds) = (proof.row(), trained.seconds);

@@ -5,7 +5,7 @@ use crate::network::{PROOF_COLUMNS, equality, timed_proof, train_network};
 use crate::table::{CsvRow, fill_table};
 use srnn::key::Key;
 use srnn::model::{Arch, Cell, Gate, Input, Reset, Score};
-use srnn::task::tomita::{Grammar, sets, truth};
+use srnn::task::tomita::{Grammar, minimal_dfa, sets};
 use srnn::train::{Sizes, recipe_default};
 use srnn_automata::Moore;
 use std::path::Path;
@@ -61,7 +61,7 @@ impl CsvRow for ArchVariant<'_> {
         let split = sets(self.grammar, &Key::new(1));
         let mut recipe = recipe_default(&Sizes { units: 32, k: 12, ..Sizes::of(2, 2) });
         (self.change)(&mut recipe.arch);
-        let truth = Moore::from(&truth(self.grammar));
+        let truth = Moore::from(&minimal_dfa(self.grammar));
         let mut row = String::new();
         for seed in 1..=SEEDS {
             let trained = train_network(&split, &recipe, seed);

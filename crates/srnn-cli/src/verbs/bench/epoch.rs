@@ -11,7 +11,7 @@ use srnn::engine::{Hardware, Trainer};
 use srnn::format::{aligned, grouped};
 use srnn::key::Key;
 use srnn::task::Split;
-use srnn::task::images::{CLASSES, Images, Part, read};
+use srnn::task::images::{CLASSES, ImageSubset, Images, read};
 use srnn::train::{
     Control, Event, Job, LearningRate, NoCheckpoints, Sampling, Schedule, Stop, TrainConfig, train,
 };
@@ -51,7 +51,7 @@ pub fn read_images(folder: &Path, times: usize) -> Result<Read, Failure> {
         // Not twice in memory.
         drop(images.take());
         let begin = Instant::now();
-        images = Some(read(folder, Part::Train)?);
+        images = Some(read(folder, ImageSubset::Train)?);
         seconds.push(begin.elapsed().as_secs_f64());
     }
     let first = seconds[0];

@@ -1,7 +1,7 @@
 //! Words as lines, written as `predict` reads them.
 
 use crate::failure::Failure;
-use srnn::task::files::Tokens;
+use srnn::task::files::TokenRule;
 use srnn_automata::{Alphabet, Symbol};
 
 /// How words become lines.
@@ -14,15 +14,15 @@ pub struct Wire {
 impl Wire {
     /// A way to write words so that they can be read back. Without a rule, names of one character
     /// stand side by side, others have blanks between them.
-    pub fn new(alphabet: &Alphabet, rule: Option<Tokens>) -> Result<Wire, Failure> {
+    pub fn new(alphabet: &Alphabet, rule: Option<TokenRule>) -> Result<Wire, Failure> {
         let names = alphabet.names().to_vec();
         let single = names.iter().all(|name| name.chars().count() == 1);
         let between = match rule {
-            Some(Tokens::Characters) => String::new(),
-            Some(Tokens::Whitespace) => " ".into(),
-            Some(Tokens::Separator(text)) => separator(text)?,
-            Some(Tokens::Guess) | None if single => String::new(),
-            Some(Tokens::Guess) | None => " ".into(),
+            Some(TokenRule::Characters) => String::new(),
+            Some(TokenRule::Whitespace) => " ".into(),
+            Some(TokenRule::Separator(text)) => separator(text)?,
+            Some(TokenRule::Guess) | None if single => String::new(),
+            Some(TokenRule::Guess) | None => " ".into(),
         };
         let wire = Wire { names, between };
         wire.names.iter().try_for_each(|name| wire.check(name))?;
@@ -76,18 +76,18 @@ mod tests {
     use super::*;
     use srnn::task::files::tokenize;
 
-    fn wire(names: &[&str], rule: Option<Tokens>) -> Result<Wire, Failure> {
+    fn wire(names: &[&str], rule: Option<TokenRule>) -> Result<Wire, Failure> {
         let names = names.iter().map(|name| name.to_string()).collect();
         Wire::new(&Alphabet::new(names).unwrap(), rule)
     }
 
     #[test]
     fn every_line_is_read_back_as_the_word_it_was() {
-        let separator = |text: &str| Tokens::Separator(text.into());
+        let separator = |text: &str| TokenRule::Separator(text.into());
         for (names, rule, read) in [
-            (["0", "1"], None, Tokens::Characters),
-            ([" ", "é"], None, Tokens::Characters),
-            (["open", "x"], None, Tokens::Whitespace),
+            (["0", "1"], None, TokenRule::Characters),
+            ([" ", "é"], None, TokenRule::Characters),
+            (["open", "x"], None, TokenRule::Whitespace),
             (["a b", ":c"], Some(separator("::")), separator("::")),
         ] {
             let wire = wire(&names, rule).unwrap();
@@ -100,10 +100,10 @@ mod tests {
 
     #[test]
     fn names_that_would_be_lost_in_a_line_are_refused_with_a_way_out() {
-        let separator = |text: &str| Some(Tokens::Separator(text.into()));
+        let separator = |text: &str| Some(TokenRule::Separator(text.into()));
         for (names, rule, remedy) in [
             (["a b", "c"], None, "separator:,"),
-            (["ab", "c"], Some(Tokens::Characters), "separator:,"),
+            (["ab", "c"], Some(TokenRule::Characters), "separator:,"),
             (["a\n", "c"], None, "rename"),
             (["a,b", "c"], separator(","), "another TEXT"),
             (["a:", "c"], separator("::"), "another TEXT"),

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use srnn::format::plural;
 use srnn::task::Summary;
 use srnn::task::files::{
-    Contradictions, DataError, ReadOptions, Samples, Tokens, Unlabelled, read, read_from,
+    Contradictions, DataError, ReadOptions, Samples, TokenRule, Unlabelled, read, read_from,
 };
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -56,7 +56,7 @@ pub fn run(arguments: &Check, output: &Output) -> Result<Answer, Failure> {
     let samples = input.read(&options)?;
     let summary = samples.data.summary();
     let troubles = troubles(&input, &asked, &samples, &summary)?;
-    let guessed = asked.tokens == Tokens::Guess && samples.texts > 0;
+    let guessed = asked.tokens == TokenRule::Guess && samples.texts > 0;
     let text = text(&samples, &summary, guessed, &troubles);
     output.result(text, &value(&samples, &summary, guessed, &troubles))?;
     Ok(if troubles.is_empty() { Answer::Yes } else { Answer::No })

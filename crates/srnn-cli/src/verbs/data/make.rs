@@ -4,13 +4,13 @@ use crate::automaton::{listed, positive};
 use crate::failure::{Answer, Failure};
 use crate::files;
 use crate::output::Output;
-use crate::reading::{FileFormat, whole};
+use crate::reading::{format_parser, whole};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use srnn::format::plural;
 use srnn::key::Key;
 use srnn::task::builtin::{self, Task, TestSet};
-use srnn::task::files::{Format, Tokens, write};
+use srnn::task::files::{Format, TokenRule, write};
 use srnn::task::{Dataset, Split};
 use std::path::{Path, PathBuf};
 
@@ -37,8 +37,8 @@ pub struct Make {
     #[arg(long)]
     out: PathBuf,
     /// The format; by default the file's extension tells, and a folder gets CSV.
-    #[arg(long, value_enum)]
-    format: Option<FileFormat>,
+    #[arg(long, value_parser = format_parser())]
+    format: Option<Format>,
     /// Which set a file gets.
     #[arg(long, value_enum, default_value = "train")]
     part: Part,
@@ -112,11 +112,11 @@ pub fn run(arguments: &Make, output: &Output) -> Result<Answer, Failure> {
 /// Which files to write, each with its format and set.
 fn plan(arguments: &Make) -> Result<Vec<(PathBuf, Format, Part)>, Failure> {
     let out = &arguments.out;
-    let told = arguments.format.map(Format::from);
-    let by_name = Format::of_name(&out.to_string_lossy());
+    let told = arguments.format;
+    let by_name = Format::of_file_name(&out.to_string_lossy());
     let is_file = by_name.is_some() || (out.extension().is_some() && !out.is_dir());
     if out.as_os_str() == files::STREAM {
-        return Ok(vec![(out.clone(), told.unwrap_or(Format::Csv), arguments.part)]);
+        return Ok(vec![(out.clone(), told.unwrap_or(Format::CSV), arguments.part)]);
     }
     if is_file {
         let format = told.or(by_name).ok_or_else(|| {
@@ -127,8 +127,8 @@ fn plan(arguments: &Make) -> Result<Vec<(PathBuf, Format, Part)>, Failure> {
         })?;
         return Ok(vec![(out.clone(), format, arguments.part)]);
     }
-    let format = told.unwrap_or(Format::Csv);
-    let file = |name: &str| out.join(format!("{name}.{}", extension(format)));
+    let format = told.unwrap_or(Format::CSV);
+    let file = |name: &str| out.join(format!("{name}.{}", format.extension()));
     let mut plan = vec![(file("train"), format, Part::Train), (file("valid"), format, Part::Valid)];
     if arguments.test.is_some() {
         plan.push((file("test"), format, Part::Test));
@@ -138,7 +138,7 @@ fn plan(arguments: &Make) -> Result<Vec<(PathBuf, Format, Part)>, Failure> {
 
 /// The set with the class names that a format's other readers know: Abbadingo's are 1 and 0.
 fn named_for(data: &Dataset, format: Format) -> Result<Dataset, Failure> {
-    if format != Format::Abbadingo {
+    if format != Format::ABBADINGO {
         return Ok(data.clone());
     }
     let message =
@@ -149,19 +149,9 @@ fn named_for(data: &Dataset, format: Format) -> Result<Dataset, Failure> {
     Ok(Dataset { classes: (0..2).map(name).collect(), ..data.clone() })
 }
 
-fn extension(format: Format) -> &'static str {
-    match format {
-        Format::Csv | Format::Events => "csv",
-        Format::Tsv => "tsv",
-        Format::Jsonl => "jsonl",
-        Format::Plain => "txt",
-        Format::Abbadingo => "dat",
-    }
-}
-
 fn as_text(data: &Dataset, format: Format) -> Result<String, Failure> {
     let mut bytes = Vec::new();
-    write(data, format, &Tokens::Guess, &mut bytes)?;
+    write(data, format, &TokenRule::Guess, &mut bytes)?;
     Ok(String::from_utf8(bytes).expect("names are text"))
 }
 

@@ -11,12 +11,12 @@ use srnn::engine::cpu::Cpu;
 use srnn::engine::{Batch, Fields};
 use srnn::explain::counter::{self, Counter};
 use srnn::explain::drift::{Drift, Slope, drift};
-use srnn::explain::pushdown::{self, Names, Pushdown};
-use srnn::explain::usage::{MOST, Usage, usage};
+use srnn::explain::pushdown::{self, Pushdown, PushdownNames};
+use srnn::explain::usage::{CARRIED_FRACTION, Usage, usage};
 use srnn::explain::{Observation, Vector, observe};
 use srnn::format::{aligned, grouped, percent, plural};
 use srnn::render::dfa::{self, DfaPicture};
-use srnn::render::pushdown::{Window, condensed, unrolled};
+use srnn::render::pushdown::{DepthWindow, condensed, unrolled};
 use srnn::task::Dataset;
 use srnn::task::files::ReadOptions;
 use std::fmt::Write as _;
@@ -163,7 +163,7 @@ fn depth(
     let mut seen: Vec<Observation> = watch(subject, &spread_out(batches), fields).collect();
     seen.iter_mut().for_each(|seen| measure_depth(seen, ids));
     let counter = |&of: &Vector| {
-        counter::counter(&seen, &counter::Config { of, ..counter::Config::default() })
+        counter::counter(&seen, &counter::CounterConfig { of, ..counter::CounterConfig::default() })
     };
     let counters: Option<Vec<Counter>> = vectors.iter().map(counter).collect();
     let counters = counters.ok_or_else(|| {
@@ -171,7 +171,7 @@ fn depth(
         Failure::new(message, "check --open and --close, and the model")
     })?;
     let [open, close] = ids.map(|id| subject.name(id));
-    let names = Names {
+    let names = PushdownNames {
         classes: &[&open, &close, "other"],
         class_of: &|id| ids.iter().position(|&one| one == id).unwrap_or(ids.len()),
         answers: &subject.saved.file.classes,
@@ -241,11 +241,11 @@ impl Explained {
         let Some(machine) = &depth.machine else { return drawn };
         // Where no name tells which class means yes, no state has two rings.
         let accepting = positive(&subject.saved.file.classes).map_or(usize::MAX, |at| at as usize);
-        let window = Window { accepting, ..Window::default() };
+        let window = DepthWindow { accepting, ..DepthWindow::default() };
         // At depths that were rarely seen, every move has a large part.
-        let whole = Window { deepest: i64::MAX, least: 0.1, ..window.clone() };
-        let title = |title: &str, window: &Window, picture| {
-            let least = 100.0 * window.least;
+        let whole = DepthWindow { deepest: i64::MAX, min_fraction: 0.1, ..window.clone() };
+        let title = |title: &str, window: &DepthWindow, picture| {
+            let least = 100.0 * window.min_fraction;
             let title = format!("{title}; without moves under {least} % of their depth and token");
             DfaPicture { title, ..picture }
         };
@@ -289,7 +289,7 @@ fn of_usage(usage: &Usage) -> String {
         aligned(&table),
         usage.carrying,
         usage.visits.len(),
-        100.0 * MOST,
+        100.0 * CARRIED_FRACTION,
         grouped(usage.steps),
         ranked.join(" "),
         usage.entropy

@@ -170,7 +170,7 @@ fn counting(seen: &Observation, of: Vector) -> Vec<usize> {
     if seen.quantity.is_empty() {
         return vec![];
     }
-    let config = counter::Config { of, best: 1, ..counter::Config::default() };
+    let config = counter::CounterConfig { of, best: 1, ..counter::CounterConfig::default() };
     let found = counter::counter(std::slice::from_ref(seen), &config);
     found.iter().map(|counter| counter.best[0].unit).collect()
 }

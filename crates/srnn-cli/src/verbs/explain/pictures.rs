@@ -1,16 +1,16 @@
 //! From explanations to pictures.
 
-use srnn::explain::counter::{Counter, Fit, Unit};
+use srnn::explain::counter::{Counter, CounterUnit, Fit};
 use srnn::explain::trajectory::transposed;
 use srnn::explain::usage::Usage;
 use srnn::explain::{Trajectory, Vector};
-use srnn::render::bars::{self, BarChart};
-use srnn::render::chart::{Axis, TooLarge};
-use srnn::render::heat::{self, HeatMap, Scale};
-use srnn::render::lines::{self, LinePlot, Series, Weight};
+use srnn::render::bar_chart::{self, BarChart};
+use srnn::render::heat_map::{self, ColourScale, HeatMap};
+use srnn::render::line_plot::{self, LinePlot, Series, Weight};
+use srnn::render::{ChartAxis, ChartTooLarge};
 
 /// A picture, or why there is none.
-pub type Drawn = Result<String, TooLarge>;
+pub type Drawn = Result<String, ChartTooLarge>;
 
 /// Units that are told apart as lines; more are a heat map.
 const MOST_LINES: usize = 16;
@@ -43,12 +43,12 @@ pub fn units(
             true => bold(Series::of_steps(format!("unit {unit} (depth)"), &values[unit])),
             false => Series::of_steps(format!("unit {unit}"), &values[unit]),
         };
-        lines::svg(&LinePlot {
+        line_plot::svg(&LinePlot {
             title,
-            x: Axis::Names(path.tokens.clone()),
+            x: ChartAxis::Names(path.tokens.clone()),
             y_label: letter(of).into(),
-            x_holds: vec![],
-            y_holds: vec![],
+            x_includes: vec![],
+            y_includes: vec![],
             series: units.iter().map(series).collect(),
         })
     };
@@ -57,11 +57,11 @@ pub fn units(
     }
     let some = format!("{title}: {FEW_LINES} units that move most");
     let few = lines(some, moving(&values, counting));
-    let map = heat::svg(&HeatMap {
+    let map = heat_map::svg(&HeatMap {
         title: title.into(),
-        rows: Axis::Numbers("unit".into()),
-        columns: Axis::Names(path.tokens.clone()),
-        scale: Scale::around_zero(&values),
+        rows: ChartAxis::Numbers("unit".into()),
+        columns: ChartAxis::Names(path.tokens.clone()),
+        scale: ColourScale::around_zero(&values),
         values,
         value_label: letter(of).into(),
     });
@@ -89,23 +89,23 @@ fn moving(values: &[Vec<f64>], counting: &[usize]) -> Vec<usize> {
 
 /// The probabilities of the centroids along a sequence.
 pub fn alpha(path: &Trajectory) -> Drawn {
-    heat::svg(&HeatMap {
+    heat_map::svg(&HeatMap {
         title: "Probability of each centroid".into(),
-        rows: Axis::Numbers("centroid".into()),
-        columns: Axis::Names(path.tokens.clone()),
+        rows: ChartAxis::Numbers("centroid".into()),
+        columns: ChartAxis::Names(path.tokens.clone()),
         values: transposed(&path.alpha),
-        scale: Scale::Sequential { low: 0.0, high: 1.0 },
+        scale: ColourScale::Sequential { low: 0.0, high: 1.0 },
         value_label: "α".into(),
     })
 }
 
 /// The centroids, a row each.
 pub fn centroids(values: Vec<Vec<f64>>) -> Drawn {
-    heat::svg(&HeatMap {
+    heat_map::svg(&HeatMap {
         title: "Centroids".into(),
-        rows: Axis::Numbers("centroid".into()),
-        columns: Axis::Numbers("unit".into()),
-        scale: Scale::around_zero(&values),
+        rows: ChartAxis::Numbers("centroid".into()),
+        columns: ChartAxis::Numbers("unit".into()),
+        scale: ColourScale::around_zero(&values),
         values,
         value_label: "s".into(),
     })
@@ -114,7 +114,7 @@ pub fn centroids(values: Vec<Vec<f64>>) -> Drawn {
 /// The mean of the largest, the second largest, … probability.
 pub fn ranked(usage: &Usage) -> Drawn {
     let bar = |(rank, &mean): (usize, &f64)| ((rank + 1).to_string(), mean);
-    bars::svg(&BarChart {
+    bar_chart::svg(&BarChart {
         title: "Mean probability by rank".into(),
         x_label: "rank".into(),
         y_label: "mean α".into(),
@@ -125,7 +125,7 @@ pub fn ranked(usage: &Usage) -> Drawn {
 /// How often each centroid is the most probable one.
 pub fn visits(usage: &Usage) -> Drawn {
     let bar = |(centroid, &count): (usize, &u64)| (centroid.to_string(), count as f64);
-    bars::svg(&BarChart {
+    bar_chart::svg(&BarChart {
         title: "Steps at which a centroid is the most probable".into(),
         x_label: "centroid".into(),
         y_label: "steps".into(),
@@ -141,14 +141,14 @@ pub fn counter(counter: &Counter) -> Drawn {
         let points = counted.map(|at| (at.quantity as f64, at.error)).collect();
         Series { name, points, others: vec![], weight }
     };
-    let unit = |unit: &Unit| series(format!("unit {}", unit.unit), &unit.fit, Weight::Plain);
+    let unit = |unit: &CounterUnit| series(format!("unit {}", unit.unit), &unit.fit, Weight::Plain);
     let all = series("all units".into(), &counter.readout.fit, Weight::Bold);
-    lines::svg(&LinePlot {
+    line_plot::svg(&LinePlot {
         title: format!("Error of the depth read from {}", letter(counter.of)),
-        x: Axis::Numbers(format!("depth (fitted up to {})", counter.fit_up_to)),
+        x: ChartAxis::Numbers(format!("depth (fitted up to {})", counter.fit_up_to)),
         y_label: "root mean squared error".into(),
-        x_holds: vec![],
-        y_holds: vec![0.0],
+        x_includes: vec![],
+        y_includes: vec![0.0],
         series: std::iter::once(all).chain(counter.best.iter().map(unit)).collect(),
     })
 }

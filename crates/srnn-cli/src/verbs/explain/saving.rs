@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use crate::files;
 use crate::output::Output;
 use serde_json::Value;
-use srnn::render::chart::TooLarge;
+use srnn::render::ChartTooLarge;
 use std::path::{Path, PathBuf};
 
 /// Where files go.
@@ -26,7 +26,7 @@ impl<'a> Saving<'a> {
         &self,
         numbers: &str,
         value: &Value,
-        pictures: Vec<(impl AsRef<str>, Result<String, TooLarge>)>,
+        pictures: Vec<(impl AsRef<str>, Result<String, ChartTooLarge>)>,
     ) -> Result<Vec<String>, Failure> {
         let mut texts = vec![(self.folder.join(numbers), format!("{value:#}\n"))];
         for (name, picture) in pictures {

@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::files;
 use crate::reading::divided;
 use crate::samples::read_any;
-use srnn::task::files::{Contradictions, ReadOptions, Samples, Tokens, read};
+use srnn::task::files::{Contradictions, ReadOptions, Samples, TokenRule, read};
 use std::io::IsTerminal as _;
 use std::path::Path;
 
@@ -45,8 +45,8 @@ pub fn source(arguments: &Predict) -> Result<Source<'_>, Failure> {
 }
 
 /// Refuses what divides nothing.
-pub fn check_rule(rule: &Tokens) -> Result<(), Failure> {
-    match *rule == Tokens::Separator(String::new()) {
+pub fn check_rule(rule: &TokenRule) -> Result<(), Failure> {
+    match *rule == TokenRule::Separator(String::new()) {
         true => {
             let remedy = "--tokens characters takes every character as a token";
             Err(Failure::new("--tokens: the separator is empty", remedy))
@@ -63,7 +63,7 @@ pub fn nothing() -> Failure {
 /// All that is asked.
 pub fn gather(
     arguments: &Predict,
-    rule: &Tokens,
+    rule: &TokenRule,
     alphabet: &[String],
 ) -> Result<Vec<Asked>, Failure> {
     check_rule(rule)?;
@@ -81,7 +81,7 @@ pub fn gather(
 /// Arguments, or the sequences of a table.
 pub fn listed(
     arguments: &Predict,
-    rule: &Tokens,
+    rule: &TokenRule,
     alphabet: &[String],
 ) -> Result<Vec<Asked>, Failure> {
     match &arguments.file {
@@ -112,7 +112,7 @@ fn lines(path: &Path, divided: impl Fn(&str) -> Vec<String>) -> Result<Vec<Asked
 }
 
 /// A data file. Labels are welcome and not needed, unless the flags say otherwise.
-fn table(arguments: &Predict, file: &Path, rule: &Tokens) -> Result<Vec<Asked>, Failure> {
+fn table(arguments: &Predict, file: &Path, rule: &TokenRule) -> Result<Vec<Asked>, Failure> {
     let options = ReadOptions { tokens: rule.clone(), ..arguments.reading.options()? };
     let samples = match arguments.reading.unlabelled {
         Some(_) => read(file, &ReadOptions { contradictions: Contradictions::Keep, ..options })?,

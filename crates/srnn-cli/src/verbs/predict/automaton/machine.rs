@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::reading::token_rule;
 use crate::runs;
 use srnn::stream::{ByteClasses, CompiledAutomaton};
-use srnn::task::files::Tokens;
+use srnn::task::files::TokenRule;
 use srnn::task::{UNKNOWN, Vocabulary};
 use srnn_automata::{Alphabet, Moore, State, Symbol};
 
@@ -20,7 +20,7 @@ pub struct Machine {
     /// Its outputs are classes, or one more where a transition was not known.
     pub automaton: Moore<u32>,
     /// How a text becomes symbols; never a guess.
-    pub rule: Tokens,
+    pub rule: TokenRule,
     vocabulary: Vocabulary,
 }
 
@@ -46,7 +46,7 @@ impl Machine {
         let classes = automaton.classes().to_vec();
         let rule = match &arguments.reading.tokens {
             Some(text) => token_rule(text)?,
-            None => runs::rule_of_run(&arguments.run)?.unwrap_or(Tokens::Guess),
+            None => runs::rule_of_run(&arguments.run)?.unwrap_or(TokenRule::Guess),
         };
         check_rule(&rule)?;
         let not_known = classes.len() as u32;
@@ -54,11 +54,11 @@ impl Machine {
         Ok(Machine::new(operand.name(), classes, smallest, rule))
     }
 
-    fn new(name: String, classes: Vec<String>, automaton: Moore<u32>, rule: Tokens) -> Machine {
+    fn new(name: String, classes: Vec<String>, automaton: Moore<u32>, rule: TokenRule) -> Machine {
         let names = automaton.alphabet().names().to_vec();
         let unknown = automaton.alphabet().symbol(UNKNOWN).map(|symbol| symbol.0);
         let rule = match rule {
-            Tokens::Guess => runs::likely_rule(&names, unknown),
+            TokenRule::Guess => runs::likely_rule(&names, unknown),
             rule => rule,
         };
         let vocabulary = Vocabulary::new(names, unknown).expect("distinct names");
@@ -78,7 +78,7 @@ impl Machine {
 
     /// The program for its bytes, where bytes are all there is to know.
     pub fn program(&self) -> Option<CompiledAutomaton> {
-        let plain = self.rule == Tokens::Characters && self.vocabulary.unknown().is_none();
+        let plain = self.rule == TokenRule::Characters && self.vocabulary.unknown().is_none();
         let alphabet: &Alphabet = self.automaton.alphabet();
         let bytes = plain.then(|| ByteClasses::of_characters(alphabet))??;
         Some(CompiledAutomaton::new(&self.automaton, &bytes))
@@ -104,7 +104,7 @@ impl Machine {
             self.step(state, token).ok_or_else(no_symbol)
         };
         match &self.rule {
-            Tokens::Characters => {
+            TokenRule::Characters => {
                 let visible = self.symbols().iter().any(|name| is_blank(name));
                 let mut characters = line.split_inclusive(|_: char| true);
                 characters.try_fold(start, |state, one| match is_blank(one) && !visible {
@@ -112,9 +112,11 @@ impl Machine {
                     false => token(state, one),
                 })
             }
-            Tokens::Separator(_) if line.is_empty() => Ok(start),
-            Tokens::Separator(separator) => line.split(separator.as_str()).try_fold(start, token),
-            Tokens::Whitespace | Tokens::Guess => {
+            TokenRule::Separator(_) if line.is_empty() => Ok(start),
+            TokenRule::Separator(separator) => {
+                line.split(separator.as_str()).try_fold(start, token)
+            }
+            TokenRule::Whitespace | TokenRule::Guess => {
                 line.split_ascii_whitespace().try_fold(start, token)
             }
         }
@@ -151,7 +153,7 @@ mod tests {
     use super::*;
     use crate::reading::divided;
 
-    fn machine(names: &[&str], rule: Tokens) -> Machine {
+    fn machine(names: &[&str], rule: TokenRule) -> Machine {
         let alphabet = Alphabet::new(names.iter().map(|name| name.to_string()).collect()).unwrap();
         let states = 7 * names.len() as u32 + 3;
         let next = |state: State, symbol: Symbol| State((5 * state.0 + symbol.0 + 1) % states);
@@ -162,14 +164,14 @@ mod tests {
 
     #[test]
     fn a_line_is_divided_as_a_sequence_is() {
-        let separator = Tokens::Separator(", ".into());
+        let separator = TokenRule::Separator(", ".into());
         for (names, rule, lines) in [
-            (&["a", "é"][..], Tokens::Characters, &["", "aé", " a é\té "][..]),
-            (&["a", " "], Tokens::Characters, &["a a", "  ", ""]),
-            (&["open", "é"], Tokens::Whitespace, &["open  é open", "", " "]),
+            (&["a", "é"][..], TokenRule::Characters, &["", "aé", " a é\té "][..]),
+            (&["a", " "], TokenRule::Characters, &["a a", "  ", ""]),
+            (&["open", "é"], TokenRule::Whitespace, &["open  é open", "", " "]),
             (&["open", "é é"], separator, &["open, é é, open", ""]),
-            (&["a", "b"], Tokens::Guess, &["abba", "a b"]),
-            (&["a", "<unk>"], Tokens::Characters, &["abcä"]),
+            (&["a", "b"], TokenRule::Guess, &["abba", "a b"]),
+            (&["a", "<unk>"], TokenRule::Characters, &["abcä"]),
         ] {
             let machine = machine(names, rule);
             for line in lines {
@@ -183,23 +185,24 @@ mod tests {
 
     #[test]
     fn what_is_no_symbol_has_a_column_in_characters() {
-        let columns = |names: &[&str], rule: Tokens, line: &str| {
+        let columns = |names: &[&str], rule: TokenRule, line: &str| {
             let no_symbol = machine(names, rule).run_line(line).unwrap_err();
             (no_symbol.column, no_symbol.token)
         };
-        assert_eq!(columns(&["é"], Tokens::Characters, "éé xé"), (4, "x".into()));
-        assert_eq!(columns(&["é", "ab"], Tokens::Whitespace, "é  ab éa"), (7, "éa".into()));
-        let comma = Tokens::Separator(",".into());
+        assert_eq!(columns(&["é"], TokenRule::Characters, "éé xé"), (4, "x".into()));
+        assert_eq!(columns(&["é", "ab"], TokenRule::Whitespace, "é  ab éa"), (7, "éa".into()));
+        let comma = TokenRule::Separator(",".into());
         assert_eq!(columns(&["é", "ab"], comma, "ab,é,,é"), (6, String::new()));
     }
 
     #[test]
     fn bytes_are_enough_only_where_every_symbol_is_one() {
-        let has_program = |names: &[&str], rule: Tokens| machine(names, rule).program().is_some();
-        assert!(has_program(&["0", "1"], Tokens::Guess));
-        assert!(!has_program(&["0", "1"], Tokens::Whitespace));
-        assert!(!has_program(&["0", "é"], Tokens::Characters));
-        assert!(!has_program(&["0", " "], Tokens::Characters));
-        assert!(!has_program(&["0", "<unk>"], Tokens::Characters));
+        let has_program =
+            |names: &[&str], rule: TokenRule| machine(names, rule).program().is_some();
+        assert!(has_program(&["0", "1"], TokenRule::Guess));
+        assert!(!has_program(&["0", "1"], TokenRule::Whitespace));
+        assert!(!has_program(&["0", "é"], TokenRule::Characters));
+        assert!(!has_program(&["0", " "], TokenRule::Characters));
+        assert!(!has_program(&["0", "<unk>"], TokenRule::Characters));
     }
 }

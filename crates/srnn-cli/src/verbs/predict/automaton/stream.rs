@@ -10,7 +10,7 @@ use crate::failure::{Answer, Failure};
 use crate::files;
 use crate::output::Output;
 use srnn::stream::{CompiledAutomaton, StreamError, StreamProgress, run_lines};
-use srnn::task::files::{Unpacked, unpack};
+use srnn::task::files::{Decompressed, decompress};
 use srnn_automata::State;
 use std::fs;
 use std::io::{self, Read};
@@ -26,7 +26,7 @@ pub fn lines(
 ) -> Result<Answer, Failure> {
     let begin = Instant::now();
     let (name, limits) = (files::shown(path), arguments.reading.options()?.limits);
-    let Unpacked { text, compressed } = open(path)?;
+    let Decompressed { content: text, compressed } = open(path)?;
     let mut answers = Answers::open(arguments, machine, output)?;
     let pressed = interrupt::watch(answers.beside(), output)?;
     let bytes = length(path).filter(|_| !compressed);
@@ -62,12 +62,12 @@ pub fn lines(
     Ok(Answer::Yes)
 }
 
-fn open(path: &Path) -> Result<Unpacked<'static>, Failure> {
+fn open(path: &Path) -> Result<Decompressed<'static>, Failure> {
     let input: Box<dyn Read> = match path.as_os_str() == files::STREAM {
         true => Box::new(io::stdin().lock()),
         false => Box::new(files::open(path)?),
     };
-    unpack(input).map_err(|error| unreadable(path, &error))
+    decompress(input).map_err(|error| unreadable(path, &error))
 }
 
 /// A bar would be drawn over answers on a terminal.

@@ -4,7 +4,7 @@ use super::answers::Stop;
 use super::machine::{Machine, NoSymbol};
 use crate::failure::Failure;
 use srnn::stream::{StreamError, StreamProgress};
-use srnn::task::files::Limits;
+use srnn::task::files::DataLimits;
 use srnn_automata::State;
 use std::io::{BufRead, BufReader, Read};
 
@@ -19,7 +19,7 @@ pub fn words(
     machine: &Machine,
     text: impl Read,
     name: &str,
-    limits: &Limits,
+    limits: &DataLimits,
     mut tell: impl FnMut(&[State], StreamProgress) -> Result<(), Stop>,
 ) -> Result<StreamProgress, StreamError<Stop>> {
     let mut input = BufReader::with_capacity(CHUNK, text);
@@ -62,7 +62,7 @@ fn in_file(name: &str, failure: Failure) -> StreamError<Stop> {
 }
 
 /// The text of a line, without its end and without the mark that may begin a text.
-fn content<'a>(line: &'a [u8], number: u64, limits: &Limits) -> Result<&'a str, Failure> {
+fn content<'a>(line: &'a [u8], number: u64, limits: &DataLimits) -> Result<&'a str, Failure> {
     if line.len() > limits.max_line {
         let message = format!("{number}: more than {} bytes in a line", limits.max_line);
         let remedy = "check that this is the right file, or raise --max-line";
