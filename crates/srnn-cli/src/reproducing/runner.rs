@@ -59,11 +59,11 @@ pub fn run_experiment(
     output: &Output,
 ) -> Result<ReproduceSummary, Failure> {
     let ReproduceRequest { experiment, only, data, folder, outcomes, hardware, command } = request;
-    let chosen = chosen(&experiment, &only)?;
-    let data_by_name = data_by_name(&experiment, &chosen, &data, output)?;
+    let trials = filter_trials(&experiment, &only)?;
+    let data_by_name = load_data(&experiment, &trials, &data, output)?;
     // Only now: an invalid command must leave the folder unchanged.
     folder.write_experiment(&experiment)?;
-    let (skipped, todo) = split_by_outcome(&chosen, &data_by_name, &outcomes);
+    let (skipped, todo) = split_by_outcome(&trials, &data_by_name, &outcomes);
     warn_of_replaced(&todo, &outcomes, output);
     let (before, workers) = (outcomes.len(), hardware.threads.clamp(1, todo.len().max(1)));
     output.note(plan_line(&experiment, todo.len(), skipped, workers));
@@ -95,7 +95,8 @@ pub fn run_experiment(
     Ok(ReproduceSummary { folder, run, skipped, experiment, outcomes })
 }
 
-fn chosen<'a>(experiment: &'a Experiment, only: &str) -> Result<Vec<Trial<'a>>, Failure> {
+/// The trials with `only` in their names.
+fn filter_trials<'a>(experiment: &'a Experiment, only: &str) -> Result<Vec<Trial<'a>>, Failure> {
     let mut trials = experiment.trials();
     let first = trials[0].id();
     trials.retain(|trial| trial.id().to_string().contains(only));
@@ -109,7 +110,7 @@ fn chosen<'a>(experiment: &'a Experiment, only: &str) -> Result<Vec<Trial<'a>>, 
 }
 
 /// Loads the data of these trials.
-fn data_by_name(
+fn load_data(
     experiment: &Experiment,
     trials: &[Trial<'_>],
     folder: &Path,

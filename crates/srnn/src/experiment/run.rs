@@ -5,8 +5,8 @@ use crate::engine::{DeviceError, Hardware, Mode, Trainer};
 use crate::key::Key;
 use crate::model::Model;
 use crate::train::{
-    CheckpointStore, Evaluation, Examples, FinalEvaluation, Job, Observer, Recipe, Record, Run,
-    Stop, TrainConfig, TrainError, evaluate, train_or_resume,
+    CheckpointStore, Evaluation, Examples, FinalEvaluation, Observer, Recipe, Record, Run, Stop,
+    TrainConfig, TrainError, TrainJob, evaluate, train_or_resume,
 };
 use serde::{Deserialize, Serialize};
 
@@ -148,7 +148,7 @@ fn train_and_test<D: Examples>(
     engine: &mut dyn Trainer<f32>,
     TrainHooks { checkpoints, observer }: &mut TrainHooks<'_>,
 ) -> Result<(Run, Option<TrialScores>), TrialError> {
-    let job = Job { split: &sets.split, config, key: Key::new(trial.seed) };
+    let job = TrainJob { split: &sets.split, config, key: Key::new(trial.seed) };
     let run = train_or_resume(engine, &job, *checkpoints, *observer)?;
     if run.stop == Stop::Interrupted {
         return Err(TrialError::Interrupted);

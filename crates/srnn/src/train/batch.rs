@@ -27,7 +27,7 @@ pub struct Sampler {
     schedule: Schedule,
     key: Key,
     curriculum: Curriculum,
-    /// Cache: the epoch last asked for, and its shuffled order.
+    /// Cache: the last requested epoch, and its shuffled order.
     epoch_order: Option<(u64, Vec<usize>)>,
 }
 

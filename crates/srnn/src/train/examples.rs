@@ -2,7 +2,7 @@
 //! batches of them.
 
 use super::batch::batch;
-use super::job::JobError;
+use super::job::TrainJobError;
 use crate::engine::{Batch, Inputs, Targets};
 use crate::model::{Arch, Input, When};
 use crate::task::copying::{self, Copying};
@@ -28,7 +28,7 @@ pub trait Examples {
 
     /// Fails for an architecture that cannot be trained on this set, and for invalid sequences.
     /// `set` is the name of the set in errors.
-    fn check(&self, set: &'static str, arch: &Arch) -> Result<(), JobError>;
+    fn check(&self, set: &'static str, arch: &Arch) -> Result<(), TrainJobError>;
 
     /// A hash of the content. A run resumes only with data of the same digest.
     fn digest(&self) -> String;
@@ -50,11 +50,15 @@ impl Examples for Dataset {
         batch(self, indices, arch)
     }
 
-    fn check(&self, set: &'static str, arch: &Arch) -> Result<(), JobError> {
+    fn check(&self, set: &'static str, arch: &Arch) -> Result<(), TrainJobError> {
         let data = "labelled sequences";
         if arch.readout.when == When::EveryStep {
             let remedy = "read out after the last step";
-            return Err(JobError::Unsupported { data, what: "a read-out at every step", remedy });
+            return Err(TrainJobError::Unsupported {
+                data,
+                what: "a read-out at every step",
+                remedy,
+            });
         }
         let symbols = symbols(data, arch)?;
         check_sizes(set, [self.count(), self.alphabet.len(), self.classes.len()], arch)?;
@@ -93,13 +97,13 @@ impl Examples for Copying {
         }
     }
 
-    fn check(&self, set: &'static str, arch: &Arch) -> Result<(), JobError> {
+    fn check(&self, set: &'static str, arch: &Arch) -> Result<(), TrainJobError> {
         check_every_step(arch)?;
         check_sizes(set, [self.count(), copying::SYMBOLS, copying::CLASSES], arch)?;
         let symbols = 1..copying::CLASSES as u8;
         for (index, remembered) in self.remembered.iter().enumerate() {
             if let Some(&found) = remembered.iter().find(|&symbol| !symbols.contains(symbol)) {
-                return Err(JobError::InvalidSymbol { set, index, found });
+                return Err(TrainJobError::InvalidSymbol { set, index, found });
             }
         }
         Ok(())
@@ -143,9 +147,9 @@ impl Examples for Images {
         }
     }
 
-    fn check(&self, set: &'static str, arch: &Arch) -> Result<(), JobError> {
+    fn check(&self, set: &'static str, arch: &Arch) -> Result<(), TrainJobError> {
         let data = "images";
-        let refuse = |what, remedy| Err(JobError::Unsupported { data, what, remedy });
+        let refuse = |what, remedy| Err(TrainJobError::Unsupported { data, what, remedy });
         match arch.input {
             Input::Real { width: 1 } => {}
             Input::Real { .. } => {
@@ -159,12 +163,12 @@ impl Examples for Images {
             return refuse("a read-out at every step", "read out after the last step");
         }
         if self.count() == 0 {
-            return Err(JobError::Empty { set });
+            return Err(TrainJobError::Empty { set });
         }
         let (what, found, expected) = ("classes", images::CLASSES, arch.classes);
         match found == expected {
             true => Ok(()),
-            false => Err(JobError::Sizes { set, what, found, expected }),
+            false => Err(TrainJobError::Sizes { set, what, found, expected }),
         }
     }
 
@@ -178,10 +182,10 @@ impl Examples for Images {
 }
 
 /// Fails for architectures that cannot be trained with a target at every step.
-fn check_every_step(arch: &Arch) -> Result<(), JobError> {
+fn check_every_step(arch: &Arch) -> Result<(), TrainJobError> {
     let data = "sequences with a target at every step";
     symbols(data, arch)?;
-    let refuse = |what, remedy| Err(JobError::Unsupported { data, what, remedy });
+    let refuse = |what, remedy| Err(TrainJobError::Unsupported { data, what, remedy });
     if arch.readout.when == When::Last {
         return refuse("a read-out after the last step", "read out at every step");
     }
@@ -196,28 +200,28 @@ fn check_every_step(arch: &Arch) -> Result<(), JobError> {
 
 /// The number of symbols of the network. It fails for networks with real-valued inputs; `data`
 /// names the kind of data in the error.
-fn symbols(data: &'static str, arch: &Arch) -> Result<usize, JobError> {
+fn symbols(data: &'static str, arch: &Arch) -> Result<usize, TrainJobError> {
     match arch.input {
         Input::Tokens { symbols, .. } => Ok(symbols),
         Input::Real { .. } => {
             let remedy = "use token inputs";
-            Err(JobError::Unsupported { data, what: "real-valued inputs", remedy })
+            Err(TrainJobError::Unsupported { data, what: "real-valued inputs", remedy })
         }
     }
 }
 
 /// Compares the numbers of sequences, symbols and classes of a set with those of the network.
-fn check_sizes(set: &'static str, sizes: [usize; 3], arch: &Arch) -> Result<(), JobError> {
+fn check_sizes(set: &'static str, sizes: [usize; 3], arch: &Arch) -> Result<(), TrainJobError> {
     let [sequences, symbols, classes] = sizes;
     if sequences == 0 {
-        return Err(JobError::Empty { set });
+        return Err(TrainJobError::Empty { set });
     }
     let known =
         arch.input.vocabulary() - arch.input.start().iter().len() - arch.input.end().iter().len();
     for (what, found, expected) in [("symbols", symbols, known), ("classes", classes, arch.classes)]
     {
         if found != expected {
-            return Err(JobError::Sizes { set, what, found, expected });
+            return Err(TrainJobError::Sizes { set, what, found, expected });
         }
     }
     Ok(())
@@ -228,15 +232,27 @@ fn check_ranges(
     sequences: &[Sequence],
     symbols: usize,
     classes: usize,
-) -> Result<(), JobError> {
+) -> Result<(), TrainJobError> {
     for (index, sequence) in sequences.iter().enumerate() {
         let wrong = sequence.tokens.iter().find(|&&token| token as usize >= symbols);
         if let Some(&found) = wrong {
-            return Err(JobError::OutOfRange { set, index, what: "token", found, limit: symbols });
+            return Err(TrainJobError::OutOfRange {
+                set,
+                index,
+                what: "token",
+                found,
+                limit: symbols,
+            });
         }
         let found = sequence.label;
         if found as usize >= classes {
-            return Err(JobError::OutOfRange { set, index, what: "label", found, limit: classes });
+            return Err(TrainJobError::OutOfRange {
+                set,
+                index,
+                what: "label",
+                found,
+                limit: classes,
+            });
         }
     }
     Ok(())
@@ -245,7 +261,7 @@ fn check_ranges(
 #[cfg(test)]
 mod tests {
     use super::super::config::TrainConfig;
-    use super::super::job::Job;
+    use super::super::job::TrainJob;
     use super::super::recipe::Recipe;
     use super::super::testing::{copying_recipe, small_copying};
     use super::*;
@@ -293,7 +309,7 @@ mod tests {
         let train = TrainConfig::default();
         let images = |train| Split { train, valid: small_images(), test: None };
         let check = |split: &Split<Images>, arch: &Arch| {
-            let job = Job { split, config: &train, key: Key::new(1) };
+            let job = TrainJob { split, config: &train, key: Key::new(1) };
             job.validate(arch).map_err(|error| error.to_string())
         };
         let (good, arch) = (images(small_images()), pixel_arch());
@@ -329,12 +345,12 @@ mod tests {
             ("2 class weights for 9 classes", |_, c, _| c.class_weights = vec![1.0; 2]),
         ];
         let Recipe { arch, train: config, .. } = copying_recipe();
-        let job = Job { split: &small_copying(), config: &config, key: Key::new(1) };
+        let job = TrainJob { split: &small_copying(), config: &config, key: Key::new(1) };
         job.validate(&arch).unwrap();
         for (words, change) in cases {
             let (mut split, mut config, mut arch) = (small_copying(), config.clone(), arch.clone());
             change(&mut split, &mut config, &mut arch);
-            let job = Job { split: &split, config: &config, key: Key::new(1) };
+            let job = TrainJob { split: &split, config: &config, key: Key::new(1) };
             let error = job.validate(&arch).unwrap_err().to_string();
             assert!(error.contains(words), "{words}: {error}");
         }

@@ -9,7 +9,7 @@ use crate::task::{Dataset, Split};
 
 /// Data, configuration and key of a run.
 #[derive(Debug)]
-pub struct Job<'a, D = Dataset> {
+pub struct TrainJob<'a, D = Dataset> {
     /// The data.
     pub split: &'a Split<D>,
     /// The training configuration.
@@ -20,7 +20,7 @@ pub struct Job<'a, D = Dataset> {
 
 /// Data, configuration and architecture do not fit together.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum JobError {
+pub enum TrainJobError {
     /// An invalid configuration.
     #[error(transparent)]
     Config(#[from] ConfigError),
@@ -92,13 +92,13 @@ pub enum JobError {
     },
 }
 
-impl<D: Examples> Job<'_, D> {
+impl<D: Examples> TrainJob<'_, D> {
     /// Checks that configuration, architecture and data fit together.
-    pub fn validate(&self, arch: &Arch) -> Result<(), JobError> {
+    pub fn validate(&self, arch: &Arch) -> Result<(), TrainJobError> {
         self.config.validate()?;
         let weights = self.config.class_weights.len();
         if weights != 0 && weights != arch.classes {
-            return Err(JobError::ClassWeights { found: weights, classes: arch.classes });
+            return Err(TrainJobError::ClassWeights { found: weights, classes: arch.classes });
         }
         self.split.train.check("training", arch)?;
         self.split.valid.check("validation", arch)
@@ -136,12 +136,12 @@ mod tests {
             ("batch_size", |_, c, _| c.batch_size = 0),
         ];
         let config = TrainConfig::default();
-        let job = Job { split: &small_split(), config: &config, key: Key::new(1) };
+        let job = TrainJob { split: &small_split(), config: &config, key: Key::new(1) };
         job.validate(&arch(2, 2)).unwrap();
         for (words, change) in cases {
             let (mut split, mut config, mut arch) = (small_split(), config.clone(), arch(2, 2));
             change(&mut split, &mut config, &mut arch);
-            let job = Job { split: &split, config: &config, key: Key::new(1) };
+            let job = TrainJob { split: &split, config: &config, key: Key::new(1) };
             let error = job.validate(&arch).unwrap_err().to_string();
             assert!(error.contains(words), "{words}: {error}");
         }

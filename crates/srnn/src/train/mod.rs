@@ -36,7 +36,7 @@ pub use config_check::ConfigError;
 pub use estimate::{Estimate, estimate};
 pub use evaluate::{Evaluation, evaluate, evaluate_subset};
 pub use examples::Examples;
-pub use job::{Job, JobError};
+pub use job::{TrainJob, TrainJobError};
 pub use learning_rate::LearningRate;
 pub use observer::{Control, Event, NoObserver, Observer};
 pub use progress::{EvalScore, Progress, Record, WindowSums};

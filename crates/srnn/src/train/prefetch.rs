@@ -3,14 +3,14 @@
 use super::batch::Sampler;
 use super::config::TrainConfig;
 use super::examples::Examples;
-use super::job::Job;
+use super::job::TrainJob;
 use crate::engine::Batch;
 use crate::model::Arch;
 use std::sync::Arc;
 
 /// Makes the batches of a run. A batch depends on its update alone, prefetched or not.
 pub(super) struct BatchPrefetcher<'a, D> {
-    job: &'a Job<'a, D>,
+    job: &'a TrainJob<'a, D>,
     arch: Arch,
     sampler: Sampler,
     /// The prefetched batch and its update.
@@ -19,7 +19,7 @@ pub(super) struct BatchPrefetcher<'a, D> {
 
 impl<'a, D: Examples> BatchPrefetcher<'a, D> {
     /// `config` is the configuration of `job`, adapted to `arch`.
-    pub(super) fn new(job: &'a Job<'a, D>, config: &TrainConfig, arch: Arch) -> Self {
+    pub(super) fn new(job: &'a TrainJob<'a, D>, config: &TrainConfig, arch: Arch) -> Self {
         let sampler = Sampler::new(&job.split.train, config, job.key);
         BatchPrefetcher { job, arch, sampler, ready: None }
     }
@@ -63,7 +63,7 @@ mod tests {
         let (split, schedule) = (small_split(), Schedule::plain(10));
         let config =
             TrainConfig { schedule, class_weights: vec![1.0, 2.0], ..TrainConfig::default() };
-        let job = Job { split: &split, config: &config, key: Key::new(1) };
+        let job = TrainJob { split: &split, config: &config, key: Key::new(1) };
         let new = || BatchPrefetcher::new(&job, &config, arch(2, 2));
         let alone = |update| new().take(update);
         assert_ne!(alone(3), alone(4));

@@ -168,7 +168,7 @@ pub fn recipe_default(sizes: &Sizes) -> Recipe {
     Recipe { arch, init: Init::default(), train: TrainConfig { schedule, ..config } }
 }
 
-/// A recipe for cell states that count. It fails for architectures without a cell state.
+/// A recipe for counting in cell states. It fails for architectures without a cell state.
 ///
 /// State regularization from the first update, as in the paper. The hardening phase then penalises
 /// unsaturated gates, writing and the entropy of α. At the end the cells are sharpened. An end

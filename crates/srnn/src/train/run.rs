@@ -4,7 +4,7 @@ use super::checkpoint::{Checkpoint, CheckpointError, CheckpointStore, RunIdentit
 use super::config::{KeepModel, TrainConfig};
 use super::evaluate::{Evaluation, evaluate, evaluate_subset};
 use super::examples::Examples;
-use super::job::{Job, JobError};
+use super::job::{TrainJob, TrainJobError};
 use super::observer::{Control, Event, Observer};
 use super::prefetch::BatchPrefetcher;
 use super::progress::{EarlyStop, Progress, Record};
@@ -51,7 +51,7 @@ pub struct FinalEvaluation {
 pub enum TrainError {
     /// Configuration, architecture and data do not fit together.
     #[error(transparent)]
-    Job(#[from] JobError),
+    Job(#[from] TrainJobError),
     /// An invalid architecture.
     #[error(transparent)]
     Arch(#[from] ArchError),
@@ -69,7 +69,7 @@ pub enum TrainError {
 /// If the engine has made updates before, or has another optimiser than `job`.
 pub fn train<F: Real, E: Trainer<F> + ?Sized, D: Examples>(
     engine: &mut E,
-    job: &Job<'_, D>,
+    job: &TrainJob<'_, D>,
     store: &mut dyn CheckpointStore<F>,
     observer: &mut dyn Observer,
 ) -> Result<Run, TrainError> {
@@ -82,7 +82,7 @@ pub fn train<F: Real, E: Trainer<F> + ?Sized, D: Examples>(
 pub fn resume<F: Real, E: Trainer<F> + ?Sized, D: Examples>(
     engine: &mut E,
     checkpoint: Checkpoint<F>,
-    job: &Job<'_, D>,
+    job: &TrainJob<'_, D>,
     store: &mut dyn CheckpointStore<F>,
     observer: &mut dyn Observer,
 ) -> Result<Run, TrainError> {
@@ -94,7 +94,7 @@ pub fn resume<F: Real, E: Trainer<F> + ?Sized, D: Examples>(
 /// Resumes from the newest valid checkpoint of the store, or starts where there is none.
 pub fn train_or_resume<F: Real, E: Trainer<F> + ?Sized, D: Examples>(
     engine: &mut E,
-    job: &Job<'_, D>,
+    job: &TrainJob<'_, D>,
     store: &mut dyn CheckpointStore<F>,
     observer: &mut dyn Observer,
 ) -> Result<Run, TrainError> {
@@ -129,7 +129,7 @@ impl<E: Into<TrainError>> From<E> for Halt {
 struct Training<'a, F, E: ?Sized, D> {
     engine: &'a mut E,
     identity: RunIdentity,
-    job: &'a Job<'a, D>,
+    job: &'a TrainJob<'a, D>,
     /// The configuration of the job, adapted to the architecture.
     config: TrainConfig,
     store: &'a mut dyn CheckpointStore<F>,
@@ -148,7 +148,7 @@ struct Training<'a, F, E: ?Sized, D> {
 impl<'a, F: Real, E: Trainer<F> + ?Sized, D: Examples> Training<'a, F, E, D> {
     fn new(
         engine: &'a mut E,
-        job: &'a Job<'a, D>,
+        job: &'a TrainJob<'a, D>,
         store: &'a mut dyn CheckpointStore<F>,
         observer: &'a mut dyn Observer,
         progress: Progress,
@@ -368,7 +368,7 @@ impl<'a, F: Real, E: Trainer<F> + ?Sized, D: Examples> Training<'a, F, E, D> {
 }
 
 /// A fixed sample of training sequences, ascending, so that the evaluations of a run are comparable.
-fn train_sample<D: Examples>(job: &Job<'_, D>) -> Vec<usize> {
+fn train_sample<D: Examples>(job: &TrainJob<'_, D>) -> Vec<usize> {
     let mut indices: Vec<usize> = (0..job.split.train.count()).collect();
     job.key.child("train sample", 0).rng().shuffle(&mut indices);
     indices.truncate(job.config.train_sample);

@@ -78,7 +78,7 @@ impl CheckpointStore<f64> for MemoryStore {
 fn the_same_seed_gives_the_same_bits_and_another_seed_others() {
     let (split, config) = (small_split(), config(Sampling::Draw));
     let outcome = |seed| {
-        let job = Job { split: &split, config: &config, key: Key::new(seed) };
+        let job = TrainJob { split: &split, config: &config, key: Key::new(seed) };
         let mut engine = engine(UNITS, K, seed);
         let run = train(&mut engine, &job, &mut NoCheckpoints, &mut NoObserver).unwrap();
         (run, engine.snapshot().unwrap())
@@ -91,7 +91,7 @@ fn the_same_seed_gives_the_same_bits_and_another_seed_others() {
 fn a_run_stopped_at_any_update_resumes_to_the_same_bits() {
     for sampling in [Sampling::Draw, Sampling::Epochs] {
         let (split, config) = (small_split(), config(sampling));
-        let job = Job { split: &split, config: &config, key: Key::new(3) };
+        let job = TrainJob { split: &split, config: &config, key: Key::new(3) };
         let mut whole = engine(UNITS, K, 3);
         let expected = train(&mut whole, &job, &mut NoCheckpoints, &mut NoObserver).unwrap();
         assert_eq!((expected.stop.clone(), expected.updates), (Stop::Completed, 37));
@@ -111,7 +111,7 @@ fn a_run_stopped_at_any_update_resumes_to_the_same_bits() {
 }
 
 fn break_and_resume(
-    job: &Job<'_>,
+    job: &TrainJob<'_>,
     stop: u64,
     store: &mut dyn CheckpointStore<f64>,
     expected: &Run,
@@ -141,7 +141,7 @@ fn a_run_with_a_target_at_every_step_learns_and_resumes_to_the_same_bits() {
         validate_every: 6,
         ..copying_recipe().train
     };
-    let job = Job { split: &small_copying(), config: &config, key: Key::new(3) };
+    let job = TrainJob { split: &small_copying(), config: &config, key: Key::new(3) };
     let mut whole = copying_engine(3);
     let expected = train(&mut whole, &job, &mut NoCheckpoints, &mut NoObserver).unwrap();
     let losses: Vec<f64> = expected.history.iter().map(|record| record.valid.loss).collect();
@@ -159,7 +159,7 @@ fn a_run_with_a_target_at_every_step_learns_and_resumes_to_the_same_bits() {
 #[test]
 fn a_run_interrupted_many_times_resumes_to_the_same_bits() {
     let (split, config) = (small_split(), config(Sampling::Epochs));
-    let job = Job { split: &split, config: &config, key: Key::new(4) };
+    let job = TrainJob { split: &split, config: &config, key: Key::new(4) };
     let mut whole = engine(UNITS, K, 4);
     let expected = train(&mut whole, &job, &mut NoCheckpoints, &mut NoObserver).unwrap();
     let mut store = MemoryStore::default();
@@ -182,7 +182,7 @@ fn a_run_interrupted_many_times_resumes_to_the_same_bits() {
 #[test]
 fn the_cpu_engine_resumes_to_the_same_bits_with_another_number_of_threads() {
     let (split, config) = (small_split(), config(Sampling::Epochs));
-    let job = Job { split: &split, config: &config, key: Key::new(2) };
+    let job = TrainJob { split: &split, config: &config, key: Key::new(2) };
     let model = Model::new(arch(UNITS, K), &Init::default(), Key::new(2)).unwrap();
     let cpu = |threads| CpuTrainer::new(&model, config.optimiser, threads);
     let mut whole = cpu(1);
@@ -201,7 +201,7 @@ fn the_cpu_engine_resumes_to_the_same_bits_with_another_number_of_threads() {
 #[test]
 fn a_killed_process_resumes_from_its_last_checkpoint_to_the_same_bits() {
     let (split, config) = (small_split(), config(Sampling::Draw));
-    let job = Job { split: &split, config: &config, key: Key::new(5) };
+    let job = TrainJob { split: &split, config: &config, key: Key::new(5) };
     let mut store = MemoryStore::default();
     let mut whole = engine(UNITS, K, 5);
     let expected = train(&mut whole, &job, &mut store, &mut NoObserver).unwrap();
@@ -221,7 +221,7 @@ fn checkpoints_of_another_seed_are_refused() {
     let (split, config) = (small_split(), config(Sampling::Draw));
     let root = tempfile::tempdir().unwrap();
     let mut store = CheckpointFolder::new(root.path());
-    let job = |seed| Job { split: &split, config: &config, key: Key::new(seed) };
+    let job = |seed| TrainJob { split: &split, config: &config, key: Key::new(seed) };
     let mut observer = interrupt_at(3);
     train(&mut engine(UNITS, K, 1), &job(1), &mut store, &mut observer).unwrap();
     let mut engine = engine(UNITS, K, 1);
@@ -302,7 +302,7 @@ impl Trainer<f64> for FaultyTrainer {
 #[test]
 fn divergence_stops_the_run_names_the_batch_and_keeps_the_last_valid_checkpoint() {
     let (split, config) = (small_split(), config(Sampling::Draw));
-    let job = Job { split: &split, config: &config, key: Key::new(6) };
+    let job = TrainJob { split: &split, config: &config, key: Key::new(6) };
     for (at, fault, shown_at) in [
         (14, NonFinite::Loss, 14),
         // Reported after three skipped updates.
@@ -333,7 +333,7 @@ fn divergence_stops_the_run_names_the_batch_and_keeps_the_last_valid_checkpoint(
 #[test]
 fn updates_without_a_finite_gradient_are_skipped_and_the_run_continues() {
     let (split, config) = (small_split(), config(Sampling::Draw));
-    let job = Job { split: &split, config: &config, key: Key::new(6) };
+    let job = TrainJob { split: &split, config: &config, key: Key::new(6) };
     let inner = engine(UNITS, K, 6);
     let mut engine =
         FaultyTrainer { inner, steps: 0, at: 14, until: 17, fault: NonFinite::Gradient };
@@ -352,7 +352,7 @@ fn updates_without_a_finite_gradient_are_skipped_and_the_run_continues() {
 #[test]
 fn a_run_with_skipped_updates_resumes_to_the_same_bits() {
     let (split, config) = (small_split(), config(Sampling::Draw));
-    let job = Job { split: &split, config: &config, key: Key::new(6) };
+    let job = TrainJob { split: &split, config: &config, key: Key::new(6) };
     let losing = |at| FaultyTrainer {
         inner: engine(UNITS, K, 6),
         steps: 0,
@@ -376,7 +376,7 @@ fn a_huge_learning_rate_diverges() {
     let learning_rate = LearningRate::Constant { rate: f64::MAX };
     let config = TrainConfig { learning_rate, ..config(Sampling::Draw) };
     let split = small_split();
-    let job = Job { split: &split, config: &config, key: Key::new(6) };
+    let job = TrainJob { split: &split, config: &config, key: Key::new(6) };
     let mut store = MemoryStore::default();
     let run = train(&mut engine(UNITS, K, 6), &job, &mut store, &mut NoObserver).unwrap();
     assert!(matches!(run.stop, Stop::Diverged { .. }), "{:?}", run.stop);
@@ -386,7 +386,7 @@ fn a_huge_learning_rate_diverges() {
 #[test]
 fn a_time_limit_stops_with_a_checkpoint_and_a_result() {
     let (split, config) = (small_split(), config(Sampling::Draw));
-    let job = Job { split: &split, config: &config, key: Key::new(7) };
+    let job = TrainJob { split: &split, config: &config, key: Key::new(7) };
     let mut store = MemoryStore::default();
     let mut clock = |event: &Event<'_>| match event {
         Event::Updated { update: 10, .. } => Control::TimeUp,
@@ -402,7 +402,7 @@ fn a_time_limit_stops_with_a_checkpoint_and_a_result() {
 fn early_stopping_cuts_only_the_finish_phase_short() {
     let (split, mut config) = (small_split(), config(Sampling::Draw));
     config.stopping = EarlyStopping::Converged { accuracy: 0.0, evaluations: 1 };
-    let job = Job { split: &split, config: &config, key: Key::new(8) };
+    let job = TrainJob { split: &split, config: &config, key: Key::new(8) };
     let run = train(&mut engine(UNITS, K, 8), &job, &mut NoCheckpoints, &mut NoObserver).unwrap();
     assert_eq!((run.stop, run.updates), (Stop::Converged, 32), "the first evaluation after 30");
 }
@@ -412,7 +412,7 @@ fn the_best_network_of_the_last_phase_is_the_result_where_it_is_kept() {
     let (split, mut config) = (small_split(), config(Sampling::Draw));
     // Sharpening would change the network after its evaluation.
     config.schedule.sharpen = 1.0;
-    let job = Job { split: &split, config: &config, key: Key::new(9) };
+    let job = TrainJob { split: &split, config: &config, key: Key::new(9) };
     let mut engine = engine(UNITS, K, 9);
     let run = train(&mut engine, &job, &mut NoCheckpoints, &mut NoObserver).unwrap();
     let best = run.history.iter().find(|record| record.update == run.kept).unwrap();
@@ -425,7 +425,7 @@ fn the_best_network_of_the_last_phase_is_the_result_where_it_is_kept() {
 #[test]
 fn the_observer_receives_all_events_in_order() {
     let (split, config) = (small_split(), config(Sampling::Draw));
-    let job = Job { split: &split, config: &config, key: Key::new(1) };
+    let job = TrainJob { split: &split, config: &config, key: Key::new(1) };
     let mut events = String::new();
     let mut observer = |event: &Event<'_>| {
         events.push(match event {
@@ -463,7 +463,7 @@ fn parity_is_learned_end_to_end() {
     };
     let model = Model::new(arch(8, 4), &Init::default(), Key::new(1)).unwrap();
     let mut engine = ReferenceTrainer::new(&model.to_f64(), config.optimiser);
-    let job = Job { split: &split, config: &config, key: Key::new(1) };
+    let job = TrainJob { split: &split, config: &config, key: Key::new(1) };
     let run = train(&mut engine, &job, &mut NoCheckpoints, &mut NoObserver).unwrap();
     let last = run.final_evaluation.unwrap();
     assert_eq!((last.train.accuracy, last.valid.accuracy), (1.0, 1.0), "{:?}", run.history.last());
@@ -537,7 +537,7 @@ impl Trainer<f64> for PrefetchRecorder {
 #[test]
 fn every_batch_but_the_first_is_announced_to_the_engine() {
     let (split, config) = (small_split(), config(Sampling::Draw));
-    let job = Job { split: &split, config: &config, key: Key::new(6) };
+    let job = TrainJob { split: &split, config: &config, key: Key::new(6) };
     let mut engine = PrefetchRecorder {
         inner: engine(UNITS, K, 6),
         next: None,
@@ -551,7 +551,7 @@ fn every_batch_but_the_first_is_announced_to_the_engine() {
 #[test]
 fn a_device_failure_ends_the_run_and_leaves_the_last_checkpoint() {
     let (split, config) = (small_split(), config(Sampling::Draw));
-    let job = Job { split: &split, config: &config, key: Key::new(6) };
+    let job = TrainJob { split: &split, config: &config, key: Key::new(6) };
     let root = tempfile::tempdir().unwrap();
     let mut store = CheckpointFolder::new(root.path());
     let inner = engine(UNITS, K, 6);

@@ -2,7 +2,7 @@
 //!
 //! Plain state-regularized training fails on the harder grammars. This schedule trains a vanilla
 //! network first (λ = 0). It then moves h gradually from u to the mixture αS, while a commitment loss
-//! pulls u towards αS. At last it hardens α. At λ = 1 the network is exactly the paper's.
+//! pulls u towards αS. Finally it hardens α. At λ = 1 the network is exactly the paper's.
 
 use crate::engine::Regime;
 use crate::model::Arch;

@@ -2,7 +2,7 @@
 
 use super::checkpoint::CheckpointStore;
 use super::examples::Examples;
-use super::job::Job;
+use super::job::TrainJob;
 use super::observer::Observer;
 use super::recipe::Recipe;
 use super::run::{Run, TrainError, train_or_resume};
@@ -167,7 +167,7 @@ where
 {
     let Recipe { arch, init, train: config } = plan.recipe;
     let key = Key::new(seed);
-    let job = Job { split: plan.split, config, key };
+    let job = TrainJob { split: plan.split, config, key };
     job.validate(arch)?;
     let model = Model::new(arch.clone(), init, key)?;
     let mut engine = context.trainer(&model, config.optimiser)?;
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_that_cannot_be_fails_for_every_seed_in_words() {
+    fn an_invalid_job_fails_for_every_seed() {
         let config = TrainConfig { batch_size: 0, ..TrainConfig::default() };
         let recipe = Recipe { arch: arch(4, 3), init: Init::default(), train: config };
         let split = small_split();
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn the_seed_kept_is_the_first_by_accuracy_closing_agreement_states_and_loss() {
+    fn seeds_are_ranked_by_accuracy_closed_cover_agreement_states_and_loss() {
         let base = outcome(0.9, 0.5, quality(true, 0.9, 5));
         let cases = [
             (outcome(0.91, 9.0, None), SelectionReason::Accuracy),

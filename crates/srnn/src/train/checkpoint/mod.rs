@@ -13,7 +13,7 @@ mod state;
 pub use folder::CheckpointFolder;
 
 use super::examples::Examples;
-use super::job::Job;
+use super::job::TrainJob;
 use super::progress::Progress;
 use crate::engine::Real;
 use crate::engine::Snapshot;
@@ -50,7 +50,7 @@ pub struct RunIdentity {
 
 impl RunIdentity {
     /// The identity of a run of `job` with the architecture `arch`.
-    pub fn of<D: Examples>(job: &Job<'_, D>, arch: &Arch) -> RunIdentity {
+    pub fn of<D: Examples>(job: &TrainJob<'_, D>, arch: &Arch) -> RunIdentity {
         let mut config = Sha256::new();
         config.update(serde_json::to_vec(arch).expect("an architecture is plain data"));
         config.update(serde_json::to_vec(job.config).expect("a configuration is plain data"));
