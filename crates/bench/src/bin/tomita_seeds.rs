@@ -17,7 +17,7 @@ use srnn::model::Model;
 use srnn::task::tomita::{Grammar, minimal_dfa, sets};
 use srnn::task::{Dataset, Split};
 use srnn::train::{
-    Job, NoCheckpoints, NoObserver, Recipe, Run, Sizes, recipe_default, recipe_paper, train,
+    NoCheckpoints, NoObserver, Recipe, Run, Sizes, TrainJob, recipe_default, recipe_paper, train,
 };
 use srnn_automata::{Alphabet, Moore, Symbol, Word};
 use std::sync::Mutex;
@@ -84,7 +84,7 @@ impl SeedSettings {
         let start = Instant::now();
         let model = Model::new(arch, &init, key).expect("a valid architecture");
         let mut trainer = CpuTrainer::new(&model, config.optimiser, 1);
-        let job = Job { split, config: &config, key };
+        let job = TrainJob { split, config: &config, key };
         let run =
             train(&mut trainer, &job, &mut NoCheckpoints, &mut NoObserver).expect("a valid job");
         let trained = start.elapsed().as_secs_f64();

@@ -11,7 +11,7 @@ use srnn::model::{Arch, Init, Input, Temperature};
 use srnn::task::builtin::Task;
 use srnn::task::{self, Split};
 use srnn::train::{
-    ArchName, Job, Recipe, Sizes, TrainConfig, recipe_default, recipe_memory, recipe_paper,
+    ArchName, Recipe, Sizes, TrainConfig, TrainJob, recipe_default, recipe_memory, recipe_paper,
 };
 use std::path::{Path, PathBuf};
 
@@ -203,7 +203,7 @@ impl Settings {
     pub fn resolve(&self, split: &Split) -> Result<Resolved, Failure> {
         let recipe = self.recipe(split)?;
         recipe.arch.validate()?;
-        Job { split, config: &recipe.train, key: Key::new(0) }.validate(&recipe.arch)?;
+        TrainJob { split, config: &recipe.train, key: Key::new(0) }.validate(&recipe.arch)?;
         Ok(Resolved {
             source: self.source()?,
             seeds: self.seed_list()?,

@@ -7,7 +7,7 @@ use srnn::extract::TransitionSystem;
 use srnn::key::Key;
 use srnn::model::{Model, ModelFile};
 use srnn::task::Split;
-use srnn::train::{Job, NoCheckpoints, NoObserver, Recipe, Run, TrainConfig, train};
+use srnn::train::{NoCheckpoints, NoObserver, Recipe, Run, TrainConfig, TrainJob, train};
 use srnn_automata::{Alphabet, Moore, distinguish};
 use std::path::Path;
 use std::time::Instant;
@@ -31,7 +31,7 @@ pub fn train_network(split: &Split, recipe: &Recipe, seed: u64) -> TrainedNetwor
     let (start, key) = (Instant::now(), Key::new(seed));
     let model = Model::new(recipe.arch.clone(), &recipe.init, key).expect("a valid architecture");
     let mut engine = CpuTrainer::new(&model, recipe.train.optimiser, 1);
-    let job = Job { split, config: &recipe.train, key };
+    let job = TrainJob { split, config: &recipe.train, key };
     let run = train(&mut engine, &job, &mut NoCheckpoints, &mut NoObserver).expect("a valid job");
     let file = model_file(engine.model().expect("the CPU engine does not fail"), split);
     TrainedNetwork { file, run, seconds: start.elapsed().as_secs_f64() }

@@ -13,7 +13,8 @@ use srnn::key::Key;
 use srnn::task::Split;
 use srnn::task::images::{CLASSES, ImageSubset, Images, read};
 use srnn::train::{
-    Control, Event, Job, LearningRate, NoCheckpoints, Sampling, Schedule, Stop, TrainConfig, train,
+    Control, Event, LearningRate, NoCheckpoints, Sampling, Schedule, Stop, TrainConfig, TrainJob,
+    train,
 };
 use std::path::Path;
 use std::time::Instant;
@@ -75,7 +76,7 @@ pub fn measure(
     let config = config(&setting, batches * (1 + epochs as u64));
     // A run wants something to select by, which this one never looks at.
     let split = Split { train: images.clone(), valid: images.first(1), test: None };
-    let job = Job { split: &split, config: &config, key: Key::new(arguments.seed) };
+    let job = TrainJob { split: &split, config: &config, key: Key::new(arguments.seed) };
     let mut seconds = clocked(&mut *engine, &job, batches, epochs)?;
     let first = seconds.remove(0);
     Ok(Line { setting, near, batches, times: Times::of(seconds), first })
@@ -84,7 +85,7 @@ pub fn measure(
 /// The seconds of so many epochs, by a clock that watches the run.
 fn clocked(
     engine: &mut dyn Trainer<f32>,
-    job: &Job<'_, Images>,
+    job: &TrainJob<'_, Images>,
     batches: u64,
     epochs: usize,
 ) -> Result<Vec<f64>, Failure> {
