@@ -4,53 +4,53 @@ use std::collections::HashMap;
 use std::error::Error;
 use std::fmt;
 
-/// A symbol: its place in the automaton's [`Alphabet`].
+/// A symbol: its index in the [`Alphabet`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Symbol(pub u32);
 
 /// A word: symbols from first to last. The empty vector is ε.
 pub type Word = Vec<Symbol>;
 
-/// Distinct, non-empty names in a fixed order; the order decides which of two words of equal length
-/// comes first.
+/// Distinct, non-empty symbol names in a fixed order. The order decides which of two words of equal
+/// length comes first.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Alphabet {
     names: Vec<String>,
 }
 
-/// Why names do not make an alphabet.
+/// Why a list of names is not an alphabet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InvalidAlphabet {
-    /// The symbol at this place has no name; formats could not write it.
+    /// A name is empty, so that text formats could not write it.
     Empty {
-        /// Place of the nameless symbol, from 0.
+        /// Index of the symbol.
         index: usize,
     },
     /// Two symbols share a name.
     Repeated {
         /// The shared name.
         name: String,
-        /// Place of the first, from 0.
+        /// Index of the first symbol.
         first: usize,
-        /// Place of the second, from 0.
+        /// Index of the second symbol.
         second: usize,
     },
     /// More symbols than a [`Symbol`] can number.
     TooMany {
-        /// How many names were given.
+        /// The number of names.
         symbols: usize,
     },
 }
 
 impl Symbol {
-    /// The symbol's place, for indexing.
+    /// The symbol as an array index.
     pub fn index(self) -> usize {
         self.0 as usize
     }
 }
 
 impl Alphabet {
-    /// Takes the names in the given order.
+    /// The symbols with these names, in this order.
     pub fn new(names: Vec<String>) -> Result<Alphabet, InvalidAlphabet> {
         if u32::try_from(names.len()).is_err() {
             return Err(InvalidAlphabet::TooMany { symbols: names.len() });
@@ -72,12 +72,12 @@ impl Alphabet {
         Alphabet::new(characters.chars().map(String::from).collect())
     }
 
-    /// How many symbols there are.
+    /// The number of symbols.
     pub fn len(&self) -> usize {
         self.names.len()
     }
 
-    /// Whether ε is the only word.
+    /// Whether there are no symbols; then ε is the only word.
     pub fn is_empty(&self) -> bool {
         self.names.is_empty()
     }
@@ -90,12 +90,12 @@ impl Alphabet {
     /// The name of a symbol.
     ///
     /// # Panics
-    /// If the symbol is not of this alphabet.
+    /// If the symbol is not in this alphabet.
     pub fn name(&self, symbol: Symbol) -> &str {
         &self.names[symbol.index()]
     }
 
-    /// The symbol of that name.
+    /// The symbol with this name.
     pub fn symbol(&self, name: &str) -> Option<Symbol> {
         self.names.iter().position(|n| n == name).map(|i| Symbol(i as u32))
     }
@@ -105,14 +105,14 @@ impl Alphabet {
         (0..self.names.len() as u32).map(Symbol)
     }
 
-    /// The word whose symbols are named by the characters of `text`, or the first character that
-    /// names none.
+    /// The word whose symbols are the characters of `text`, or the first character that is not a
+    /// symbol.
     pub fn word_of_chars(&self, text: &str) -> Result<Word, char> {
         text.chars().map(|c| self.symbol(c.encode_utf8(&mut [0; 4])).ok_or(c)).collect()
     }
 
-    /// A word as people read it: names side by side where all names are one character, with spaces
-    /// between them otherwise, `ε` for the empty word.
+    /// The word as text: `ε` for the empty word; otherwise its names, separated by spaces unless all
+    /// names of the alphabet are single characters.
     pub fn format_word(&self, word: &[Symbol]) -> String {
         let single = self.names.iter().all(|n| n.chars().count() == 1);
         let names: Vec<&str> = word.iter().map(|&s| self.name(s)).collect();
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_spelled_with_spaces_where_names_are_long() {
+    fn words_are_formatted_with_spaces_if_names_are_long() {
         let bits = Alphabet::of_chars("01").unwrap();
         assert_eq!(bits.format_word(&[Symbol(0), Symbol(1)]), "01");
         assert_eq!(bits.format_word(&[]), "ε");
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn characters_outside_the_alphabet_are_named() {
+    fn characters_outside_the_alphabet_are_returned() {
         let bits = Alphabet::of_chars("01").unwrap();
         assert_eq!(bits.word_of_chars("10"), Ok(vec![Symbol(1), Symbol(0)]));
         assert_eq!(bits.word_of_chars("1x0"), Err('x'));

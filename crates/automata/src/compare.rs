@@ -1,7 +1,7 @@
-//! Two automata at once: products, Boolean operations, and the word that tells them apart.
+//! Products, Boolean operations, and equivalence of two automata.
 //!
-//! Alphabets are matched by name, so two automata may order the same symbols differently; results
-//! use the order of the first.
+//! Symbols are matched by name, so the alphabets may have different orders. Results use the order of
+//! the first automaton.
 
 use std::collections::HashMap;
 use std::error::Error;
@@ -13,67 +13,66 @@ use crate::moore::{Dfa, Moore, State};
 /// Two automata over different symbols.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AlphabetMismatch {
-    /// Names only the first automaton has.
+    /// Names that only the first automaton has.
     pub only_left: Vec<String>,
-    /// Names only the second automaton has.
+    /// Names that only the second automaton has.
     pub only_right: Vec<String>,
 }
 
-/// The automaton that runs both and combines their outputs: its reachable part, canonically
-/// numbered.
+/// The product automaton with combined outputs: only its reachable states, in canonical order.
 pub fn product<A, B, C>(
     left: &Moore<A>,
     right: &Moore<B>,
     combine: impl Fn(&A, &B) -> C,
 ) -> Result<Moore<C>, AlphabetMismatch> {
-    let mut pairs = Pairs::new(left, right)?;
+    let mut pairs = PairSearch::new(left, right)?;
     let mut table = Vec::new();
     let mut outputs = Vec::new();
     while let Some((_, (p, q))) = pairs.visit(|_, _, to| table.push(to)) {
         outputs.push(combine(left.output(p), right.output(q)));
     }
     Ok(Moore::new(left.alphabet().clone(), State(0), outputs, table)
-        .expect("every pair met is numbered"))
+        .expect("every target is a numbered pair"))
 }
 
-/// Words of either language.
+/// The union of two languages.
 pub fn union(left: &Dfa, right: &Dfa) -> Result<Dfa, AlphabetMismatch> {
     product(left, right, |&a, &b| a || b)
 }
 
-/// Words of both languages.
+/// The intersection of two languages.
 pub fn intersection(left: &Dfa, right: &Dfa) -> Result<Dfa, AlphabetMismatch> {
     product(left, right, |&a, &b| a && b)
 }
 
-/// Words of the first language that are not of the second.
+/// The words of the first language that are not in the second.
 pub fn difference(left: &Dfa, right: &Dfa) -> Result<Dfa, AlphabetMismatch> {
     product(left, right, |&a, &b| a && !b)
 }
 
-/// Words of exactly one of the languages.
+/// The words of exactly one of the languages.
 pub fn symmetric_difference(left: &Dfa, right: &Dfa) -> Result<Dfa, AlphabetMismatch> {
     product(left, right, |&a, &b| a != b)
 }
 
-/// The shortest word on which the outputs differ, the first one in the alphabet order of `left`
-/// where several are shortest; `None` if the automata agree on every word.
+/// The shortest word on which the outputs differ; the first in the alphabet order of `left` if there
+/// are several. `None` if the automata are equivalent.
 pub fn distinguish<O: Eq>(
     left: &Moore<O>,
     right: &Moore<O>,
 ) -> Result<Option<Word>, AlphabetMismatch> {
-    let mut pairs = Pairs::new(left, right)?;
-    let mut reasons: Vec<(State, Symbol)> = vec![(State(0), Symbol(0))];
-    let mut met = Vec::new();
+    let mut pairs = PairSearch::new(left, right)?;
+    let mut parents: Vec<(State, Symbol)> = vec![(State(0), Symbol(0))];
+    let mut transitions = Vec::new();
     loop {
-        let visit = pairs.visit(|from, symbol, to| met.push((from, symbol, to)));
+        let visit = pairs.visit(|from, symbol, to| transitions.push((from, symbol, to)));
         let Some((number, (p, q))) = visit else { return Ok(None) };
         if left.output(p) != right.output(q) {
-            return Ok(Some(word_to(number, &reasons)));
+            return Ok(Some(word_to(number, &parents)));
         }
-        for (from, symbol, to) in met.drain(..) {
-            if to.index() == reasons.len() {
-                reasons.push((from, symbol));
+        for (from, symbol, to) in transitions.drain(..) {
+            if to.index() == parents.len() {
+                parents.push((from, symbol));
             }
         }
     }
@@ -84,7 +83,7 @@ impl fmt::Display for AlphabetMismatch {
         write!(
             f,
             "the automata have different symbols: only the first has {:?}, only the second {:?}; \
-             rename them or add what is missing",
+             rename the symbols or add the missing ones",
             self.only_left, self.only_right
         )
     }
@@ -92,44 +91,46 @@ impl fmt::Display for AlphabetMismatch {
 
 impl Error for AlphabetMismatch {}
 
-/// Breadth-first search over pairs of states, numbered in the order in which they are met.
-struct Pairs<'a, A, B> {
+/// Breadth-first search over pairs of states, numbered in the order of discovery.
+struct PairSearch<'a, A, B> {
     left: &'a Moore<A>,
     right: &'a Moore<B>,
-    /// For each symbol of `left` the symbol of `right` with the same name.
-    renamed: Vec<Symbol>,
+    /// The symbol of `right` with the same name, for each symbol of `left`.
+    right_symbols: Vec<Symbol>,
     numbers: HashMap<(State, State), State>,
-    met: Vec<(State, State)>,
+    pairs: Vec<(State, State)>,
     visited: usize,
 }
 
-impl<'a, A, B> Pairs<'a, A, B> {
+impl<'a, A, B> PairSearch<'a, A, B> {
     fn new(left: &'a Moore<A>, right: &'a Moore<B>) -> Result<Self, AlphabetMismatch> {
         let start = (left.start(), right.start());
-        Ok(Pairs {
+        Ok(PairSearch {
             left,
             right,
-            renamed: same_names(left.alphabet(), right.alphabet())?,
+            right_symbols: same_names(left.alphabet(), right.alphabet())?,
             numbers: HashMap::from([(start, State(0))]),
-            met: vec![start],
+            pairs: vec![start],
             visited: 0,
         })
     }
 
-    /// The next pair; its transitions are reported in alphabet order.
+    /// Visits the next pair and calls `transition` with its transitions in alphabet order.
     fn visit(
         &mut self,
         mut transition: impl FnMut(State, Symbol, State),
     ) -> Option<(State, (State, State))> {
-        let &(p, q) = self.met.get(self.visited)?;
+        let &(p, q) = self.pairs.get(self.visited)?;
         let from = State(self.visited as u32);
         self.visited += 1;
         for symbol in self.left.alphabet().symbols() {
-            let to = (self.left.next(p, symbol), self.right.next(q, self.renamed[symbol.index()]));
-            let next = State(u32::try_from(self.met.len()).expect("pairs fit 32 bits"));
+            let to =
+                (self.left.next(p, symbol), self.right.next(q, self.right_symbols[symbol.index()]));
+            let next =
+                State(u32::try_from(self.pairs.len()).expect("the number of pairs fits 32 bits"));
             let number = *self.numbers.entry(to).or_insert(next);
             if number == next {
-                self.met.push(to);
+                self.pairs.push(to);
             }
             transition(from, symbol, number);
         }
@@ -153,11 +154,11 @@ fn index(alphabet: &Alphabet) -> HashMap<&str, Symbol> {
     alphabet.symbols().map(|symbol| (alphabet.name(symbol), symbol)).collect()
 }
 
-fn word_to(number: State, reasons: &[(State, Symbol)]) -> Word {
+fn word_to(number: State, parents: &[(State, Symbol)]) -> Word {
     let mut word = Word::new();
     let mut at = number;
     while at.0 > 0 {
-        let (from, symbol) = reasons[at.index()];
+        let (from, symbol) = parents[at.index()];
         word.push(symbol);
         at = from;
     }

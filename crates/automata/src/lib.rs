@@ -1,10 +1,10 @@
-//! Finite automata as values: the referee of extraction.
+//! Finite automata as values. Extraction results are checked with this crate.
 //!
-//! An automaton is plain data ([`Moore`], [`Dfa`], [`Partial`]), a question about it is a function,
-//! and an answer that claims something carries its witness: [`distinguish`] gives the shortest word
-//! on which two automata differ, [`Dfa::shortest_accepted`] a word that shows a language is not
-//! empty, [`conformance::suite`] the words that decide whether a black box of bounded size equals an
-//! automaton. There is no network here, no file, no clock and no global randomness.
+//! Automata are plain data ([`Moore`], [`Dfa`], [`Partial`]), and algorithms are functions on them.
+//! Results carry a witness: [`distinguish`] returns the shortest word on which two automata differ,
+//! [`Dfa::shortest_accepted`] a word of a language that is not empty, and [`conformance::suite`] the
+//! words that decide whether a black box of bounded size equals an automaton. There are no networks,
+//! files, clocks or global random numbers here.
 //!
 //! ```
 //! use srnn_automata::{distinguish, regex, text::dot, Alphabet, Limits};

@@ -1,21 +1,22 @@
-//! What hostile text may cost.
+//! Limits for untrusted text.
 
-/// What readers accept at most. The defaults keep a reader below 64 MiB beyond its input.
+/// The largest input that parsers accept. With the defaults a parser needs less than 64 MiB beside its
+/// input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Bytes of text. Default 64 MiB.
     pub bytes: usize,
-    /// States of an automaton, also of one made from an expression. Default 200,000.
+    /// States of an automaton, including one made from an expression. Default 200,000.
     pub states: usize,
     /// Symbols of an alphabet. Default 65,536.
     pub symbols: usize,
     /// Entries of a transition table, states × symbols. Default 8,000,000.
     pub entries: usize,
-    /// Groups within groups of an expression. Default 250: a parser that calls itself that often
-    /// stays far from the end of a 2 MiB stack.
+    /// Nesting depth of groups in an expression. Default 250: the recursion of the parser stays far
+    /// below a stack of 2 MiB.
     pub depth: usize,
-    /// Characters of an expression read; symbols and operators of one made from an automaton, whose
-    /// size can grow exponentially with the states. Default 100,000.
+    /// Characters of a parsed expression. Also the symbols and operators of one made from an
+    /// automaton, whose size can be exponential in the states. Default 100,000.
     pub expression: usize,
 }
 

@@ -1,8 +1,8 @@
-//! The smallest automaton of a language, with canonical numbers.
+//! Minimisation with canonical state numbers.
 //!
-//! Hopcroft's algorithm on the reachable part: O(n·m·log n) for n states and m symbols, started from
-//! the partition by output, so that it serves every [`Moore`]. States are numbered breadth first in
-//! alphabet order, so that minimal automata of equal languages are `==`.
+//! Hopcroft's algorithm on the reachable states: O(n·m·log n) for n states and m symbols. It starts
+//! from the partition by output, so it works for every [`Moore`]. States are numbered breadth first in
+//! alphabet order, so minimal automata of equal languages are `==`.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -11,28 +11,28 @@ use crate::alphabet::Symbol;
 use crate::moore::{Moore, State};
 
 impl<O: Clone> Moore<O> {
-    /// The reachable part; states keep their order.
+    /// The automaton without its unreachable states; the others keep their order.
     pub fn trim(&self) -> Moore<O> {
         let mut keep = self.reachable();
         keep.sort_unstable();
         self.renumber(&keep)
     }
 
-    /// The reachable part, numbered breadth first from the start in alphabet order. Automata that
+    /// The reachable states, numbered breadth first from the start in alphabet order. Automata that
     /// differ only in numbering become `==`.
     pub fn canonical(&self) -> Moore<O> {
         self.renumber(&self.reachable())
     }
 
     fn renumber(&self, keep: &[State]) -> Moore<O> {
-        let mut place = vec![State(u32::MAX); self.state_count()];
+        let mut new_number = vec![State(u32::MAX); self.state_count()];
         for (new, old) in keep.iter().enumerate() {
-            place[old.index()] = State(new as u32);
+            new_number[old.index()] = State(new as u32);
         }
         let outputs = keep.iter().map(|&old| self.output(old).clone()).collect();
         let targets = keep.iter().flat_map(|&old| self.successors(old));
-        let table = targets.map(|to| place[to.index()]).collect();
-        Moore::new(self.alphabet().clone(), place[self.start().index()], outputs, table)
+        let table = targets.map(|to| new_number[to.index()]).collect();
+        Moore::new(self.alphabet().clone(), new_number[self.start().index()], outputs, table)
             .expect("the reachable part is closed under transitions")
     }
 }
@@ -41,12 +41,12 @@ impl<O: Clone + Eq + Hash> Moore<O> {
     /// The smallest automaton with the same output on every word, canonically numbered.
     pub fn minimize(&self) -> Moore<O> {
         let part = self.canonical();
-        let blocks = equivalent(&part);
-        let mut members = vec![None; part.state_count()];
+        let blocks = equivalence_classes(&part);
+        let mut representatives = vec![None; part.state_count()];
         for state in part.states().rev() {
-            members[blocks[state.index()]] = Some(state);
+            representatives[blocks[state.index()]] = Some(state);
         }
-        let chosen: Vec<State> = members.into_iter().flatten().collect();
+        let chosen: Vec<State> = representatives.into_iter().flatten().collect();
         let class = |state: State| State(blocks[state.index()] as u32);
         let outputs = chosen.iter().map(|&s| part.output(s).clone()).collect();
         let targets = chosen.iter().flat_map(|&s| part.successors(s));
@@ -56,26 +56,26 @@ impl<O: Clone + Eq + Hash> Moore<O> {
             .canonical()
     }
 
-    /// Whether no automaton with fewer states has the same outputs.
+    /// Whether no automaton with fewer states has the same output on every word.
     pub fn is_minimal(&self) -> bool {
         self.minimize().state_count() == self.state_count()
     }
 }
 
-/// For every state the number of its block in the coarsest partition that respects outputs and
-/// transitions; blocks are numbered densely.
-fn equivalent<O: Eq + Hash>(automaton: &Moore<O>) -> Vec<usize> {
-    let inverse = Inverse::new(automaton);
+/// The block of every state in the coarsest partition that respects outputs and transitions. Blocks
+/// are numbered densely.
+fn equivalence_classes<O: Eq + Hash>(automaton: &Moore<O>) -> Vec<usize> {
+    let inverse = InverseTransitions::new(automaton);
     let mut partition = Partition::by_output(automaton.outputs());
     let mut work = Worklist::new(automaton.alphabet().len());
     work.add_all_but_largest(&partition);
-    let mut before = Vec::new();
+    let mut predecessors = Vec::new();
     while let Some((block, symbol)) = work.pop() {
-        before.clear();
+        predecessors.clear();
         for &state in partition.members(block) {
-            before.extend_from_slice(inverse.predecessors(state, symbol));
+            predecessors.extend_from_slice(inverse.predecessors(state, symbol));
         }
-        for &state in &before {
+        for &state in &predecessors {
             partition.mark(state);
         }
         partition.split(|old, new, new_is_smaller| work.refine(old, new, new_is_smaller));
@@ -83,16 +83,16 @@ fn equivalent<O: Eq + Hash>(automaton: &Moore<O>) -> Vec<usize> {
     partition.block_of
 }
 
-/// Predecessors of every state under every symbol, in one array.
-struct Inverse {
+/// The predecessors of every state under every symbol, in one array (CSR).
+struct InverseTransitions {
     states: usize,
-    /// Where the predecessors of `(symbol, state)` begin: `[symbols, states]`, one more at the end.
+    /// Offset of the predecessors of `(symbol, state)`: `[symbols, states]`, plus one at the end.
     first: Vec<usize>,
     sources: Vec<u32>,
 }
 
-impl Inverse {
-    fn new<O>(automaton: &Moore<O>) -> Inverse {
+impl InverseTransitions {
+    fn new<O>(automaton: &Moore<O>) -> InverseTransitions {
         let states = automaton.state_count();
         let symbols = automaton.alphabet().len();
         let cell = |symbol: usize, to: State| symbol * states + to.index();
@@ -109,12 +109,12 @@ impl Inverse {
         let mut sources = vec![0; symbols * states];
         for from in automaton.states() {
             for (symbol, &to) in automaton.successors(from).iter().enumerate() {
-                let place = &mut free[cell(symbol, to)];
-                sources[*place] = from.0;
-                *place += 1;
+                let offset = &mut free[cell(symbol, to)];
+                sources[*offset] = from.0;
+                *offset += 1;
             }
         }
-        Inverse { states, first, sources }
+        InverseTransitions { states, first, sources }
     }
 
     fn predecessors(&self, state: u32, symbol: Symbol) -> &[u32] {
@@ -123,23 +123,23 @@ impl Inverse {
     }
 }
 
-/// A partition whose blocks are stretches of one permutation; the marked members of a block are its
-/// beginning, so that a split costs as much as what was marked.
+/// A partition whose blocks are ranges of one permutation. The marked members of a block are at its
+/// beginning, so the cost of a split is the number of marked members.
 struct Partition {
     members: Vec<u32>,
-    place: Vec<usize>,
+    position: Vec<usize>,
     block_of: Vec<usize>,
-    blocks: Vec<Block>,
+    blocks: Vec<PartitionBlock>,
     touched: Vec<usize>,
 }
 
-struct Block {
+struct PartitionBlock {
     first: usize,
     end: usize,
     marked: usize,
 }
 
-impl Block {
+impl PartitionBlock {
     fn size(&self) -> usize {
         self.end - self.first
     }
@@ -155,39 +155,39 @@ impl Partition {
         }
         let mut members: Vec<u32> = (0..outputs.len() as u32).collect();
         members.sort_by_key(|&s| block_of[s as usize]);
-        let mut place = vec![0; members.len()];
-        let mut blocks: Vec<Block> = Vec::new();
+        let mut position = vec![0; members.len()];
+        let mut blocks: Vec<PartitionBlock> = Vec::new();
         for (i, &state) in members.iter().enumerate() {
-            place[state as usize] = i;
+            position[state as usize] = i;
             match blocks.get_mut(block_of[state as usize]) {
                 Some(block) => block.end = i + 1,
-                None => blocks.push(Block { first: i, end: i + 1, marked: 0 }),
+                None => blocks.push(PartitionBlock { first: i, end: i + 1, marked: 0 }),
             }
         }
-        Partition { members, place, block_of, blocks, touched: Vec::new() }
+        Partition { members, position, block_of, blocks, touched: Vec::new() }
     }
 
     fn members(&self, block: usize) -> &[u32] {
         &self.members[self.blocks[block].first..self.blocks[block].end]
     }
 
-    /// Moves a state into the marked beginning of its block. No state is marked twice between two
-    /// splits: it has one successor per symbol.
+    /// Moves a state to the marked beginning of its block. No state is marked twice between two
+    /// splits, because it has one successor per symbol.
     fn mark(&mut self, state: u32) {
         let number = self.block_of[state as usize];
         let block = &mut self.blocks[number];
         if block.marked == 0 {
             self.touched.push(number);
         }
-        let (from, to) = (self.place[state as usize], block.first + block.marked);
+        let (from, to) = (self.position[state as usize], block.first + block.marked);
         block.marked += 1;
         self.members.swap(from, to);
-        self.place[self.members[from] as usize] = from;
-        self.place[state as usize] = to;
+        self.position[self.members[from] as usize] = from;
+        self.position[state as usize] = to;
     }
 
-    /// Makes the marked members of every touched block a block of their own and reports
-    /// `(old, new, new is the smaller)`; blocks marked as a whole stay.
+    /// Splits every touched block into its marked and its other members, and calls `report` with
+    /// `(old, new, new is the smaller)`. Blocks whose members are all marked stay.
     fn split(&mut self, mut report: impl FnMut(usize, usize, bool)) {
         while let Some(old) = self.touched.pop() {
             let new = self.blocks.len();
@@ -202,28 +202,28 @@ impl Partition {
             for &state in &self.members[first..first + marked] {
                 self.block_of[state as usize] = new;
             }
-            self.blocks.push(Block { first, end: first + marked, marked: 0 });
+            self.blocks.push(PartitionBlock { first, end: first + marked, marked: 0 });
             report(old, new, new_is_smaller);
         }
     }
 }
 
-/// The splitters still to be tried.
+/// The splitters that are still to be processed.
 struct Worklist {
     symbols: usize,
     stack: Vec<(usize, Symbol)>,
-    /// Whether a splitter waits: `[blocks, symbols]`.
-    waits: Vec<bool>,
+    /// Whether a splitter is on the stack: `[blocks, symbols]`.
+    pending: Vec<bool>,
 }
 
 impl Worklist {
     fn new(symbols: usize) -> Worklist {
-        Worklist { symbols, stack: Vec::new(), waits: Vec::new() }
+        Worklist { symbols, stack: Vec::new(), pending: Vec::new() }
     }
 
-    /// What splits by the largest block is split by the others together.
+    /// The largest block is not needed: the other blocks together give the same splits.
     fn add_all_but_largest(&mut self, partition: &Partition) {
-        let sizes = || partition.blocks.iter().map(Block::size).enumerate();
+        let sizes = || partition.blocks.iter().map(PartitionBlock::size).enumerate();
         let largest = sizes().max_by_key(|&(_, size)| size).map(|(block, _)| block);
         for block in (0..partition.blocks.len()).filter(|&block| Some(block) != largest) {
             for symbol in 0..self.symbols {
@@ -234,24 +234,25 @@ impl Worklist {
 
     fn pop(&mut self) -> Option<(usize, Symbol)> {
         let (block, symbol) = self.stack.pop()?;
-        self.waits[block * self.symbols + symbol.index()] = false;
+        self.pending[block * self.symbols + symbol.index()] = false;
         Some((block, symbol))
     }
 
-    /// `old` lost `new`: where `old` waits both must be tried, elsewhere the smaller half suffices.
+    /// `new` was split off `old`. If `old` is pending, both must be processed; otherwise the smaller
+    /// one suffices.
     fn refine(&mut self, old: usize, new: usize, new_is_smaller: bool) {
         for symbol in 0..self.symbols {
-            let old_waits = self.waits.get(old * self.symbols + symbol) == Some(&true);
-            self.add(if old_waits || new_is_smaller { new } else { old }, symbol);
+            let old_pending = self.pending.get(old * self.symbols + symbol) == Some(&true);
+            self.add(if old_pending || new_is_smaller { new } else { old }, symbol);
         }
     }
 
     fn add(&mut self, block: usize, symbol: usize) {
-        let place = block * self.symbols + symbol;
-        if place >= self.waits.len() {
-            self.waits.resize((block + 1) * self.symbols, false);
+        let index = block * self.symbols + symbol;
+        if index >= self.pending.len() {
+            self.pending.resize((block + 1) * self.symbols, false);
         }
-        self.waits[place] = true;
+        self.pending[index] = true;
         self.stack.push((block, Symbol(symbol as u32)));
     }
 }
@@ -264,8 +265,8 @@ mod tests {
     use crate::random::{random_dfa, stream};
     use crate::words::shortlex;
 
-    /// Moore's refinement, round by round: slow, and shares nothing with the above.
-    fn rounds<O: Eq>(automaton: &Moore<O>) -> Vec<usize> {
+    /// Moore's partition refinement: slow, and independent of the code above.
+    fn moore_blocks<O: Eq>(automaton: &Moore<O>) -> Vec<usize> {
         let number = |keys: Vec<Vec<usize>>| -> Vec<usize> {
             keys.iter().map(|k| keys.iter().position(|l| l == k).unwrap()).collect()
         };
@@ -292,16 +293,16 @@ mod tests {
         for word in shortlex(automaton.alphabet().len() as u32, longest) {
             assert_eq!(minimal.output_of(&word), automaton.output_of(&word), "{word:?}");
         }
-        let blocks = rounds(automaton);
+        let blocks = moore_blocks(automaton);
         let mut classes: Vec<usize> =
             automaton.reachable().iter().map(|s| blocks[s.index()]).collect();
         classes.sort_unstable();
         classes.dedup();
         assert_eq!(minimal.state_count(), classes.len(), "of {automaton:?}");
         assert_eq!(
-            rounds(&minimal),
+            moore_blocks(&minimal),
             (0..classes.len()).collect::<Vec<_>>(),
-            "a pair is equivalent"
+            "two states are equivalent"
         );
         assert_eq!(minimal.minimize(), minimal);
         assert!(minimal.is_minimal());
@@ -335,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_languages_have_equal_minimal_automata_and_others_have_not() {
+    fn languages_are_equal_iff_their_minimal_automata_are() {
         let bits = |dfa: &Dfa| -> Vec<bool> { shortlex(2, 5).map(|w| dfa.accepts(&w)).collect() };
         let mut languages: HashMap<Vec<bool>, Dfa> = HashMap::new();
         for dfa in (1..=3).flat_map(all_dfas) {
@@ -381,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn trimming_keeps_the_order_of_states_and_canonical_numbers_follow_words() {
+    fn trimming_keeps_the_order_of_states_and_canonical_numbers_are_breadth_first() {
         let alphabet = Alphabet::of_chars("ab").unwrap();
         let table = [1, 2, 3, 3, 2, 0, 1, 3].map(State).to_vec();
         let moore = Moore::new(alphabet, State(1), vec!["w", "x", "y", "z"], table).unwrap();

@@ -1,7 +1,7 @@
 //! Complete deterministic automata with an output per state.
 //!
-//! A [`Dfa`] is the case of two outputs; several classes are a [`Moore`] over their labels. The
-//! table is complete by construction: what is not known belongs into a [`Partial`](crate::Partial).
+//! A [`Dfa`] is a [`Moore`] machine with Boolean outputs. The table is complete by construction. An
+//! automaton with unknown transitions is a [`Partial`](crate::Partial).
 
 use std::collections::VecDeque;
 use std::error::Error;
@@ -19,48 +19,48 @@ pub struct Moore<O> {
     alphabet: Alphabet,
     start: State,
     outputs: Vec<O>,
-    /// `[states, symbols]`, row by row.
+    /// `[states, symbols]`, row-major.
     table: Vec<State>,
 }
 
-/// An acceptor: the output says whether a word that ends here is in the language.
+/// An acceptor: the output of a state says whether words that end there are in the language.
 pub type Dfa = Moore<bool>;
 
-/// Why parts do not make an automaton.
+/// Why some parts are not an automaton.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InvalidAutomaton {
-    /// There is no state, so there can be no start.
+    /// There are no states.
     NoStates,
     /// More states than a [`State`] can number.
     TooManyStates {
-        /// How many outputs were given.
+        /// The number of outputs.
         states: usize,
     },
-    /// The start is not one of the states.
+    /// The start is not a state.
     Start {
-        /// The start given.
+        /// The start.
         start: State,
-        /// How many states there are.
+        /// The number of states.
         states: usize,
     },
-    /// The table does not hold one entry for every state and symbol.
+    /// The table does not have one entry per state and symbol.
     TableSize {
-        /// How many entries were given.
+        /// The number of entries.
         entries: usize,
-        /// How many states there are.
+        /// The number of states.
         states: usize,
-        /// How many symbols there are.
+        /// The number of symbols.
         symbols: usize,
     },
-    /// A transition leads to no state.
+    /// The target of a transition is not a state.
     Target {
-        /// Where the transition starts.
+        /// The source of the transition.
         from: State,
         /// The name of its symbol.
         symbol: String,
-        /// Where it leads.
+        /// Its target.
         to: State,
-        /// How many states there are.
+        /// The number of states.
         states: usize,
     },
 }
@@ -74,15 +74,15 @@ pub struct StatePath<'a, O> {
 }
 
 impl State {
-    /// The state's row, for indexing.
+    /// The state as an array index.
     pub fn index(self) -> usize {
         self.0 as usize
     }
 }
 
 impl<O> Moore<O> {
-    /// An automaton from its parts: one output per state, and `table` as `[states, symbols]`, row
-    /// by row.
+    /// An automaton with one output per state and the transition table `[states, symbols]`,
+    /// row-major.
     pub fn new(
         alphabet: Alphabet,
         start: State,
@@ -94,7 +94,8 @@ impl<O> Moore<O> {
         Ok(Moore { alphabet, start, outputs, table })
     }
 
-    /// An automaton of `states` states, computed entry by entry, started in state 0.
+    /// An automaton with `states` states, start state 0, and the given output and transition
+    /// functions.
     pub fn from_fn(
         alphabet: Alphabet,
         states: u32,
@@ -112,7 +113,7 @@ impl<O> Moore<O> {
         &self.alphabet
     }
 
-    /// How many states there are.
+    /// The number of states.
     pub fn state_count(&self) -> usize {
         self.outputs.len()
     }
@@ -122,7 +123,7 @@ impl<O> Moore<O> {
         (0..self.outputs.len() as u32).map(State)
     }
 
-    /// Where every word begins.
+    /// The start state.
     pub fn start(&self) -> State {
         self.start
     }
@@ -130,7 +131,7 @@ impl<O> Moore<O> {
     /// The output of a state.
     ///
     /// # Panics
-    /// If the state is not of this automaton.
+    /// If the state is not a state of this automaton.
     pub fn output(&self, state: State) -> &O {
         &self.outputs[state.index()]
     }
@@ -140,18 +141,18 @@ impl<O> Moore<O> {
         &self.outputs
     }
 
-    /// Where a symbol leads.
+    /// The successor of a state under a symbol.
     ///
     /// # Panics
-    /// If the state or the symbol is not of this automaton.
+    /// If the state or the symbol is not part of this automaton.
     pub fn next(&self, state: State, symbol: Symbol) -> State {
         self.successors(state)[symbol.index()]
     }
 
-    /// Where each symbol leads, in alphabet order.
+    /// The successors of a state, in alphabet order.
     ///
     /// # Panics
-    /// If the state is not of this automaton.
+    /// If the state is not a state of this automaton.
     pub fn successors(&self, state: State) -> &[State] {
         let symbols = self.alphabet.len();
         &self.table[state.index() * symbols..][..symbols]
@@ -167,24 +168,24 @@ impl<O> Moore<O> {
         self.output(self.run(word))
     }
 
-    /// The states of a run: the start, then one per symbol.
+    /// The states of a run: the start state, then one state per symbol.
     pub fn path<'a>(&'a self, word: &'a [Symbol]) -> StatePath<'a, O> {
         StatePath { automaton: self, rest: word.iter(), next: Some(self.start) }
     }
 
-    /// The reachable states, breadth first from the start in alphabet order.
+    /// The reachable states, in breadth-first order from the start.
     pub fn reachable(&self) -> Vec<State> {
         self.search().into_iter().map(|visit| visit.state).collect()
     }
 
-    /// For every state the first shortest word that leads there; `None` where none does.
+    /// The first shortest word that leads to each state; `None` if the state is unreachable.
     pub fn access_words(&self) -> Vec<Option<Word>> {
         let mut words: Vec<Option<Word>> = vec![None; self.state_count()];
         for visit in self.search() {
-            words[visit.state.index()] = Some(match visit.reason {
+            words[visit.state.index()] = Some(match visit.parent {
                 None => Word::new(),
                 Some((from, symbol)) => {
-                    let mut word = words[from.index()].clone().expect("visited before");
+                    let mut word = words[from.index()].clone().expect("parents are visited first");
                     word.push(symbol);
                     word
                 }
@@ -193,22 +194,22 @@ impl<O> Moore<O> {
         words
     }
 
-    /// The first shortest word whose output is wanted.
+    /// The first shortest word whose output satisfies `wanted`.
     pub fn shortest_word(&self, wanted: impl Fn(&O) -> bool) -> Option<Word> {
         let visits = self.search();
         let found = visits.iter().find(|visit| wanted(self.output(visit.state)))?;
-        let mut reasons = vec![None; self.state_count()];
+        let mut parents = vec![None; self.state_count()];
         for visit in &visits {
-            reasons[visit.state.index()] = visit.reason;
+            parents[visit.state.index()] = visit.parent;
         }
         let back =
-            std::iter::successors(reasons[found.state.index()], |&(from, _)| reasons[from.index()]);
+            std::iter::successors(parents[found.state.index()], |&(from, _)| parents[from.index()]);
         let mut word: Word = back.map(|(_, symbol)| symbol).collect();
         word.reverse();
         Some(word)
     }
 
-    /// The same transitions with other outputs.
+    /// The same automaton with `f` applied to its outputs.
     pub fn map_outputs<P>(&self, f: impl Fn(&O) -> P) -> Moore<P> {
         Moore {
             alphabet: self.alphabet.clone(),
@@ -231,17 +232,17 @@ impl Dfa {
         *self.output_of(word)
     }
 
-    /// Whether words that end here are in the language.
+    /// Whether words that end in this state are in the language.
     pub fn is_accepting(&self, state: State) -> bool {
         *self.output(state)
     }
 
-    /// The automaton of all other words.
+    /// The automaton of the complement language.
     pub fn complement(&self) -> Dfa {
         self.map_outputs(|&accepting| !accepting)
     }
 
-    /// The first shortest word of the language; `None` is the proof that it is empty.
+    /// The first shortest word of the language; `None` if the language is empty.
     pub fn shortest_accepted(&self) -> Option<Word> {
         self.shortest_word(|&accepting| accepting)
     }
@@ -283,13 +284,13 @@ impl fmt::Display for InvalidAutomaton {
 
 impl Error for InvalidAutomaton {}
 
-/// A state met by a breadth-first search, and the transition that met it first.
+/// A state found by breadth-first search, and the transition that found it.
 pub(crate) struct Visit {
     pub state: State,
-    pub reason: Option<(State, Symbol)>,
+    pub parent: Option<(State, Symbol)>,
 }
 
-/// States in the order in which their first shortest words come.
+/// The reachable states, ordered by their first shortest words.
 pub(crate) fn breadth_first<I: Iterator<Item = (Symbol, State)>>(
     states: usize,
     start: State,
@@ -297,12 +298,12 @@ pub(crate) fn breadth_first<I: Iterator<Item = (Symbol, State)>>(
 ) -> Vec<Visit> {
     let mut seen = vec![false; states];
     seen[start.index()] = true;
-    let mut queue = VecDeque::from([Visit { state: start, reason: None }]);
+    let mut queue = VecDeque::from([Visit { state: start, parent: None }]);
     let mut visits = Vec::new();
     while let Some(visit) = queue.pop_front() {
         for (symbol, to) in edges(visit.state) {
             if !std::mem::replace(&mut seen[to.index()], true) {
-                queue.push_back(Visit { state: to, reason: Some((visit.state, symbol)) });
+                queue.push_back(Visit { state: to, parent: Some((visit.state, symbol)) });
             }
         }
         visits.push(visit);
@@ -374,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn construction_names_what_is_wrong() {
+    fn invalid_parts_are_refused_with_the_reason() {
         let make = |start, outputs: &[bool], table: &[u32]| {
             let table = table.iter().map(|&s| State(s)).collect();
             Dfa::new(bits(), State(start), outputs.to_vec(), table).unwrap_err().to_string()
@@ -402,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn access_words_lead_where_they_say() {
+    fn access_words_lead_to_their_states() {
         let automaton = counter(5);
         for (state, word) in automaton.states().zip(automaton.access_words()) {
             assert_eq!(automaton.run(&word.unwrap()), state);
@@ -412,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_alphabet_leaves_the_start() {
+    fn with_an_empty_alphabet_only_the_start_is_reachable() {
         let none = Alphabet::new(vec![]).unwrap();
         let dfa = Dfa::new(none, State(0), vec![true], vec![]).unwrap();
         assert!(dfa.accepts(&[]));

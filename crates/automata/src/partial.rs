@@ -1,8 +1,8 @@
-//! Automata whose transitions are not all known.
+//! Automata with unknown transitions.
 //!
-//! Counting transitions leaves pairs that were never seen. They stay unknown here, and every way to
-//! a complete automaton says what became of them: [`Partial::complete`] sends them to a sink the
-//! caller names, [`Partial::to_moore`] refuses and lists them.
+//! Counting transitions leaves pairs of state and symbol that were never observed. [`Partial`] keeps
+//! them as unknown. There are two conversions to a complete automaton: [`Partial::complete`] leads
+//! them to a sink, [`Partial::to_moore`] fails and lists them.
 
 use std::error::Error;
 use std::fmt;
@@ -10,37 +10,37 @@ use std::fmt;
 use crate::alphabet::{Alphabet, Symbol};
 use crate::moore::{InvalidAutomaton, Moore, State, breadth_first, check_sizes, check_targets};
 
-/// A deterministic automaton in which a transition may be unknown.
+/// A deterministic automaton whose transitions may be unknown.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Partial<O> {
     alphabet: Alphabet,
     start: State,
     outputs: Vec<O>,
-    /// `[states, symbols]`, row by row.
+    /// `[states, symbols]`, row-major; `None` is unknown.
     table: Vec<Option<State>>,
 }
 
-/// A transition that is not known.
+/// An unknown transition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UnknownTransition {
-    /// Where it starts.
+    /// Its source.
     pub state: State,
     /// Its symbol.
     pub symbol: Symbol,
 }
 
-/// Unknown transitions that some word reaches.
+/// The unknown transitions that are reachable, so that the automaton is incomplete.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Incomplete {
-    /// Every one of them, in the order in which words reach them.
+    /// The transitions, in breadth-first order.
     pub unknown: Vec<UnknownTransition>,
     /// The names of their symbols, in the same order.
     pub names: Vec<String>,
 }
 
 impl<O> Partial<O> {
-    /// An automaton from its parts: one output per state, and `table` as `[states, symbols]`, row
-    /// by row.
+    /// An automaton with one output per state and the transition table `[states, symbols]`,
+    /// row-major.
     pub fn new(
         alphabet: Alphabet,
         start: State,
@@ -57,12 +57,12 @@ impl<O> Partial<O> {
         &self.alphabet
     }
 
-    /// How many states there are.
+    /// The number of states.
     pub fn state_count(&self) -> usize {
         self.outputs.len()
     }
 
-    /// Where every word begins.
+    /// The start state.
     pub fn start(&self) -> State {
         self.start
     }
@@ -70,7 +70,7 @@ impl<O> Partial<O> {
     /// The output of a state.
     ///
     /// # Panics
-    /// If the state is not of this automaton.
+    /// If the state is not a state of this automaton.
     pub fn output(&self, state: State) -> &O {
         &self.outputs[state.index()]
     }
@@ -80,29 +80,29 @@ impl<O> Partial<O> {
         &self.outputs
     }
 
-    /// Where a symbol leads, if that is known.
+    /// The successor of a state under a symbol; `None` if it is unknown.
     ///
     /// # Panics
-    /// If the state or the symbol is not of this automaton.
+    /// If the state or the symbol is not part of this automaton.
     pub fn next(&self, state: State, symbol: Symbol) -> Option<State> {
         self.successors(state)[symbol.index()]
     }
 
-    /// Where each symbol leads, in alphabet order.
+    /// The successors of a state, in alphabet order.
     ///
     /// # Panics
-    /// If the state is not of this automaton.
+    /// If the state is not a state of this automaton.
     pub fn successors(&self, state: State) -> &[Option<State>] {
         let symbols = self.alphabet.len();
         &self.table[state.index() * symbols..][..symbols]
     }
 
-    /// The state in which a word ends; `None` if it takes an unknown transition.
+    /// The state in which a word ends; `None` if its run takes an unknown transition.
     pub fn run(&self, word: &[Symbol]) -> Option<State> {
         word.iter().try_fold(self.start, |state, &symbol| self.next(state, symbol))
     }
 
-    /// The reachable states, breadth first from the start in alphabet order.
+    /// The reachable states, in breadth-first order from the start.
     pub fn reachable(&self) -> Vec<State> {
         let visits = breadth_first(self.state_count(), self.start, |state| {
             self.alphabet.symbols().filter_map(move |a| Some((a, self.next(state, a)?)))
@@ -110,7 +110,7 @@ impl<O> Partial<O> {
         visits.into_iter().map(|visit| visit.state).collect()
     }
 
-    /// The unknown transitions of the reachable states, in the order in which words reach them.
+    /// The unknown transitions of the reachable states, in breadth-first order.
     pub fn unknown(&self) -> Vec<UnknownTransition> {
         let states = self.reachable().into_iter();
         let pairs = states.flat_map(|state| {
@@ -119,22 +119,22 @@ impl<O> Partial<O> {
         pairs.filter(|pair| self.next(pair.state, pair.symbol).is_none()).collect()
     }
 
-    /// Whether every word has a run.
+    /// Whether every word has a run, that is, no reachable transition is unknown.
     pub fn is_complete(&self) -> bool {
         self.unknown().is_empty()
     }
 }
 
 impl<O: Clone> Partial<O> {
-    /// The reachable part; states keep their order.
+    /// The automaton without its unreachable states; the others keep their order.
     pub fn trim(&self) -> Partial<O> {
         let mut keep = self.reachable();
         keep.sort_unstable();
         self.renumber(&keep)
     }
 
-    /// The whole automaton, with unknown transitions led to one added state that is never left and
-    /// has the output `sink`. Nothing is added where nothing is unknown.
+    /// The complete automaton in which unknown transitions lead to an added sink state with the output
+    /// `sink`. No state is added if no transition is unknown.
     pub fn complete(&self, sink: O) -> Moore<O> {
         let mut outputs = self.outputs.clone();
         let mut table = self.table.clone();
@@ -144,10 +144,11 @@ impl<O: Clone> Partial<O> {
         }
         let sink = State(outputs.len() as u32 - 1);
         let table = table.into_iter().map(|to| to.unwrap_or(sink)).collect();
-        Moore::new(self.alphabet.clone(), self.start, outputs, table).expect("parts were checked")
+        Moore::new(self.alphabet.clone(), self.start, outputs, table).expect("the parts are valid")
     }
 
-    /// The reachable part as a complete automaton; states keep their order.
+    /// The complete automaton without unreachable states; the others keep their order. Fails if a
+    /// reachable transition is unknown.
     pub fn to_moore(&self) -> Result<Moore<O>, Incomplete> {
         let unknown = self.unknown();
         if !unknown.is_empty() {
@@ -157,20 +158,20 @@ impl<O: Clone> Partial<O> {
         let part = self.trim();
         let table = part.table.into_iter().map(|to| to.expect("no transition is unknown"));
         Ok(Moore::new(part.alphabet, part.start, part.outputs, table.collect())
-            .expect("parts were checked"))
+            .expect("the parts are valid"))
     }
 
     fn renumber(&self, keep: &[State]) -> Partial<O> {
-        let mut place = vec![None; self.state_count()];
+        let mut new_number = vec![None; self.state_count()];
         for (new, old) in keep.iter().enumerate() {
-            place[old.index()] = Some(State(new as u32));
+            new_number[old.index()] = Some(State(new as u32));
         }
         let rows = keep.iter().flat_map(|&old| self.successors(old));
         Partial {
             alphabet: self.alphabet.clone(),
-            start: place[self.start.index()].expect("the start is reachable"),
+            start: new_number[self.start.index()].expect("the start is reachable"),
             outputs: keep.iter().map(|&old| self.output(old).clone()).collect(),
-            table: rows.map(|to| to.and_then(|to| place[to.index()])).collect(),
+            table: rows.map(|to| to.and_then(|to| new_number[to.index()])).collect(),
         }
     }
 }
@@ -209,7 +210,7 @@ mod tests {
     use super::*;
     use crate::words::shortlex;
 
-    /// 0 -a-> 1, 1 -b-> 0; state 2 is unreachable and knows nothing.
+    /// 0 -a-> 1, 1 -b-> 0; state 2 is unreachable and has no known transitions.
     fn alternating() -> Partial<bool> {
         let table = [None, Some(1), Some(0), None, None, None];
         Partial::new(
@@ -222,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_leave_the_known_part_have_no_run() {
+    fn words_that_take_an_unknown_transition_have_no_run() {
         let automaton = alternating();
         let run = |text| automaton.run(&automaton.alphabet().word_of_chars(text).unwrap());
         assert_eq!(run("abab"), Some(State(0)));
@@ -230,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_transitions_are_listed_for_the_reachable_part_only() {
+    fn only_reachable_unknown_transitions_are_listed() {
         let error = alternating().to_moore().unwrap_err();
         let pairs: Vec<_> = error.unknown.iter().map(|u| (u.state.0, u.symbol.0)).collect();
         assert_eq!(pairs, [(0, 0), (1, 1)]);
@@ -252,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_that_is_known_where_words_reach_becomes_complete() {
+    fn an_automaton_is_complete_if_its_reachable_transitions_are_known() {
         let table = [Some(2), None, Some(0)].map(|t| t.map(State)).to_vec();
         let outputs = vec!["a", "b", "c"];
         let alphabet = Alphabet::of_chars("x").unwrap();

@@ -3,9 +3,9 @@
 use crate::alphabet::Alphabet;
 use crate::moore::{Dfa, State};
 
-/// A DFA with uniformly random transitions, each state accepting with the given probability, started
-/// in state 0. Not every state need be reachable, nor the automaton minimal. `bits` gives 64 uniform
-/// random bits a call, so the same stream gives the same automaton.
+/// A DFA with uniformly random transitions and start state 0. Each state accepts with the given
+/// probability. States may be unreachable or equivalent. `bits` returns 64 uniform random bits per
+/// call, so the same random stream gives the same automaton.
 ///
 /// # Panics
 /// If there are no states, or the probability is not within 0 to 1.
@@ -31,12 +31,12 @@ fn unit(bits: u64) -> f64 {
     (bits >> 11) as f64 / (1u64 << 53) as f64
 }
 
-/// Multiplies instead of taking a remainder; the bias is below 2⁻³².
+/// A number below `n`, by multiplication instead of a remainder; the bias is below 2⁻³².
 fn below(n: u32, bits: u64) -> u32 {
     ((u128::from(bits) * u128::from(n)) >> 64) as u32
 }
 
-/// SplitMix64: a stream for the tests of this crate.
+/// SplitMix64, for the tests of this crate.
 #[cfg(test)]
 pub(crate) fn stream(seed: u64) -> impl FnMut() -> u64 {
     let mut state = seed;

@@ -1,4 +1,4 @@
-//! All words in order, for checks by brute force.
+//! All words in length-lexicographic order, for brute-force checks.
 
 use crate::alphabet::{Symbol, Word};
 
@@ -10,8 +10,8 @@ pub struct Shortlex {
     next: Option<Word>,
 }
 
-/// All words of at most `longest` symbols of an alphabet of size `symbols`: shorter ones first, in
-/// alphabet order where lengths are equal. ε comes first.
+/// All words of at most `longest` symbols over an alphabet of size `symbols`, in length-lexicographic
+/// order. The first is ε.
 pub fn shortlex(symbols: u32, longest: usize) -> Shortlex {
     Shortlex { symbols, longest, next: Some(Word::new()) }
 }
@@ -26,15 +26,15 @@ impl Iterator for Shortlex {
     }
 }
 
-/// Counts up like an odometer; a full turn makes the word one longer.
+/// The next word. Counts like an odometer; an overflow makes the word one symbol longer.
 fn successor(word: &[Symbol], symbols: u32, longest: usize) -> Option<Word> {
     let mut next = word.to_vec();
-    for place in next.iter_mut().rev() {
-        if place.0 + 1 < symbols {
-            place.0 += 1;
+    for symbol in next.iter_mut().rev() {
+        if symbol.0 + 1 < symbols {
+            symbol.0 += 1;
             return Some(next);
         }
-        place.0 = 0;
+        symbol.0 = 0;
     }
     next.push(Symbol(0));
     (symbols > 0 && next.len() <= longest).then_some(next)
@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn no_symbols_leave_only_the_empty_word() {
+    fn without_symbols_the_empty_word_is_the_only_one() {
         assert_eq!(shortlex(0, 5).collect::<Vec<_>>(), vec![Word::new()]);
         assert_eq!(shortlex(2, 0).collect::<Vec<_>>(), vec![Word::new()]);
     }

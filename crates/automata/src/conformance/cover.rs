@@ -1,53 +1,55 @@
-//! Words that reach every state, take every transition, and go a little further.
+//! State cover and transition cover.
 
-use super::{Minimal, in_order};
+use super::{Minimal, sorted};
 use crate::alphabet::{Symbol, Word};
 use crate::moore::State;
 
 /// A word and the state of the specification in which it ends.
 #[derive(Clone, Debug)]
-pub(super) struct ReachedState {
+pub(super) struct AccessWord {
     pub word: Word,
     pub state: State,
 }
 
-/// Q: for every state the first shortest word that leads there, in length-lexicographic order. It
-/// holds ε, and every prefix of its words.
+/// Q: the first shortest word that leads to each state, in length-lexicographic order. It contains ε and
+/// every prefix of its words.
 pub fn state_cover<O>(specification: &Minimal<O>) -> Vec<Word> {
-    in_order(reached(specification).into_iter().map(|reached| reached.word).collect())
+    sorted(access_words(specification).into_iter().map(|access| access.word).collect())
 }
 
-/// P: the state cover, and each of its words with each symbol after it, in length-lexicographic
-/// order.
+/// P: the state cover and all its extensions by one symbol, in length-lexicographic order.
 pub fn transition_cover<O>(specification: &Minimal<O>) -> Vec<Word> {
-    let states = reached(specification);
-    let more = leaving(specification, &states);
-    in_order(states.into_iter().chain(more).map(|reached| reached.word).collect())
+    let states = access_words(specification);
+    let more = outside_cover(specification, &states);
+    sorted(states.into_iter().chain(more).map(|access| access.word).collect())
 }
 
-/// Q, by state.
-pub(super) fn reached<O>(specification: &Minimal<O>) -> Vec<ReachedState> {
+/// Q, in the order of the states.
+pub(super) fn access_words<O>(specification: &Minimal<O>) -> Vec<AccessWord> {
     let automaton = specification.automaton();
     let words = automaton.access_words().into_iter();
-    let reached = |(word, state): (Option<Word>, State)| ReachedState {
-        word: word.expect("a minimal automaton reaches its states"),
+    let access = |(word, state): (Option<Word>, State)| AccessWord {
+        word: word.expect("states of a minimal automaton are reachable"),
         state,
     };
-    words.zip(automaton.states()).map(reached).collect()
+    words.zip(automaton.states()).map(access).collect()
 }
 
-/// R = P − Q: as Q holds every prefix of its words, each word of Q·Σ⁺ that is not in Q has exactly
-/// one prefix in R, and no word is met twice on the way outwards.
-pub(super) fn leaving<O>(specification: &Minimal<O>, cover: &[ReachedState]) -> Vec<ReachedState> {
-    let mut next = further(specification, cover);
-    next.retain(|reached| reached.word != cover[reached.state.index()].word);
+/// R = P − Q. Q contains every prefix of its words, so each word of Q·Σ⁺ that is not in Q has exactly one
+/// prefix in R. Repeated extension of R therefore gives no word twice.
+pub(super) fn outside_cover<O>(
+    specification: &Minimal<O>,
+    cover: &[AccessWord],
+) -> Vec<AccessWord> {
+    let mut next = extended(specification, cover);
+    next.retain(|access| access.word != cover[access.state.index()].word);
     next
 }
 
-/// All words one symbol longer.
-pub(super) fn further<O>(specification: &Minimal<O>, words: &[ReachedState]) -> Vec<ReachedState> {
+/// All extensions by one symbol.
+pub(super) fn extended<O>(specification: &Minimal<O>, words: &[AccessWord]) -> Vec<AccessWord> {
     let automaton = specification.automaton();
-    let step = |from: &ReachedState, symbol: Symbol| ReachedState {
+    let step = |from: &AccessWord, symbol: Symbol| AccessWord {
         word: [&from.word[..], &[symbol]].concat(),
         state: automaton.next(from.state, symbol),
     };

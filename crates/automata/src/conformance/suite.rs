@@ -1,32 +1,34 @@
-//! The words to ask, counted before they are made.
+//! Test suites, whose size is checked before they are generated.
 
-use super::cover::{ReachedState, further, leaving, reached};
+use super::cover::{AccessWord, access_words, extended, outside_cover};
 use super::identify::{Separation, separate};
-use super::{Minimal, in_order};
+use super::{Minimal, sorted};
 use crate::alphabet::Word;
 use std::error::Error;
 use std::fmt;
 use std::hash::Hash;
 
-/// A way to choose the words. Both find the same faults.
+/// How the words are chosen. Both methods find the same faults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SuiteMethod {
-    /// Chow's: the whole characterization set after every transition.
+    /// Chow's W-method: the whole characterization set after every transition.
     W,
-    /// Fujiwara's and others': after the last transition only what identifies the state reached.
+    /// The Wp-method of Fujiwara et al.: after the last transition only the identifier of the state
+    /// reached.
     Wp,
 }
 
-/// What is wanted of a suite.
+/// The settings of a suite.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SuiteConfig {
     /// How the words are chosen. Default [`SuiteMethod::Wp`].
     pub method: SuiteMethod,
-    /// How many states the box may have more than the specification. Default 1.
+    /// States that the box may have beyond those of the specification. Default 1.
     pub extra: usize,
-    /// Words at most, counted before equal ones are merged. Default 1,000,000.
+    /// Maximum number of words, counted with duplicates. Default 1,000,000.
     pub most_words: u64,
-    /// Symbols of all words together at most, by an upper bound. Default 2²⁸, which takes 1 GiB.
+    /// Maximum number of symbols in all words, checked with an upper bound. Default 2²⁸, which takes
+    /// 1 GiB.
     pub most_symbols: u64,
 }
 
@@ -41,119 +43,119 @@ impl Default for SuiteConfig {
     }
 }
 
-/// What there would be too much of.
+/// A quantity that is limited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantity {
-    /// Words, before equal ones are merged.
+    /// Words, counted with duplicates.
     Words,
-    /// Symbols of all words together.
+    /// Symbols in all words.
     Symbols,
 }
 
-/// A suite that was not made because it is too large.
+/// A suite would be too large, so it was not generated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SuiteTooLarge {
-    /// What there would be too much of.
+    /// The quantity above its limit.
     pub quantity: Quantity,
-    /// How much there would be: words are counted as far as needed to refuse them, and before equal
-    /// ones are merged; symbols are an upper bound.
+    /// The amount needed. For words, a lower bound that counts duplicates; for symbols, an upper bound.
     pub needed: u128,
-    /// How much the plan allows.
+    /// The limit.
     pub allowed: u64,
     /// States of the specification.
     pub states: usize,
-    /// Extra states that were asked for.
+    /// Extra states of the box.
     pub extra: usize,
 }
 
-/// The words to ask, in length-lexicographic order, each once: a deterministic machine of at most
-/// as many states as the specification and `extra` more that answers them all like the
-/// specification equals it.
+/// The words of a suite, in length-lexicographic order without duplicates. A deterministic machine with
+/// at most `extra` more states than the specification equals it, if it gives the same outputs on these
+/// words. Fails if the suite would be too large.
 pub fn suite<O: Eq + Hash>(
     specification: &Minimal<O>,
-    plan: &SuiteConfig,
+    config: &SuiteConfig,
 ) -> Result<Vec<Word>, SuiteTooLarge> {
     let states = specification.automaton().state_count();
-    let size = SuiteSize { plan, states, symbols: specification.automaton().alphabet().len() };
+    let size = SuiteSize { config, states, symbols: specification.automaton().alphabet().len() };
     size.check(Quantity::Words, size.inner())?;
     size.check(Quantity::Symbols, size.transition_cover(specification))?;
-    let cover = reached(specification);
-    let outside = leaving(specification, &cover);
-    let most = usize::try_from(plan.most_words).unwrap_or(usize::MAX);
+    let cover = access_words(specification);
+    let outside = outside_cover(specification, &cover);
+    let most = usize::try_from(config.most_words).unwrap_or(usize::MAX);
     let found = separate(specification, most)
         .map_err(|words| size.too_large(Quantity::Words, states as u128 * words as u128))?;
     let all: Vec<usize> = (0..found.words.len()).collect();
     let inner = size.inner().saturating_mul(all.len() as u128);
     size.check(Quantity::Words, inner)?;
-    let after_last = match plan.method {
+    let after_last = match config.method {
         SuiteMethod::W => vec![all.clone(); states],
         SuiteMethod::Wp => found.identifiers(),
     };
     let words = inner.saturating_add(size.outer(specification, &outside, &after_last));
     size.check(Quantity::Words, words)?;
     size.check(Quantity::Symbols, words.saturating_mul(size.longest(&cover, &found)))?;
-    let (near, last) = outwards(specification, cover, outside, plan.extra);
-    let ends = |reached: &ReachedState| after_last[reached.state.index()].clone();
+    let (near, last) = extend_cover(specification, cover, outside, config.extra);
+    let suffixes = |access: &AccessWord| after_last[access.state.index()].clone();
     let mut words = concatenated(&near, |_| all.clone(), &found.words);
-    words.extend(concatenated(&last, ends, &found.words));
-    Ok(in_order(words))
+    words.extend(concatenated(&last, suffixes, &found.words));
+    Ok(sorted(words))
 }
 
-/// Q·Σ^≤k, and what Q·Σ^≤(k+1) has beyond it.
-fn outwards<O>(
+/// Q·Σ^≤k, and Q·Σ^≤(k+1) without it.
+fn extend_cover<O>(
     specification: &Minimal<O>,
-    cover: Vec<ReachedState>,
-    outside: Vec<ReachedState>,
+    cover: Vec<AccessWord>,
+    outside: Vec<AccessWord>,
     extra: usize,
-) -> (Vec<ReachedState>, Vec<ReachedState>) {
+) -> (Vec<AccessWord>, Vec<AccessWord>) {
     let (mut near, mut last) = (cover, outside);
     for _ in 0..extra {
         if last.is_empty() {
             break;
         }
-        let next = further(specification, &last);
+        let next = extended(specification, &last);
         near.append(&mut last);
         last = next;
     }
     (near, last)
 }
 
+/// Each prefix followed by each of its suffixes, which are given as indices into `words`.
 fn concatenated(
-    begins: &[ReachedState],
-    ends: impl Fn(&ReachedState) -> Vec<usize>,
+    prefixes: &[AccessWord],
+    suffixes: impl Fn(&AccessWord) -> Vec<usize>,
     words: &[Word],
 ) -> Vec<Word> {
-    let all = |begin: &ReachedState| -> Vec<Word> {
-        let join = |place: usize| [&begin.word[..], &words[place]].concat();
-        ends(begin).into_iter().map(join).collect()
+    let all = |prefix: &AccessWord| -> Vec<Word> {
+        let join = |i: usize| [&prefix.word[..], &words[i]].concat();
+        suffixes(prefix).into_iter().map(join).collect()
     };
-    begins.iter().flat_map(all).collect()
+    prefixes.iter().flat_map(all).collect()
 }
 
-/// How large a suite would be.
+/// Computes the size of a suite.
 struct SuiteSize<'a> {
-    plan: &'a SuiteConfig,
+    config: &'a SuiteConfig,
     states: usize,
     symbols: usize,
 }
 
 impl SuiteSize<'_> {
-    /// Words of Q·Σ^≤k: those of Q, and so many behind each of R = P − Q.
+    /// Words of Q·Σ^≤k: those of Q, and the extensions of each word of R = P − Q.
     fn inner(&self) -> u128 {
         let (states, symbols) = (self.states as u128, self.symbols as u128);
         let outside = (states * symbols).saturating_sub(states - 1);
-        states.saturating_add(outside.saturating_mul(geometric(symbols, self.plan.extra)))
+        states.saturating_add(outside.saturating_mul(geometric(symbols, self.config.extra)))
     }
 
-    /// Symbols of all words of P: a chain of n states has n² of them.
+    /// Symbols of all words of P. They are quadratic in the states of a chain.
     fn transition_cover<O>(&self, specification: &Minimal<O>) -> u128 {
         let automaton = specification.automaton();
         let mut depths: Vec<Option<u128>> = vec![None; self.states];
         depths[automaton.start().index()] = Some(0);
         let mut total = 0;
-        // Canonical numbers are breadth first, so that a state comes after the one it is met from.
+        // Canonical numbers are breadth first, so a state comes after its parent.
         for state in automaton.states() {
-            let depth = depths[state.index()].expect("met before");
+            let depth = depths[state.index()].expect("the parent comes first");
             total += depth + self.symbols as u128 * (depth + 1);
             for to in automaton.successors(state) {
                 depths[to.index()].get_or_insert(depth + 1);
@@ -162,20 +164,21 @@ impl SuiteSize<'_> {
         total
     }
 
-    /// Words that begin in R·Σ^k, where so many follow each state.
+    /// Words with a prefix in R·Σ^k, where `after` has the suffixes for each state.
     fn outer<O>(
         &self,
         specification: &Minimal<O>,
-        outside: &[ReachedState],
+        outside: &[AccessWord],
         after: &[Vec<usize>],
     ) -> u128 {
         let automaton = specification.automaton();
         let mut ending = vec![0_u128; self.states];
-        for reached in outside {
-            ending[reached.state.index()] += 1;
+        for access in outside {
+            ending[access.state.index()] += 1;
         }
-        // `inner` has been checked, and it grows with every extra state where R is not empty.
-        for _ in 0..if outside.is_empty() { 0 } else { self.plan.extra } {
+        // The loop is bounded: `inner` was checked, and it grows with every extra state if R is not
+        // empty.
+        for _ in 0..if outside.is_empty() { 0 } else { self.config.extra } {
             let mut next = vec![0_u128; self.states];
             for state in automaton.states() {
                 for to in automaton.successors(state) {
@@ -189,11 +192,11 @@ impl SuiteSize<'_> {
         words.fold(0, u128::saturating_add)
     }
 
-    /// Symbols of the longest word at most.
-    fn longest(&self, cover: &[ReachedState], found: &Separation) -> u128 {
-        let deepest = cover.iter().map(|reached| reached.word.len()).max().unwrap_or(0);
+    /// An upper bound on the length of a word.
+    fn longest(&self, cover: &[AccessWord], found: &Separation) -> u128 {
+        let deepest = cover.iter().map(|access| access.word.len()).max().unwrap_or(0);
         let ends = found.words.iter().map(Word::len).max().unwrap_or(0);
-        let extra = if self.symbols == 0 { 0 } else { self.plan.extra };
+        let extra = if self.symbols == 0 { 0 } else { self.config.extra };
         [deepest, extra, 1, ends].iter().map(|&n| n as u128).sum()
     }
 
@@ -206,18 +209,18 @@ impl SuiteSize<'_> {
 
     fn allowed(&self, quantity: Quantity) -> u64 {
         match quantity {
-            Quantity::Words => self.plan.most_words,
-            Quantity::Symbols => self.plan.most_symbols,
+            Quantity::Words => self.config.most_words,
+            Quantity::Symbols => self.config.most_symbols,
         }
     }
 
     fn too_large(&self, quantity: Quantity, needed: u128) -> SuiteTooLarge {
-        let (states, extra) = (self.states, self.plan.extra);
+        let (states, extra) = (self.states, self.config.extra);
         SuiteTooLarge { quantity, needed, allowed: self.allowed(quantity), states, extra }
     }
 }
 
-/// 1 + r + r² + …, so many terms, as far as it can be counted.
+/// 1 + r + r² + … with so many terms; saturates.
 fn geometric(ratio: u128, terms: usize) -> u128 {
     if ratio == 1 {
         return terms as u128;
@@ -237,13 +240,13 @@ impl fmt::Display for SuiteTooLarge {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let SuiteTooLarge { needed, allowed, states, extra, .. } = self;
         let what = match self.quantity {
-            Quantity::Words => "words or more (equal ones not merged)",
+            Quantity::Words => "words or more (counted with duplicates)",
             Quantity::Symbols => "symbols in its words",
         };
         write!(
             f,
-            "a suite for {states} states and {extra} more would have {needed} {what}, and \
-             {allowed} are allowed; take fewer extra states, or allow more"
+            "a suite for {states} states and {extra} extra states would have {needed} {what}, but \
+             {allowed} are allowed; use fewer extra states, or raise the limit"
         )
     }
 }

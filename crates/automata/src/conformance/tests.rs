@@ -1,4 +1,4 @@
-//! The theorem by brute force: whatever small machine passes a suite equals the specification.
+//! The theorem by brute force: every small machine that passes a suite equals the specification.
 
 use super::*;
 use crate::random::{random_dfa, stream};
@@ -11,15 +11,15 @@ fn alphabet(symbols: usize) -> Alphabet {
     Alphabet::of_chars(&"abc"[..symbols]).unwrap()
 }
 
-fn plan(method: SuiteMethod, extra: usize) -> SuiteConfig {
+fn config(method: SuiteMethod, extra: usize) -> SuiteConfig {
     SuiteConfig { method, extra, ..SuiteConfig::default() }
 }
 
 fn words<O: Eq + Hash>(specification: &Minimal<O>, method: SuiteMethod, extra: usize) -> Vec<Word> {
-    suite(specification, &plan(method, extra)).unwrap()
+    suite(specification, &config(method, extra)).unwrap()
 }
 
-/// A random specification with exactly so many states.
+/// A random specification with exactly this number of states.
 fn specification(states: usize, symbols: usize, bits: &mut impl FnMut() -> u64) -> Minimal<bool> {
     loop {
         let dfa = random_dfa(states as u32, &alphabet(symbols), 0.5, bits);
@@ -33,7 +33,8 @@ fn passes<O: Eq>(machine: &Moore<O>, specification: &Moore<O>, words: &[Word]) -
     words.iter().all(|word| machine.output_of(word) == specification.output_of(word))
 }
 
-/// Every machine of so many states, started in the first; those of fewer states are among them.
+/// Every machine with this number of states and start state 0. Machines with fewer states are among
+/// them, with unreachable states.
 fn all_machines(states: u32, symbols: usize, outputs: u32) -> impl Iterator<Item = Moore<u32>> {
     let entries = states as usize * symbols;
     let tables = u64::from(states).pow(entries as u32);
@@ -51,7 +52,8 @@ fn all_machines(states: u32, symbols: usize, outputs: u32) -> impl Iterator<Item
     })
 }
 
-/// How many of all machines of at most `states + extra` states pass: all of them must be equal.
+/// The number of machines with at most `states + extra` states that pass. All of them must be equal to
+/// the specification.
 fn check_all(
     specification: &Minimal<u32>,
     extra: usize,
@@ -100,7 +102,7 @@ fn every_machine_within_the_bound_that_passes_is_equal() {
 }
 
 #[test]
-fn machines_of_several_classes_may_say_what_the_specification_never_does() {
+fn machines_may_have_outputs_that_the_specification_never_has() {
     for (states, extra, seeds) in [(1, 1, 2), (2, 0, 4), (2, 1, 6), (3, 0, 6)] {
         for seed in 0..seeds {
             let mut bits = stream(seed);
@@ -120,7 +122,7 @@ fn machines_of_several_classes_may_say_what_the_specification_never_does() {
     }
 }
 
-/// The specification with copies of some states, then a few entries changed: what nearly passes.
+/// The specification with copies of some states and a few changed entries: it nearly passes.
 fn near_miss(dfa: &Dfa, extra: usize, bits: &mut impl FnMut() -> u64) -> Dfa {
     let (states, symbols) = (dfa.state_count(), dfa.alphabet().len());
     let all = states + extra;
@@ -154,7 +156,7 @@ fn near_miss(dfa: &Dfa, extra: usize, bits: &mut impl FnMut() -> u64) -> Dfa {
 }
 
 #[test]
-fn machines_that_nearly_equal_the_specification_are_found_out() {
+fn machines_that_nearly_equal_the_specification_are_rejected() {
     let (mut different, mut equal) = (0, 0);
     for seed in 0..600 {
         let mut bits = stream(seed);
@@ -175,7 +177,7 @@ fn machines_that_nearly_equal_the_specification_are_found_out() {
     assert!(different > 50_000 && equal > 2_000, "{different} different, {equal} equal");
 }
 
-/// Every machine that differs in one entry, and has as many states.
+/// Every machine with the same number of states that differs in one entry.
 fn mutants(dfa: &Dfa) -> Vec<Dfa> {
     let table: Vec<State> = dfa.states().flat_map(|s| dfa.successors(s).to_vec()).collect();
     let make = |outputs, table| Dfa::new(dfa.alphabet().clone(), dfa.start(), outputs, table);
@@ -216,7 +218,7 @@ fn every_single_mutation_is_found_unless_it_changes_nothing() {
 
 #[test]
 fn a_machine_beyond_the_bound_may_pass_and_still_differ() {
-    // Counts symbols modulo 3; the larger machine errs where its longer cycle ends.
+    // Counts symbols modulo 3; the larger machine is wrong at the end of its longer cycle.
     let cycle = |n: u32, accepting: &'static [u32]| {
         let next = move |s: State, _: Symbol| State((s.0 + 1) % n);
         Dfa::from_fn(alphabet(1), n, |s| accepting.contains(&s.0), next).unwrap()
@@ -229,7 +231,7 @@ fn a_machine_beyond_the_bound_may_pass_and_still_differ() {
 }
 
 #[test]
-fn wp_asks_no_word_that_w_does_not_and_mostly_fewer() {
+fn the_wp_suite_is_a_subset_of_the_w_suite_and_mostly_smaller() {
     let mut fewer = 0;
     for seed in 0..200 {
         let mut bits = stream(seed);
@@ -245,7 +247,7 @@ fn wp_asks_no_word_that_w_does_not_and_mostly_fewer() {
 }
 
 #[test]
-fn the_sets_are_what_the_papers_call_them() {
+fn the_sets_have_the_properties_from_the_papers() {
     for seed in 0..300 {
         let mut bits = stream(seed);
         let spec = specification(1 + seed as usize % 9, 1 + seed as usize % 3, &mut bits);
@@ -262,16 +264,16 @@ fn the_sets_are_what_the_papers_call_them() {
         assert!(w[0].is_empty() && w.len() <= states.max(1), "{w:?}");
         assert!(w.iter().skip(1).all(|word| w.contains(&word[1..].to_vec())), "{w:?}");
         for (s, identifier) in dfa.states().zip(state_identifiers(&spec)) {
-            let tells = |words: &[Word]| {
+            let distinguishes = |words: &[Word]| {
                 dfa.states().filter(|&t| t != s).all(|t| {
                     words.iter().any(|word| output_from(dfa, s, word) != output_from(dfa, t, word))
                 })
             };
-            assert!(tells(&w) && tells(&identifier));
+            assert!(distinguishes(&w) && distinguishes(&identifier));
             assert!(identifier.iter().all(|word| w.contains(word)));
-            for spared in 0..identifier.len() {
-                let rest = [&identifier[..spared], &identifier[spared + 1..]].concat();
-                assert!(!tells(&rest), "{identifier:?}");
+            for removed in 0..identifier.len() {
+                let rest = [&identifier[..removed], &identifier[removed + 1..]].concat();
+                assert!(!distinguishes(&rest), "{identifier:?}");
             }
         }
     }
@@ -282,7 +284,7 @@ fn output_from(dfa: &Dfa, state: State, word: &[Symbol]) -> bool {
 }
 
 #[test]
-fn words_come_shortest_first_and_each_once() {
+fn words_are_sorted_without_duplicates() {
     let spec = specification(6, 3, &mut stream(3));
     for method in METHODS {
         let words = words(&spec, method, 1);
@@ -291,7 +293,7 @@ fn words_come_shortest_first_and_each_once() {
 }
 
 #[test]
-fn one_state_needs_the_words_that_reach_every_state_of_the_box() {
+fn the_suite_of_one_state_has_all_words_that_reach_states_of_the_box() {
     let all = Minimal::of(&random_dfa(5, &alphabet(2), 1.0, &mut stream(1)));
     for extra in 0..4 {
         assert_eq!(words(&all, SuiteMethod::Wp, extra), shortlex(2, extra).collect::<Vec<_>>());
@@ -300,15 +302,15 @@ fn one_state_needs_the_words_that_reach_every_state_of_the_box() {
 }
 
 #[test]
-fn without_symbols_the_empty_word_is_all_there_is_to_ask() {
+fn without_symbols_the_suite_is_the_empty_word() {
     let nothing = Alphabet::new(vec![]).unwrap();
     let spec = Minimal::of(&Dfa::new(nothing, State(0), vec![true], vec![]).unwrap());
     assert_eq!(words(&spec, SuiteMethod::Wp, usize::MAX), vec![Word::new()]);
 }
 
 #[test]
-fn the_output_at_the_start_is_looked_at_although_no_word_leads_back_there() {
-    // `a` and `b` tell all states apart, so a set without ε would do to name them.
+fn the_output_of_the_start_is_tested_although_no_word_leads_back_to_it() {
+    // `a` and `b` distinguish all states, so a characterization set could do without ε.
     let next = |s: State, a: Symbol| State(if s.0 == 0 { 1 + a.0 } else { s.0 });
     let spec = Minimal::of(&Dfa::from_fn(alphabet(2), 3, |s| s.0 == 1, next).unwrap());
     let wrong = Dfa::from_fn(alphabet(2), 3, |s| s.0 < 2, next).unwrap();
@@ -319,12 +321,12 @@ fn the_output_at_the_start_is_looked_at_although_no_word_leads_back_there() {
 }
 
 #[test]
-fn the_count_before_merging_is_exact_where_it_is_refused_last() {
+fn the_word_count_with_duplicates_is_exact_at_the_limit() {
     let spec = specification(5, 2, &mut stream(9));
     for method in METHODS {
         for extra in 0..4 {
             let limited = |most_words| {
-                suite(&spec, &SuiteConfig { most_words, ..plan(method, extra) })
+                suite(&spec, &SuiteConfig { most_words, ..config(method, extra) })
                     .map_err(|e| e.needed)
             };
             let needed = (0..).find(|&most| limited(most).is_ok()).unwrap();
@@ -335,21 +337,21 @@ fn the_count_before_merging_is_exact_where_it_is_refused_last() {
 }
 
 #[test]
-fn a_suite_that_is_too_large_is_refused_before_it_is_made() {
+fn a_suite_that_is_too_large_is_refused_before_it_is_generated() {
     let spec = specification(4, 3, &mut stream(2));
     for extra in [30, 60, 200, usize::MAX] {
-        let error = suite(&spec, &plan(SuiteMethod::Wp, extra)).unwrap_err();
+        let error = suite(&spec, &config(SuiteMethod::Wp, extra)).unwrap_err();
         assert_eq!((error.quantity, error.states, error.extra), (Quantity::Words, 4, extra));
         assert!(error.needed > 1_000_000 && error.to_string().contains("fewer extra states"));
     }
     let unary = specification(3, 1, &mut stream(2));
-    assert!(suite(&unary, &plan(SuiteMethod::Wp, usize::MAX)).is_err());
+    assert!(suite(&unary, &config(SuiteMethod::Wp, usize::MAX)).is_err());
     let tight = SuiteConfig { most_symbols: 10, ..SuiteConfig::default() };
     assert_eq!(suite(&spec, &tight).unwrap_err().quantity, Quantity::Symbols);
 }
 
 #[test]
-fn long_chains_are_refused_before_their_words_fill_the_memory() {
+fn long_chains_are_refused_before_they_use_up_the_memory() {
     let refused = |n: u32| {
         let next = |s: State, a: Symbol| State(if a.0 == 0 { (s.0 + 1).min(n - 1) } else { s.0 });
         let chain = Dfa::from_fn(alphabet(2), n, |s| s.0 == n - 1, next).unwrap();
