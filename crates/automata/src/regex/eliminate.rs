@@ -1,4 +1,4 @@
-//! From automaton to expression, by removing one state after the other.
+//! From automaton to expression, by state elimination.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,8 +7,8 @@ use crate::alphabet::Symbol;
 use crate::limits::Limits;
 use crate::moore::{Dfa, State};
 
-/// An expression for the language of an automaton. It is short where the automaton is simple, but
-/// neither the shortest nor bounded by less than an exponential, hence the limit.
+/// An expression for the language of an automaton. It is short for simple automata, but not the
+/// shortest one. Its size can be exponential, so it is limited.
 pub fn of_dfa(dfa: &Dfa, limits: &Limits) -> Result<Regex, RegexTooLarge> {
     let mut graph = EliminationGraph::new(&dfa.minimize());
     while let Some(state) = graph.cheapest() {
@@ -18,23 +18,22 @@ pub fn of_dfa(dfa: &Dfa, limits: &Limits) -> Result<Regex, RegexTooLarge> {
     Ok(graph.take(start, end))
 }
 
-/// An edge, and the size that decides the order and the limits.
+/// An edge with the size of its expression, which determines the elimination order.
 struct RegexEdge {
     regex: Regex,
     size: usize,
 }
 
-/// The states that are left, one start before them and one end behind them.
+/// The graph of the states that are left, with an added start and an added end.
 struct EliminationGraph {
     states: u32,
     edges: BTreeMap<(u32, u32), RegexEdge>,
-    /// Where the edges into a state come from.
+    /// The sources of the edges into each state.
     sources: Vec<BTreeSet<u32>>,
-    /// The states that are left by weight, and the weight of each, so that the cheapest is found
-    /// without going through all.
+    /// The states that are left, ordered by weight, and the weight of each state.
     queue: BTreeSet<(usize, u32)>,
     weights: Vec<usize>,
-    /// The size of all edges together.
+    /// The total size of all edges.
     total: usize,
 }
 
@@ -49,15 +48,15 @@ impl EliminationGraph {
             weights: vec![0; states as usize],
             total: 0,
         };
-        let alive = alive(dfa);
-        for from in dfa.states().filter(|s| alive[s.index()]) {
-            graph.add_state(dfa, from, &alive);
+        let productive = productive(dfa);
+        for from in dfa.states().filter(|s| productive[s.index()]) {
+            graph.add_state(dfa, from, &productive);
         }
-        if alive[dfa.start().index()] {
+        if productive[dfa.start().index()] {
             graph.add(graph.start(), dfa.start().0, Regex::Epsilon);
         }
-        for state in (0..states).filter(|&s| alive[s as usize]) {
-            graph.weigh(state);
+        for state in (0..states).filter(|&s| productive[s as usize]) {
+            graph.update_weight(state);
         }
         graph
     }
@@ -70,12 +69,12 @@ impl EliminationGraph {
         self.states + 1
     }
 
-    fn add_state(&mut self, dfa: &Dfa, from: State, alive: &[bool]) {
+    fn add_state(&mut self, dfa: &Dfa, from: State, productive: &[bool]) {
         let mut targets: BTreeMap<u32, Vec<Symbol>> = BTreeMap::new();
         for symbol in dfa.alphabet().symbols() {
             targets.entry(dfa.next(from, symbol).0).or_default().push(symbol);
         }
-        for (to, symbols) in targets.into_iter().filter(|(to, _)| alive[*to as usize]) {
+        for (to, symbols) in targets.into_iter().filter(|(to, _)| productive[*to as usize]) {
             self.add(from.0, to, Regex::one_of(symbols));
         }
         if dfa.is_accepting(from) {
@@ -94,7 +93,7 @@ impl EliminationGraph {
         self.sources[to as usize].insert(from);
     }
 
-    /// Removes an edge; a missing one is the expression of no word.
+    /// Removes an edge and returns its expression; ∅ if there is no edge.
     fn take(&mut self, from: u32, to: u32) -> Regex {
         let Some(edge) = self.edges.remove(&(from, to)) else { return Regex::EmptySet };
         self.sources[to as usize].remove(&from);
@@ -102,15 +101,16 @@ impl EliminationGraph {
         edge.regex
     }
 
-    /// The state whose removal adds least text, the first such one.
+    /// The state with the smallest weight; the first of several.
     fn cheapest(&self) -> Option<u32> {
         self.queue.first().map(|&(_, state)| state)
     }
 
-    /// Weighs a state anew: about the text that its removal adds (Delgado and Morais 2004).
-    fn weigh(&mut self, state: u32) {
+    /// Updates the weight of a state: about the text that its elimination adds (Delgado and Morais
+    /// 2004).
+    fn update_weight(&mut self, state: u32) {
         let size = |from, to| self.edges.get(&(from, to)).map_or(0, |edge: &RegexEdge| edge.size);
-        let (ins, outs) = (self.before(state), self.after(state));
+        let (ins, outs) = (self.predecessors(state), self.successors(state));
         let entering: usize = ins.iter().map(|&from| size(from, state)).sum();
         let leaving: usize = outs.iter().map(|&to| size(state, to)).sum();
         let own = size(state, state) * ins.len() * outs.len();
@@ -121,7 +121,7 @@ impl EliminationGraph {
     }
 
     fn eliminate(&mut self, state: u32, limits: &Limits) -> Result<(), RegexTooLarge> {
-        let (ins, outs) = (self.before(state), self.after(state));
+        let (ins, outs) = (self.predecessors(state), self.successors(state));
         let entering: Vec<Regex> = ins.iter().map(|&from| self.take(from, state)).collect();
         let leaving: Vec<Regex> = outs.iter().map(|&to| self.take(state, to)).collect();
         let own = self.take(state, state).star();
@@ -136,18 +136,18 @@ impl EliminationGraph {
         }
         let states = self.states;
         for neighbour in ins.into_iter().chain(outs).filter(|&s| s < states) {
-            self.weigh(neighbour);
+            self.update_weight(neighbour);
         }
         Ok(())
     }
 
-    /// Where edges come from, loops left out.
-    fn before(&self, state: u32) -> Vec<u32> {
+    /// The sources of incoming edges, without loops.
+    fn predecessors(&self, state: u32) -> Vec<u32> {
         self.sources[state as usize].iter().copied().filter(|&from| from != state).collect()
     }
 
-    /// Where edges lead, loops left out.
-    fn after(&self, state: u32) -> Vec<u32> {
+    /// The targets of outgoing edges, without loops.
+    fn successors(&self, state: u32) -> Vec<u32> {
         let edges = self.edges.range((state, 0)..=(state, u32::MAX));
         edges.map(|(&(_, to), _)| to).filter(|&to| to != state).collect()
     }
@@ -158,30 +158,30 @@ fn check(size: usize, depth: usize, limits: &Limits) -> Result<(), RegexTooLarge
         return Err(RegexTooLarge { what: "symbols and operators", limit: limits.expression });
     }
     if depth > limits.depth {
-        return Err(RegexTooLarge { what: "groups within groups", limit: limits.depth });
+        return Err(RegexTooLarge { what: "nested groups", limit: limits.depth });
     }
     Ok(())
 }
 
-/// Which states can still reach an accepting one.
-fn alive(dfa: &Dfa) -> Vec<bool> {
-    let mut before = vec![Vec::new(); dfa.state_count()];
+/// The states from which an accepting state is reachable.
+fn productive(dfa: &Dfa) -> Vec<bool> {
+    let mut predecessors = vec![Vec::new(); dfa.state_count()];
     for from in dfa.states() {
-        dfa.successors(from).iter().for_each(|to| before[to.index()].push(from));
+        dfa.successors(from).iter().for_each(|to| predecessors[to.index()].push(from));
     }
     let mut open: Vec<State> = dfa.states().filter(|&s| dfa.is_accepting(s)).collect();
-    let mut alive = dfa.outputs().to_vec();
+    let mut productive = dfa.outputs().to_vec();
     while let Some(state) = open.pop() {
-        for &from in &before[state.index()] {
-            if !std::mem::replace(&mut alive[from.index()], true) {
+        for &from in &predecessors[state.index()] {
+            if !std::mem::replace(&mut productive[from.index()], true) {
                 open.push(from);
             }
         }
     }
-    alive
+    productive
 }
 
-/// Symbols and operators, and how deep they nest.
+/// The number of symbols and operators, and the nesting depth.
 fn measure(regex: &Regex) -> (usize, usize) {
     match regex {
         Regex::EmptySet | Regex::Epsilon => (1, 0),
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_chain_is_read_and_an_explosion_is_refused() {
+    fn long_chains_have_expressions_and_exponential_ones_are_refused() {
         let bits = Alphabet::of_chars("ab").unwrap();
         let limits = Limits::default();
         let dfa = compile(&"a".repeat(500), &bits, &limits).unwrap();

@@ -1,4 +1,4 @@
-//! Classical regular expressions, in and out.
+//! Regular expressions: parsing, printing, and conversion from and to automata.
 //!
 //! | written | means |
 //! |---|---|
@@ -13,8 +13,8 @@
 //! | `rs`, `r\|s`, `(r)` | one after the other, either, group |
 //! | `ε` or nothing, `∅` | the empty word, no word at all |
 //!
-//! White space is skipped unless escaped. An expression describes whole words: there are no anchors,
-//! and no captures or look-around, which would not be regular or not be needed here.
+//! White space is skipped unless it is escaped. An expression describes whole words. There are no
+//! anchors, captures or look-around.
 
 mod eliminate;
 mod parse;
@@ -39,24 +39,24 @@ pub enum Regex {
     EmptySet,
     /// ε: the empty word.
     Epsilon,
-    /// One symbol of a set, which is sorted.
+    /// One symbol of a sorted set.
     OneOf(Vec<Symbol>),
-    /// One after the other.
+    /// Concatenation.
     Concat(Vec<Regex>),
-    /// Any of them.
+    /// Union.
     Union(Vec<Regex>),
-    /// Any number of times.
+    /// `r*`: any number of times.
     Star(Box<Regex>),
-    /// At least once.
+    /// `r+`: at least once.
     Plus(Box<Regex>),
-    /// At most once.
+    /// `r?`: at most once.
     Optional(Box<Regex>),
 }
 
-/// Why a text is not an expression over an alphabet.
+/// Why a text is not a regular expression over an alphabet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RegexError {
-    /// Character of the text, from 1.
+    /// Character of the text, counted from 1.
     pub column: usize,
     /// What is wrong there.
     pub cause: String,
@@ -64,16 +64,16 @@ pub struct RegexError {
     pub remedy: String,
 }
 
-/// A result above a limit.
+/// A result is larger than a limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RegexTooLarge {
-    /// What there would be too many of.
+    /// What is limited.
     pub what: &'static str,
     /// The limit.
     pub limit: usize,
 }
 
-/// The minimal automaton of an expression's text.
+/// Parses an expression and returns its minimal automaton.
 pub fn compile(text: &str, alphabet: &Alphabet, limits: &Limits) -> Result<Dfa, RegexError> {
     parse(text, alphabet, limits)?.to_dfa(alphabet, limits).map_err(|e| RegexError {
         column: 1,
@@ -83,14 +83,14 @@ pub fn compile(text: &str, alphabet: &Alphabet, limits: &Limits) -> Result<Dfa, 
 }
 
 impl Regex {
-    /// One symbol of a set; no set member, no word.
+    /// One symbol of a set; ∅ if the set is empty.
     pub fn one_of(mut symbols: Vec<Symbol>) -> Regex {
         symbols.sort_unstable();
         symbols.dedup();
         if symbols.is_empty() { Regex::EmptySet } else { Regex::OneOf(symbols) }
     }
 
-    /// One after the other, lightly simplified: `rr*` becomes `r+`, and the like.
+    /// Concatenation with simple rewrites such as `rr*` to `r+`.
     pub fn concat(parts: Vec<Regex>) -> Regex {
         if parts.contains(&Regex::EmptySet) {
             return Regex::EmptySet;
@@ -98,7 +98,7 @@ impl Regex {
         let mut fused: Vec<Regex> = Vec::with_capacity(parts.len());
         for part in parts.into_iter().filter(|part| *part != Regex::Epsilon) {
             match fused.last().and_then(|last| fuse(last, &part)) {
-                Some(both) => *fused.last_mut().expect("it was fused") = both,
+                Some(both) => *fused.last_mut().expect("a last part exists") = both,
                 None => fused.push(part),
             }
         }
@@ -109,11 +109,11 @@ impl Regex {
                 other => flat.push(other),
             }
         }
-        one_or(flat, Regex::Epsilon, Regex::Concat)
+        none_one_or_many(flat, Regex::Epsilon, Regex::Concat)
     }
 
-    /// Any of them, lightly simplified: sets of symbols are joined, `ε|r` becomes `r?`, `r|r*`
-    /// becomes `r*`, and the like.
+    /// Union with simple rewrites: symbol sets are merged, `ε|r` becomes `r?`, and `r|r*` becomes
+    /// `r*`.
     pub fn union(parts: Vec<Regex>) -> Regex {
         let mut alternatives = Alternatives::default();
         parts.into_iter().for_each(|part| alternatives.add(part));
@@ -122,11 +122,11 @@ impl Regex {
         if !alternatives.symbols.is_empty() {
             parts.insert(0, Regex::one_of(alternatives.symbols));
         }
-        let union = one_or(parts, Regex::EmptySet, Regex::Union);
+        let union = none_one_or_many(parts, Regex::EmptySet, Regex::Union);
         if alternatives.empty { union.optional() } else { union }
     }
 
-    /// Any number of times.
+    /// `r*`, simplified.
     pub fn star(self) -> Regex {
         match self {
             Regex::EmptySet | Regex::Epsilon => Regex::Epsilon,
@@ -135,7 +135,7 @@ impl Regex {
         }
     }
 
-    /// At least once.
+    /// `r+`, simplified.
     pub fn plus(self) -> Regex {
         match self {
             Regex::EmptySet | Regex::Epsilon | Regex::Plus(_) => self,
@@ -144,7 +144,7 @@ impl Regex {
         }
     }
 
-    /// At most once.
+    /// `r?`, simplified.
     pub fn optional(self) -> Regex {
         match self {
             Regex::EmptySet => Regex::Epsilon,
@@ -154,7 +154,7 @@ impl Regex {
         }
     }
 
-    /// Symbols and operators, without parentheses.
+    /// The number of symbols and repetition operators.
     fn size(&self) -> usize {
         match self {
             Regex::EmptySet | Regex::Epsilon => 1,
@@ -164,7 +164,7 @@ impl Regex {
         }
     }
 
-    /// Whether ε is one of its words.
+    /// Whether the language contains ε.
     pub fn accepts_empty(&self) -> bool {
         match self {
             Regex::EmptySet | Regex::OneOf(_) => false,
@@ -192,7 +192,7 @@ impl fmt::Display for RegexTooLarge {
 
 impl Error for RegexTooLarge {}
 
-/// An expression as a body repeated: at least `least` times (0 or 1), once or any number.
+/// A repeated body: at least `least` times (0 or 1), and at most once unless `many`.
 struct Repetition {
     body: Regex,
     least: u8,
@@ -219,13 +219,13 @@ impl Repetition {
     }
 }
 
-/// The parts of a union, those with the same body joined: `r?|r+` is `r*`.
+/// The parts of a union. Repetitions of the same body are merged: `r?|r+` is `r*`.
 #[derive(Default)]
 struct Alternatives {
     empty: bool,
     symbols: Vec<Symbol>,
     parts: Vec<Repetition>,
-    places: HashMap<Regex, usize>,
+    indices: HashMap<Regex, usize>,
 }
 
 impl Alternatives {
@@ -239,33 +239,33 @@ impl Alternatives {
                 self.empty = true;
                 self.add(*body);
             }
-            repeated => self.join(Repetition::of(repeated)),
+            repeated => self.merge(Repetition::of(repeated)),
         }
     }
 
-    fn join(&mut self, part: Repetition) {
-        match self.places.get(&part.body) {
-            Some(&place) => {
-                let known = &mut self.parts[place];
+    fn merge(&mut self, part: Repetition) {
+        match self.indices.get(&part.body) {
+            Some(&index) => {
+                let known = &mut self.parts[index];
                 known.least = known.least.min(part.least);
                 known.many |= part.many;
             }
             None => {
-                self.places.insert(part.body.clone(), self.parts.len());
+                self.indices.insert(part.body.clone(), self.parts.len());
                 self.parts.push(part);
             }
         }
     }
 }
 
-/// `r*r`, `r?r*` and the like as one repetition of `r`.
+/// Rewrites a concatenation such as `r*r` or `r?r*` to one repetition of `r`.
 fn fuse(left: &Regex, right: &Regex) -> Option<Regex> {
-    let ((body, least, many), (other, more, again)) = (times(left), times(right));
+    let ((body, least, many), (other, more, again)) = (repetition(left), repetition(right));
     let joined = body == other && (many || again) && least + more <= 1;
     joined.then(|| Repetition { body: body.clone(), least: least + more, many: true }.into_regex())
 }
 
-fn times(regex: &Regex) -> (&Regex, u8, bool) {
+fn repetition(regex: &Regex) -> (&Regex, u8, bool) {
     match regex {
         Regex::Star(body) => (body, 0, true),
         Regex::Plus(body) => (body, 1, true),
@@ -274,7 +274,7 @@ fn times(regex: &Regex) -> (&Regex, u8, bool) {
     }
 }
 
-fn one_or(mut parts: Vec<Regex>, none: Regex, many: fn(Vec<Regex>) -> Regex) -> Regex {
+fn none_one_or_many(mut parts: Vec<Regex>, none: Regex, many: fn(Vec<Regex>) -> Regex) -> Regex {
     match parts.len() {
         0 => none,
         1 => parts.swap_remove(0),
@@ -288,7 +288,7 @@ mod tests {
     use crate::random::{random_dfa, stream};
     use crate::words::shortlex;
 
-    /// Whether a word belongs to an expression, straight from the definition.
+    /// Whether a word matches an expression, by the definition.
     fn matches(regex: &Regex, word: &[Symbol]) -> bool {
         let splits = |from: usize| (from..=word.len()).map(|i| word.split_at(i));
         match regex {
@@ -313,22 +313,22 @@ mod tests {
         }
     }
 
-    /// A random expression without any simplification.
-    fn wild(bits: &mut impl FnMut() -> u64, depth: u32) -> Regex {
+    /// A random expression without simplification.
+    fn random_regex(bits: &mut impl FnMut() -> u64, depth: u32) -> Regex {
         let kind = bits() % if depth == 0 { 4 } else { 10 };
         match kind {
             0 => Regex::Epsilon,
             1 if bits().is_multiple_of(4) => Regex::EmptySet,
             1..=3 => Regex::one_of(vec![Symbol((bits() % 2) as u32)]),
-            4 | 5 => Regex::Concat((0..2).map(|_| wild(bits, depth - 1)).collect()),
-            6 | 7 => Regex::Union((0..2).map(|_| wild(bits, depth - 1)).collect()),
-            8 => Regex::Star(Box::new(wild(bits, depth - 1))),
-            _ if bits().is_multiple_of(2) => Regex::Plus(Box::new(wild(bits, depth - 1))),
-            _ => Regex::Optional(Box::new(wild(bits, depth - 1))),
+            4 | 5 => Regex::Concat((0..2).map(|_| random_regex(bits, depth - 1)).collect()),
+            6 | 7 => Regex::Union((0..2).map(|_| random_regex(bits, depth - 1)).collect()),
+            8 => Regex::Star(Box::new(random_regex(bits, depth - 1))),
+            _ if bits().is_multiple_of(2) => Regex::Plus(Box::new(random_regex(bits, depth - 1))),
+            _ => Regex::Optional(Box::new(random_regex(bits, depth - 1))),
         }
     }
 
-    /// The same expression built by the simplifying constructors.
+    /// The same expression, built with the simplifying constructors.
     fn simplified(regex: &Regex) -> Regex {
         match regex {
             Regex::Concat(parts) => Regex::concat(parts.iter().map(simplified).collect()),
@@ -345,7 +345,7 @@ mod tests {
         let alphabet = Alphabet::of_chars("ab").unwrap();
         let limits = Limits::default();
         for seed in 0..3000 {
-            let regex = wild(&mut stream(seed), 4);
+            let regex = random_regex(&mut stream(seed), 4);
             let simple = simplified(&regex);
             let dfa = regex.to_dfa(&alphabet, &limits).unwrap();
             assert_eq!(simple.to_dfa(&alphabet, &limits).unwrap(), dfa, "{regex:?} {simple:?}");
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn expressions_of_random_automata_lead_back_to_them() {
+    fn expressions_of_random_automata_compile_to_the_same_automata() {
         let limits = Limits::default();
         for seed in 0..300 {
             let mut bits = stream(seed);
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn repetitions_of_the_same_body_are_joined() {
+    fn repetitions_of_the_same_body_are_merged() {
         let alphabet = Alphabet::of_chars("ab").unwrap();
         let check = |text, simple: &str| {
             let regex = parse(text, &alphabet, &Limits::default()).unwrap();

@@ -1,4 +1,4 @@
-//! From text to expression, by recursive descent.
+//! A recursive descent parser for regular expressions.
 
 use std::collections::HashMap;
 
@@ -6,14 +6,14 @@ use super::{Regex, RegexError};
 use crate::alphabet::{Alphabet, Symbol};
 use crate::limits::Limits;
 
-/// Reads an expression over an alphabet; the [module](super) documents the syntax.
+/// Parses an expression over an alphabet. The [module](super) documents the syntax.
 pub fn parse(text: &str, alphabet: &Alphabet, limits: &Limits) -> Result<Regex, RegexError> {
     let mut parser = Parser {
         chars: text.chars().take(limits.expression.saturating_add(1)).collect(),
         at: 0,
         depth: 0,
         max_depth: limits.depth,
-        room: limits.expression,
+        size_left: limits.expression,
         symbols: alphabet.symbols().map(|s| (alphabet.name(s), s)).collect(),
     };
     if parser.chars.len() > limits.expression {
@@ -23,7 +23,7 @@ pub fn parse(text: &str, alphabet: &Alphabet, limits: &Limits) -> Result<Regex, 
     let regex = parser.union()?;
     match parser.peek() {
         None => Ok(regex),
-        Some(')') => Err(parser.error("`)` closes no group", "remove it, or write `\\)`")),
+        Some(')') => Err(parser.error("this `)` has no opening `(`", "remove it, or write `\\)`")),
         Some(other) => unreachable!("the parser stopped at {other:?}"),
     }
 }
@@ -33,12 +33,12 @@ struct Parser<'a> {
     at: usize,
     depth: usize,
     max_depth: usize,
-    /// What repetitions with a number may still take when they are written out.
-    room: usize,
+    /// The size that counted repetitions may still have when they are expanded.
+    size_left: usize,
     symbols: HashMap<&'a str, Symbol>,
 }
 
-/// What stands in a class: the symbol of a character can begin a range, that of a name cannot.
+/// An item of a class. A character can begin a range, a name in angle brackets cannot.
 enum Item {
     Character(char),
     Named(Symbol),
@@ -70,19 +70,19 @@ impl Parser<'_> {
                 Some('*') => regex.star(),
                 Some('+') => regex.plus(),
                 Some('?') => regex.optional(),
-                Some('{') => self.times(regex)?,
+                Some('{') => self.counted(regex)?,
                 _ => return Ok(regex),
             };
         }
     }
 
-    /// `{3}`, `{3,}` or `{3,5}`, from behind the brace, written out.
-    fn times(&mut self, body: Regex) -> Result<Regex, RegexError> {
+    /// Parses `{3}`, `{3,}` or `{3,5}` after the opening brace, and expands the repetition.
+    fn counted(&mut self, body: Regex) -> Result<Regex, RegexError> {
         let open = self.at - 1;
         let (least, most) = self.bounds(open)?;
         let size = body.size().saturating_mul(most.unwrap_or(least.saturating_add(1)));
-        self.room = self.room.checked_sub(size).ok_or_else(|| {
-            let cause = "written out, what is repeated is too long";
+        self.size_left = self.size_left.checked_sub(size).ok_or_else(|| {
+            let cause = "the expanded repetition is too long";
             self.error_at(open, cause, "repeat it less often or raise the limit")
         })?;
         let mut parts = vec![body.clone(); least];
@@ -93,7 +93,7 @@ impl Parser<'_> {
         Ok(Regex::concat(parts))
     }
 
-    /// The numbers between braces; the second is nothing where there is no most.
+    /// The numbers between braces; the second is `None` if there is no upper bound.
     fn bounds(&mut self, open: usize) -> Result<(usize, Option<usize>), RegexError> {
         let least = self.number();
         let most = if self.take(',') { self.number() } else { least };
@@ -101,7 +101,7 @@ impl Parser<'_> {
             Some(least) if self.take('}') => Ok((least, most)),
             _ => {
                 let remedy = "write `{3}`, `{3,}` or `{3,5}`, or `\\{` for the symbol";
-                Err(self.error_at(open, "this is no number of repetitions", remedy))
+                Err(self.error_at(open, "this is not a number of repetitions", remedy))
             }
         }
     }
@@ -117,18 +117,18 @@ impl Parser<'_> {
     }
 
     fn atom(&mut self) -> Result<Regex, RegexError> {
-        let c = self.peek().expect("concat looked ahead");
+        let c = self.peek().expect("concat has peeked a character");
         let start = self.at;
         match c {
             '(' => self.group(),
             '[' => self.class(),
             '<' => Ok(Regex::one_of(vec![self.named()?])),
             '*' | '+' | '?' | '{' => {
-                let cause = format!("`{c}` repeats nothing");
+                let cause = format!("`{c}` has nothing to repeat");
                 Err(self.error(&cause, &format!("put something before it, or write `\\{c}`")))
             }
             ']' | '>' | '}' => {
-                let cause = format!("`{c}` closes nothing");
+                let cause = format!("this `{c}` has no opening bracket");
                 Err(self.error(&cause, &format!("remove it, or write `\\{c}`")))
             }
             '.' | 'ε' | '∅' => {
@@ -151,14 +151,14 @@ impl Parser<'_> {
         self.at += 1;
         self.depth += 1;
         if self.depth > self.max_depth {
-            let cause = format!("more than {} groups within groups", self.max_depth);
+            let cause = format!("more than {} nested groups", self.max_depth);
             return Err(self.error_at(open, cause, "simplify the expression or raise the limit"));
         }
         let regex = self.union()?;
         self.depth -= 1;
         match self.take(')') {
             true => Ok(regex),
-            false => Err(self.error_at(open, "this group is never closed", "add `)`")),
+            false => Err(self.error_at(open, "this group is not closed", "add `)`")),
         }
     }
 
@@ -169,7 +169,7 @@ impl Parser<'_> {
         let mut members = Vec::new();
         while !self.take(']') {
             if self.peek().is_none() {
-                return Err(self.error_at(open, "this class is never closed", "add `]`"));
+                return Err(self.error_at(open, "this class is not closed", "add `]`"));
             }
             self.members(&mut members)?;
         }
@@ -184,7 +184,7 @@ impl Parser<'_> {
         Ok(Regex::one_of(members))
     }
 
-    /// The next symbol or range of a class.
+    /// Adds the next symbol or range of a class to `members`.
     fn members(&mut self, members: &mut Vec<Symbol>) -> Result<(), RegexError> {
         self.peek();
         let start = self.at;
@@ -198,7 +198,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// The symbols from `first` to the character that follows.
+    /// The symbols from `first` to the next character of the text.
     fn range(&mut self, first: char, start: usize) -> Result<Vec<Symbol>, RegexError> {
         let last = match self.peek() {
             None | Some(']') => None,
@@ -212,8 +212,8 @@ impl Parser<'_> {
         let named = self.symbols.iter().filter(|(name, _)| within(name));
         let symbols: Vec<Symbol> = named.map(|(_, &symbol)| symbol).collect();
         if symbols.is_empty() {
-            let cause = format!("no symbol lies between {first:?} and {last:?}");
-            return Err(self.error_at(start, cause, self.known()));
+            let cause = format!("there is no symbol between {first:?} and {last:?}");
+            return Err(self.error_at(start, cause, self.known_symbols()));
         }
         Ok(symbols)
     }
@@ -231,7 +231,7 @@ impl Parser<'_> {
         let mut name = String::new();
         loop {
             match self.chars.get(self.at) {
-                None => return Err(self.error_at(open, "this name is never closed", "add `>`")),
+                None => return Err(self.error_at(open, "this name is not closed", "add `>`")),
                 Some('>') => break self.at += 1,
                 Some(_) => name.push(self.character()?),
             }
@@ -239,7 +239,7 @@ impl Parser<'_> {
         self.symbol(&name, open)
     }
 
-    /// The character here, or the one an escape stands for.
+    /// The current character, with its escape resolved.
     fn character(&mut self) -> Result<char, RegexError> {
         let start = self.at;
         let c = self.chars[start];
@@ -265,12 +265,12 @@ impl Parser<'_> {
 
     fn symbol(&self, name: &str, start: usize) -> Result<Symbol, RegexError> {
         self.symbols.get(name).copied().ok_or_else(|| {
-            self.error_at(start, format!("{name:?} is not in the alphabet"), self.known())
+            self.error_at(start, format!("{name:?} is not in the alphabet"), self.known_symbols())
         })
     }
 
-    /// The remedy for an unknown symbol.
-    fn known(&self) -> String {
+    /// The remedy for an unknown symbol: a list of the known ones.
+    fn known_symbols(&self) -> String {
         const SHOWN: usize = 20;
         let mut symbols: Vec<_> = self.symbols.iter().collect();
         symbols.sort_by_key(|&(_, symbol)| symbol);
@@ -313,7 +313,7 @@ fn single(name: &str) -> Option<char> {
     chars.next().filter(|_| chars.next().is_none())
 }
 
-/// A symbol as an expression has it: names of several characters stand between `<` and `>`.
+/// A symbol in the syntax of expressions: names of several characters are in angle brackets.
 fn as_typed(name: &str) -> String {
     match name.chars().nth(1) {
         None => name.into(),
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn symbols_are_written_as_characters_names_and_escapes() {
+    fn symbols_can_be_characters_names_and_escapes() {
         let one = |text: &str| match read(text).unwrap() {
             Regex::OneOf(symbols) => symbols.iter().map(|s| s.0).collect::<Vec<_>>(),
             other => panic!("{text} is {other:?}"),
@@ -372,23 +372,23 @@ mod tests {
             assert_eq!((error.column, error.cause.as_str()), (column, cause), "{text:?}");
             assert!(!error.remedy.is_empty());
         };
-        check("ab)", 3, "`)` closes no group");
-        check("a(b|", 2, "this group is never closed");
-        check("a|*b", 3, "`*` repeats nothing");
-        check("ab[az", 3, "this class is never closed");
+        check("ab)", 3, "this `)` has no opening `(`");
+        check("a(b|", 2, "this group is not closed");
+        check("a|*b", 3, "`*` has nothing to repeat");
+        check("ab[az", 3, "this class is not closed");
         check("a[]", 2, "this class is empty");
-        check("a<op", 2, "this name is never closed");
+        check("a<op", 2, "this name is not closed");
         check("aεx", 3, "\"x\" is not in the alphabet");
         check("a<x y>", 2, "\"x y\" is not in the alphabet");
         check("a\\", 2, "nothing follows the `\\`");
         check("a\\d", 2, "`\\d` is not an escape");
-        check("[ 1-9]", 3, "no symbol lies between '1' and '9'");
+        check("[ 1-9]", 3, "there is no symbol between '1' and '9'");
         check("[a-]", 2, "this range has no end");
-        check("a]", 2, "`]` closes nothing");
-        check("a}", 2, "`}` closes nothing");
-        check("a|{2}", 3, "`{` repeats nothing");
+        check("a]", 2, "this `]` has no opening bracket");
+        check("a}", 2, "this `}` has no opening bracket");
+        check("a|{2}", 3, "`{` has nothing to repeat");
         for text in ["ab{", "ab{}", "ab{,2}", "ab{2", "ab{3,2}", "ab{b}", "ab{2,b}"] {
-            check(text, 3, "this is no number of repetitions");
+            check(text, 3, "this is not a number of repetitions");
         }
         assert!(
             read("x")
@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_of_repetitions_is_the_same_written_out() {
+    fn a_counted_repetition_equals_its_expansion() {
         let dfa = |text: &str| compile(text, &events(), &Limits::default()).unwrap();
         for (short, long) in [
             ("a{3}", "aaa"),
@@ -423,7 +423,7 @@ mod tests {
     fn nesting_and_length_have_limits() {
         let deep = |n: usize| format!("{}a{}", "(".repeat(n), ")*".repeat(n));
         assert!(read(&deep(250)).is_ok());
-        assert!(read(&"(a)".repeat(251)).is_ok(), "groups side by side do not nest");
+        assert!(read(&"(a)".repeat(251)).is_ok(), "adjacent groups do not nest");
         assert_eq!(read(&deep(251)).unwrap_err().column, 251);
         let long = "a".repeat(100_001);
         assert!(read(&long).unwrap_err().cause.contains("100000"));

@@ -1,35 +1,35 @@
-//! From expression to text that [`parse`](super::parse) reads back.
+//! Printing of expressions. [`parse`](super::parse) reads the text back.
 
 use super::Regex;
 use crate::alphabet::{Alphabet, Symbol};
 
 impl Regex {
-    /// The expression as text over an alphabet.
+    /// The expression as text with the names of an alphabet.
     ///
     /// # Panics
-    /// If a symbol is not of the alphabet.
+    /// If a symbol is not in the alphabet.
     pub fn to_text(&self, alphabet: &Alphabet) -> String {
         let mut text = String::new();
-        write(self, alphabet, Binding::Union, &mut text);
+        write(self, alphabet, Precedence::Union, &mut text);
         text
     }
 }
 
-/// How tightly the surroundings bind; what binds less needs parentheses.
+/// The precedence of the surrounding operator. An operator of lower precedence needs parentheses.
 #[derive(Clone, Copy, PartialEq, PartialOrd)]
-enum Binding {
+enum Precedence {
     Union,
     Concat,
     Repeat,
 }
 
-fn write(regex: &Regex, alphabet: &Alphabet, outside: Binding, text: &mut String) {
+fn write(regex: &Regex, alphabet: &Alphabet, outside: Precedence, text: &mut String) {
     match regex {
         Regex::EmptySet => text.push('∅'),
         Regex::Epsilon => text.push('ε'),
         Regex::OneOf(symbols) => text.push_str(&set(symbols, alphabet)),
-        Regex::Union(parts) => joined(parts, "|", Binding::Union, alphabet, outside, text),
-        Regex::Concat(parts) => joined(parts, "", Binding::Concat, alphabet, outside, text),
+        Regex::Union(parts) => joined(parts, "|", Precedence::Union, alphabet, outside, text),
+        Regex::Concat(parts) => joined(parts, "", Precedence::Concat, alphabet, outside, text),
         Regex::Star(body) => repeated(body, '*', alphabet, text),
         Regex::Plus(body) => repeated(body, '+', alphabet, text),
         Regex::Optional(body) => repeated(body, '?', alphabet, text),
@@ -39,9 +39,9 @@ fn write(regex: &Regex, alphabet: &Alphabet, outside: Binding, text: &mut String
 fn joined(
     parts: &[Regex],
     between: &str,
-    inside: Binding,
+    inside: Precedence,
     alphabet: &Alphabet,
-    outside: Binding,
+    outside: Precedence,
     text: &mut String,
 ) {
     let group = outside > inside;
@@ -54,7 +54,7 @@ fn joined(
 }
 
 fn repeated(body: &Regex, sign: char, alphabet: &Alphabet, text: &mut String) {
-    write(body, alphabet, Binding::Repeat, text);
+    write(body, alphabet, Precedence::Repeat, text);
     text.push(sign);
 }
 
@@ -70,10 +70,11 @@ fn set(symbols: &[Symbol], alphabet: &Alphabet) -> String {
     }
 }
 
+/// Characters to escape outside and inside of classes.
 const OUTSIDE: &str = "|*+?{}()[]<>.\\ε∅";
 const INSIDE: &str = "^-[]<>\\";
 
-/// Runs of four and more consecutive characters become ranges.
+/// The members of a class. Runs of four or more consecutive characters become ranges.
 fn members(symbols: &[Symbol], alphabet: &Alphabet) -> String {
     let names: Vec<&str> = symbols.iter().map(|&s| alphabet.name(s)).collect();
     let (mut text, mut at) = (String::new(), 0);
@@ -126,7 +127,7 @@ mod tests {
     use crate::regex::parse;
 
     #[test]
-    fn every_symbol_survives_printing_alone_and_in_sets() {
+    fn every_symbol_is_parsed_back_alone_and_in_classes() {
         let mut names: Vec<String> =
             "|*+?{}()[]<>.\\ε∅^-_ \n\t\r\u{3000}aé\u{1}".chars().map(String::from).collect();
         names.extend(

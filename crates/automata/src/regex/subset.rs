@@ -1,4 +1,4 @@
-//! From expression to automaton: Thompson's construction, then sets of its places.
+//! From expression to automaton: Thompson's construction, then the subset construction.
 
 use std::collections::HashMap;
 
@@ -8,11 +8,11 @@ use crate::limits::Limits;
 use crate::moore::{Dfa, State};
 
 impl Regex {
-    /// The minimal automaton of the expression; an error where more states than the limit would be
-    /// needed on the way, which can be exponentially many.
+    /// The minimal automaton of the expression. Fails if the subset construction exceeds a limit; it can
+    /// need exponentially many states.
     ///
     /// # Panics
-    /// If a symbol is not of the alphabet.
+    /// If a symbol is not in the alphabet.
     pub fn to_dfa(&self, alphabet: &Alphabet, limits: &Limits) -> Result<Dfa, RegexTooLarge> {
         let mut nfa = Nfa { nodes: vec![NfaNode::End] };
         let start = nfa.add(self, END);
@@ -23,11 +23,11 @@ impl Regex {
 const END: u32 = 0;
 
 enum NfaNode<'a> {
-    /// A word may end here.
+    /// The accepting node.
     End,
-    /// Goes on at all of these without reading.
+    /// ε-transitions to these nodes.
     Fork(Vec<u32>),
-    /// Reads one of these symbols, then goes on there.
+    /// A transition to a node under any of these symbols.
     Read(&'a [Symbol], u32),
 }
 
@@ -36,7 +36,7 @@ struct Nfa<'a> {
 }
 
 impl<'a> Nfa<'a> {
-    /// Adds an expression that goes on at `after`, and gives the node where it begins.
+    /// Adds an expression that continues at node `after`, and returns its first node.
     fn add(&mut self, regex: &'a Regex, after: u32) -> u32 {
         match regex {
             Regex::EmptySet => self.push(NfaNode::Fork(vec![])),
@@ -58,12 +58,12 @@ impl<'a> Nfa<'a> {
         }
     }
 
-    /// A body that may begin again when done: where the body begins, and where the choice stands.
+    /// Adds a loop. Returns the first node of the body and the fork that repeats or leaves it.
     fn add_loop(&mut self, body: &'a Regex, after: u32) -> (u32, u32) {
-        let choice = self.push(NfaNode::Fork(vec![]));
-        let start = self.add(body, choice);
-        self.nodes[choice as usize] = NfaNode::Fork(vec![start, after]);
-        (start, choice)
+        let fork = self.push(NfaNode::Fork(vec![]));
+        let start = self.add(body, fork);
+        self.nodes[fork as usize] = NfaNode::Fork(vec![start, after]);
+        (start, fork)
     }
 
     fn push(&mut self, node: NfaNode<'a>) -> u32 {
@@ -72,24 +72,30 @@ impl<'a> Nfa<'a> {
     }
 }
 
-/// Sets of nodes, each the state of the automaton to come.
+/// The subset construction: each set of nodes is a state of the DFA.
 struct Subsets<'a> {
     nfa: &'a Nfa<'a>,
     numbers: HashMap<Vec<u32>, State>,
     sets: Vec<Vec<u32>>,
-    /// Nodes in all sets together: what the sets cost.
+    /// Nodes in all sets, which determine the memory.
     members: usize,
-    /// The round in which a node was last met, so that closing a set need not clear marks.
-    met: Vec<usize>,
+    /// The round in which each node was last visited, so that marks need not be cleared.
+    visited_in: Vec<usize>,
     round: usize,
 }
 
 impl<'a> Subsets<'a> {
     fn new(nfa: &'a Nfa<'a>, start: u32) -> Subsets<'a> {
-        let met = vec![0; nfa.nodes.len()];
-        let mut subsets =
-            Subsets { nfa, numbers: HashMap::new(), sets: vec![], members: 0, met, round: 0 };
-        subsets.number(vec![start]);
+        let visited_in = vec![0; nfa.nodes.len()];
+        let mut subsets = Subsets {
+            nfa,
+            numbers: HashMap::new(),
+            sets: vec![],
+            members: 0,
+            visited_in,
+            round: 0,
+        };
+        subsets.state_of(vec![start]);
         subsets
     }
 
@@ -98,7 +104,7 @@ impl<'a> Subsets<'a> {
         let mut visited = 0;
         while visited < self.sets.len() {
             for nodes in self.after(visited, alphabet.len()) {
-                table.push(self.number(nodes));
+                table.push(self.state_of(nodes));
             }
             visited += 1;
             if self.sets.len() > limits.states {
@@ -112,10 +118,11 @@ impl<'a> Subsets<'a> {
             }
         }
         let outputs = self.sets.iter().map(|set| set.contains(&END)).collect();
-        Ok(Dfa::new(alphabet.clone(), State(0), outputs, table).expect("sets are numbered"))
+        Ok(Dfa::new(alphabet.clone(), State(0), outputs, table)
+            .expect("every target is a numbered set"))
     }
 
-    /// Where each symbol leads from a set, not yet closed.
+    /// The successors of a set under each symbol, before the ε-closure.
     fn after(&self, set: usize, symbols: usize) -> Vec<Vec<u32>> {
         let mut targets = vec![Vec::new(); symbols];
         for &node in &self.sets[set] {
@@ -126,7 +133,7 @@ impl<'a> Subsets<'a> {
         targets
     }
 
-    fn number(&mut self, nodes: Vec<u32>) -> State {
+    fn state_of(&mut self, nodes: Vec<u32>) -> State {
         let set = self.close(nodes);
         let next = State(self.sets.len() as u32);
         if let Some(&known) = self.numbers.get(&set) {
@@ -138,12 +145,12 @@ impl<'a> Subsets<'a> {
         next
     }
 
-    /// All nodes reached without reading, forks left out: they neither read nor end.
+    /// The ε-closure without forks, which neither read nor accept.
     fn close(&mut self, mut open: Vec<u32>) -> Vec<u32> {
         self.round += 1;
         let mut closed = Vec::new();
         while let Some(node) = open.pop() {
-            if std::mem::replace(&mut self.met[node as usize], self.round) == self.round {
+            if std::mem::replace(&mut self.visited_in[node as usize], self.round) == self.round {
                 continue;
             }
             match &self.nfa.nodes[node as usize] {

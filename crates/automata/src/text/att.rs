@@ -1,24 +1,24 @@
-//! AT&T text, as OpenFst, foma and the MLRegTest acceptors use it.
+//! The AT&T text format of OpenFst, foma and the MLRegTest acceptors.
 //!
-//! A line is a transition, `source target symbol`, or a final state alone. A fourth field repeats the
-//! symbol where a transducer's identity stands for an acceptor; other outputs are refused, and so is
-//! `<eps>`. Weights behind a final state, or behind both symbols, are ignored. The first field of the
-//! first line is the start.
+//! A line is a transition, `source target symbol`, or a final state. A fourth field may repeat the
+//! symbol, as in the identity transducer of an acceptor. Other outputs and `<eps>` are refused. Weights
+//! after a final state or after both symbols are ignored. The first field of the first line is the
+//! start state.
 //!
 //! Fields are separated by white space, so symbols escape it: `\s` space, `\t` tab, `\n` line feed,
-//! `\r` carriage return, `\u{hex}` any other character, `\\` backslash, and `\<eps>` is a symbol that
-//! is really named so.
+//! `\r` carriage return, `\u{hex}` any other character, `\\` backslash. `\<eps>` is a symbol named
+//! `<eps>`.
 //!
-//! States keep their numbers where they are 0 to n−1, and are numbered by appearance otherwise. A
-//! complete automaton is read back as it was written. What the format cannot say is lost: a state that
-//! is neither final nor on any transition, which a complete automaton has only if it has no symbols.
+//! States keep their numbers if these are 0 to n−1; otherwise they are numbered in order of appearance.
+//! A complete automaton is read back as it was written. The format cannot represent a state that is
+//! neither final nor part of a transition; a complete automaton has one only if it has no symbols.
 
-use super::{NameTable, TextEdge, TextError, assemble, check_bytes, error, keep};
+use super::{NameTable, TextEdge, TextError, add_edge, build, check_bytes, error};
 use crate::limits::Limits;
 use crate::moore::Dfa;
 use crate::partial::Partial;
 
-/// Reads an acceptor. By the convention of the format a missing transition rejects: call
+/// Reads an acceptor. By convention of the format a missing transition rejects: call
 /// `complete(false)` on the result.
 pub fn read_dfa(text: &str, limits: &Limits) -> Result<Partial<bool>, TextError> {
     check_bytes(text, limits)?;
@@ -30,7 +30,7 @@ pub fn read_dfa(text: &str, limits: &Limits) -> Result<Partial<bool>, TextError>
     reader.finish(limits)
 }
 
-/// Writes an acceptor; the transitions of the start come first.
+/// Writes an acceptor; the transitions of the start state come first.
 pub fn write_dfa(dfa: &Dfa) -> String {
     let symbols: Vec<String> = dfa.alphabet().names().iter().map(|name| escape(name)).collect();
     let others = dfa.states().filter(|&s| s != dfa.start());
@@ -75,7 +75,11 @@ impl AttReader {
                 let to = state(&mut self.states, to)?;
                 let name = unescape(symbol, line)?;
                 let symbol = self.symbols.number(&name, line, "symbols", limits.symbols)?;
-                keep(&mut self.edges, TextEdge { line: line as u32, from, symbol, to }, limits)?;
+                add_edge(
+                    &mut self.edges,
+                    TextEdge { line: line as u32, from, symbol, to },
+                    limits,
+                )?;
             }
             _ => {
                 let cause = format!("more than {MOST_FIELDS} fields");
@@ -87,21 +91,21 @@ impl AttReader {
 
     fn finish(mut self, limits: &Limits) -> Result<Partial<bool>, TextError> {
         if self.states.names.is_empty() {
-            return Err(error(1, "there is no state", "write at least one transition or state"));
+            return Err(error(1, "there are no states", "write at least one transition or state"));
         }
-        let own = own_numbers(&self.states.names);
-        let number = |state: u32| own.as_ref().map_or(state, |own| own[state as usize]);
+        let numbers = plain_numbers(&self.states.names);
+        let number = |state: u32| numbers.as_ref().map_or(state, |numbers| numbers[state as usize]);
         for edge in &mut self.edges {
             (edge.from, edge.to) = (number(edge.from), number(edge.to));
         }
         let mut outputs = vec![false; self.states.names.len()];
         self.finals.iter().for_each(|&state| outputs[number(state) as usize] = true);
-        assemble(self.symbols.names, number(0), outputs, &self.edges, limits)
+        build(self.symbols.names, number(0), outputs, &self.edges, limits)
     }
 }
 
-/// The states' names as numbers, where they are 0 to n−1 written plainly.
-fn own_numbers(names: &[String]) -> Option<Vec<u32>> {
+/// The names of the states as numbers; `None` unless they are the decimal numbers 0 to n−1.
+fn plain_numbers(names: &[String]) -> Option<Vec<u32>> {
     let number = |name: &String| {
         let number: u32 = name.parse().ok()?;
         ((number as usize) < names.len() && number.to_string() == *name).then_some(number)
@@ -113,7 +117,7 @@ fn check_weight(line: usize, weight: Option<&&str>) -> Result<(), TextError> {
     match weight {
         Some(weight) if weight.parse::<f64>().is_err() => Err(error(
             line,
-            format!("a final state is followed by {weight:?}, which is no weight"),
+            format!("a final state is followed by {weight:?}, which is not a weight"),
             "write the state alone, or `source target symbol`",
         )),
         _ => Ok(()),
@@ -124,15 +128,15 @@ fn check_output(line: usize, symbol: &str, rest: &[&str]) -> Result<(), TextErro
     if symbol == EPSILON || rest.first() == Some(&EPSILON) {
         return Err(error(
             line,
-            "the transition reads or writes nothing (<eps>), and this is no deterministic acceptor",
-            "remove epsilons first, or write `\\<eps>` for a symbol that is named so",
+            "an epsilon transition (<eps>): this is not a deterministic acceptor",
+            "remove epsilons first, or write `\\<eps>` for a symbol of that name",
         ));
     }
     match rest.first() {
         Some(output) if *output != symbol => Err(error(
             line,
-            format!("{symbol:?} is rewritten to {output:?}, and this is no acceptor"),
-            "give both symbols alike; weights are allowed only behind both",
+            format!("{symbol:?} is rewritten to {output:?}: this is not an acceptor"),
+            "make both symbols equal; weights are allowed only after both",
         )),
         _ => Ok(()),
     }
@@ -178,7 +182,7 @@ fn unescape(field: &str, line: usize) -> Result<String, TextError> {
             _ => None,
         };
         name.push(meaning.ok_or_else(|| {
-            let cause = format!("{field:?} has an escape that is not known");
+            let cause = format!("{field:?} has an unknown escape");
             error(line, cause, "write `\\\\` for a backslash; see \\s \\t \\n \\r \\u{hex}")
         })?);
     }
@@ -237,19 +241,19 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_deterministic_acceptor_is_refused_with_its_line() {
+    fn text_that_is_not_a_deterministic_acceptor_is_refused_with_its_line() {
         let check = |text: &str, line: usize, cause: &str| {
             let error = read(text).unwrap_err();
             assert!(error.cause.contains(cause), "{error}");
             assert_eq!(error.line, line, "{error}");
             assert!(!error.remedy.is_empty());
         };
-        check("", 1, "no state");
+        check("", 1, "no states");
         check("0 1 a\n0 2 a\n", 2, "second transition with symbol \"a\"");
         check("0 1 a\n1 0 <eps>\n", 2, "<eps>");
         check("0 1 a <eps>\n", 1, "<eps>");
         check("0 1 a b\n", 1, "rewritten");
-        check("0 1 a\n1 final\n", 2, "no weight");
+        check("0 1 a\n1 final\n", 2, "not a weight");
         check("0 1 a\n0 1 2 3 4\n", 2, "rewritten");
         check("0 1 a a 0 0\n", 1, "more than 5 fields");
         check("0 1 \\x\n", 1, "escape");

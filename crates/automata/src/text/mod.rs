@@ -1,9 +1,9 @@
-//! Automata as text: what the formats share.
+//! Text formats of automata.
 //!
-//! Text comes from the world: readers check it against [`Limits`], answer with the line, the cause
-//! and the remedy, and never panic. Readers give a [`Partial`], because files may
-//! leave transitions out; the caller says what that means: `complete(false)` for the convention that
-//! a missing transition rejects, `to_moore()` to insist on a complete automaton.
+//! Text is not trusted. Readers check it against [`Limits`], report errors with line, cause and remedy,
+//! and never panic. Readers return a [`Partial`], because files may leave transitions out. The caller
+//! decides what that means: `complete(false)` if a missing transition rejects, `to_moore()` to require
+//! a complete automaton.
 
 pub mod att;
 pub mod dot;
@@ -20,7 +20,7 @@ use crate::partial::Partial;
 /// Why a text is not an automaton.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextError {
-    /// Line of the text, from 1.
+    /// Line of the text, counted from 1.
     pub line: usize,
     /// What is wrong there.
     pub cause: String,
@@ -87,8 +87,8 @@ struct TextEdge {
     to: u32,
 }
 
-/// Keeps a transition; a deterministic automaton cannot have more than its table has entries.
-fn keep(edges: &mut Vec<TextEdge>, edge: TextEdge, limits: &Limits) -> Result<(), TextError> {
+/// Adds a transition. A deterministic automaton cannot have more transitions than table entries.
+fn add_edge(edges: &mut Vec<TextEdge>, edge: TextEdge, limits: &Limits) -> Result<(), TextError> {
     if edges.len() >= limits.entries {
         return Err(too_many(edge.line as usize, "transitions", limits.entries));
     }
@@ -96,8 +96,8 @@ fn keep(edges: &mut Vec<TextEdge>, edge: TextEdge, limits: &Limits) -> Result<()
     Ok(())
 }
 
-/// Puts the parts together; the table is allocated only after its size was checked.
-fn assemble<O>(
+/// Builds the automaton. The table is allocated only after its size was checked.
+fn build<O>(
     symbols: Vec<String>,
     start: u32,
     outputs: Vec<O>,
@@ -133,7 +133,7 @@ mod tests {
     use crate::alphabet::Alphabet;
     use crate::random::stream;
 
-    /// Names that every format must escape in one way or another.
+    /// Names that text formats must escape.
     pub(crate) fn nasty_alphabet() -> Alphabet {
         let names = [
             "a",
@@ -172,8 +172,8 @@ mod tests {
         Alphabet::new(names.map(String::from).to_vec()).unwrap()
     }
 
-    /// Damages a text in many ways and hands every result over.
-    pub(crate) fn mutate(text: &str, times: u64, try_it: impl Fn(&str)) {
+    /// Calls `check` with randomly damaged copies of a text.
+    pub(crate) fn mutate(text: &str, times: u64, check: impl Fn(&str)) {
         let pieces =
             ["\"", "\\", "[", "]", "{", "}", "<", ">", "->", ";", "\n", " ", "0", "é", "/*", ","];
         for seed in 0..times {
@@ -195,7 +195,7 @@ mod tests {
                     }
                 }
             }
-            try_it(&chars.into_iter().collect::<String>());
+            check(&chars.into_iter().collect::<String>());
         }
     }
 }

@@ -1,13 +1,13 @@
-//! What labels say: symbols, outputs, and escapes around them.
+//! Labels: symbols, outputs and escapes.
 
-/// A label's characters, each with whether it was escaped and so has no meaning beyond itself.
+/// The characters of a label, each with a flag whether it was escaped. Escaped characters are literal.
 pub(super) struct Label {
     chars: Vec<(char, bool)>,
 }
 
 impl Label {
-    /// Resolves escapes: `\n`, `\l` and `\r` break lines, `&#N;` is the character with that code, and
-    /// any other character behind a backslash is that character.
+    /// Resolves escapes: `\n`, `\l` and `\r` are line breaks, `&#N;` is the character with that code, and
+    /// any other character after a backslash is that character.
     pub(super) fn decode(text: &str) -> Label {
         let mut chars = Vec::new();
         let mut rest = text.chars();
@@ -32,10 +32,10 @@ impl Label {
         Label { chars }
     }
 
-    /// The symbols it joins; none where it is blank.
+    /// The symbols of an edge label; none if it is blank.
     pub(super) fn symbols(&self) -> Vec<String> {
-        let parts: Vec<String> = self.parts().into_iter().map(spell).collect();
-        let whole = spell(&self.chars);
+        let parts: Vec<String> = self.parts().into_iter().map(plain_text).collect();
+        let whole = plain_text(&self.chars);
         match parts.iter().any(String::is_empty) {
             true if whole.is_empty() => Vec::new(),
             true => vec![whole],
@@ -43,14 +43,14 @@ impl Label {
         }
     }
 
-    /// The output of a Moore state: what stands behind the first bar.
+    /// The output of a Moore state: the text after the first bar.
     pub(super) fn output(&self) -> Option<String> {
         let chars = match self.chars.as_slice() {
             [('{', false), inner @ .., ('}', false)] => inner,
             all => all,
         };
         let bar = chars.iter().position(|&c| c == ('|', false))?;
-        Some(spell(&chars[bar + 1..]))
+        Some(plain_text(&chars[bar + 1..]))
     }
 
     /// Whether a slash separates an input from an output.
@@ -64,7 +64,7 @@ impl Label {
         for (at, &(c, escaped)) in chars.iter().enumerate() {
             match c {
                 _ if escaped => {}
-                // A bracket right before a comma is a symbol of its own, not the start of a tuple.
+                // A bracket right before a comma is a symbol, not the start of a tuple.
                 '(' | '[' | '{' if chars.get(at + 1) != Some(&(',', false)) => depth += 1,
                 ')' | ']' | '}' => depth = depth.saturating_sub(1),
                 ',' | '\n' if depth == 0 => {
@@ -79,7 +79,7 @@ impl Label {
     }
 }
 
-/// Escapes a symbol, an output or a name so that it is read back as it was.
+/// Escapes a symbol, an output or a name so that it is read back unchanged.
 pub(super) fn escape(text: &str) -> String {
     let chars: Vec<char> = text.chars().collect();
     let mut escaped = String::new();
@@ -98,11 +98,11 @@ pub(super) fn escape(text: &str) -> String {
     escaped
 }
 
-fn spell(chars: &[(char, bool)]) -> String {
+fn plain_text(chars: &[(char, bool)]) -> String {
     trim(chars).iter().map(|&(c, _)| c).collect()
 }
 
-/// The characters without blanks around them; escaped blanks stay.
+/// The characters without white space around them; escaped white space stays.
 fn trim(chars: &[(char, bool)]) -> &[(char, bool)] {
     let blank = |&(c, escaped): &(char, bool)| c.is_whitespace() && !escaped;
     let first = chars.iter().position(|c| !blank(c)).unwrap_or(chars.len());
@@ -110,9 +110,9 @@ fn trim(chars: &[(char, bool)]) -> &[(char, bool)] {
     &chars[first..end]
 }
 
-/// The character of `#N;` and what follows.
+/// The character of `#N;` and the text after it.
 fn entity(text: &str) -> Option<(char, &str)> {
-    // No code is longer; a search to the end at every `&#` would take quadratic time.
+    // No code is longer. A search to the end of the text at every `&#` would take quadratic time.
     const LONGEST: usize = 8;
     let text = text.strip_prefix('#')?;
     let end = text.bytes().take(LONGEST).position(|byte| byte == b';')?;
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn joined_labels_are_several_symbols() {
+    fn a_label_can_have_several_symbols() {
         let check = |text: &str, symbols: &[&str]| {
             assert_eq!(Label::decode(text).symbols(), symbols, "{text}");
         };
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn outputs_stand_behind_the_first_bar() {
+    fn outputs_follow_the_first_bar() {
         assert_eq!(Label::decode("s0|yes").output().as_deref(), Some("yes"));
         assert_eq!(Label::decode("{s0|a b}").output().as_deref(), Some("a b"));
         assert_eq!(Label::decode("s0|a\\|b").output().as_deref(), Some("a|b"));

@@ -1,7 +1,7 @@
-//! DOT, as AALpy writes it and the Automata Wiki describes it.
+//! The DOT format of AALpy and the Automata Wiki.
 //!
-//! A DFA: accepting states are double circles, an edge's label is its symbol, and an edge without a
-//! label from a node that is no state marks the start.
+//! In a DFA, accepting states are double circles and the label of an edge is its symbol. An edge
+//! without a label, from a node that is not a state, marks the start.
 //!
 //! ```text
 //! digraph "even" {
@@ -16,25 +16,26 @@
 //! }
 //! ```
 //!
-//! A Moore machine has its outputs in the states' labels, `"s0|output"`. The reader also takes labels
-//! joined by commas or line breaks (`"0, 1"`), with or without quotes, comments, node defaults and
-//! chains of edges. A comma within brackets joins nothing: `"(1, 2)"` is one symbol.
+//! A Moore machine has its outputs in the labels of the states, `"s0|output"`. The reader also accepts
+//! several symbols per label, separated by commas or line breaks (`"0, 1"`), labels without quotes,
+//! comments, node defaults and chains of edges. A comma within brackets does not separate: `"(1, 2)"`
+//! is one symbol.
 //!
-//! States are numbered in the order in which they are named, and their names are not kept. Symbols
-//! and outputs that would be misread are escaped (`\,`, `\/`, `\|`, `&#10;`), so that whatever is
-//! written is read back as it was.
+//! States are numbered in order of appearance, and their names are not kept. The writer escapes symbols
+//! and outputs that would be misread (`\,`, `\/`, `\|`, `&#10;`), so a written automaton is read back
+//! unchanged.
 
 mod label;
 mod syntax;
 
-use super::{NameTable, TextEdge, TextError, assemble, check_bytes, error, keep};
+use super::{NameTable, TextEdge, TextError, add_edge, build, check_bytes, error};
 use crate::limits::Limits;
 use crate::moore::{Dfa, Moore};
 use crate::partial::Partial;
 use label::Label;
 use syntax::{Attributes, Statement, Statements};
 
-/// Reads a DFA. AALpy leaves no transition out; where a file does, they are unknown in the result.
+/// Reads a DFA. Transitions that are missing in the text are unknown in the result.
 pub fn read_dfa(text: &str, limits: &Limits) -> Result<Partial<bool>, TextError> {
     let graph = DotGraph::read(text, limits)?;
     let accepts = graph.nodes.iter().any(|node| node.accepting);
@@ -49,7 +50,7 @@ pub fn read_dfa(text: &str, limits: &Limits) -> Result<Partial<bool>, TextError>
     graph.finish(limits, |node| Ok(node.accepting))
 }
 
-/// Reads a Moore machine; outputs are text.
+/// Reads a Moore machine with outputs as text.
 pub fn read_moore(text: &str, limits: &Limits) -> Result<Partial<String>, TextError> {
     DotGraph::read(text, limits)?.finish(limits, |node| {
         node.output.clone().ok_or_else(|| {
@@ -62,7 +63,7 @@ pub fn read_moore(text: &str, limits: &Limits) -> Result<Partial<String>, TextEr
     })
 }
 
-/// Writes a DFA under a graph name.
+/// Writes a DFA as a graph of this name.
 pub fn write_dfa(dfa: &Dfa, name: &str) -> String {
     write(dfa, name, |state, &accepting| {
         let shape = if accepting { ", shape=doublecircle" } else { "" };
@@ -70,7 +71,7 @@ pub fn write_dfa(dfa: &Dfa, name: &str) -> String {
     })
 }
 
-/// Writes a Moore machine under a graph name.
+/// Writes a Moore machine as a graph of this name.
 pub fn write_moore<O: std::fmt::Display>(moore: &Moore<O>, name: &str) -> String {
     write(moore, name, |state, output| {
         let output = label::escape(&output.to_string());
@@ -96,18 +97,18 @@ fn write<O>(moore: &Moore<O>, name: &str, attributes: impl Fn(&str, &O) -> Strin
     text
 }
 
-/// What the text says about a node.
+/// The attributes of a node.
 #[derive(Clone, Default)]
 struct DotNode {
     line: u32,
     accepting: bool,
     output: Option<String>,
-    /// Drawn as nothing, or named as AALpy names the mark of the start.
-    ghostly: bool,
-    entered: bool,
+    /// Drawn without a shape, or named like AALpy's start marker.
+    invisible: bool,
+    has_incoming: bool,
 }
 
-/// An edge without a label: it may mark the start.
+/// An edge without a label, which may mark the start.
 struct UnlabelledEdge {
     line: u32,
     from: u32,
@@ -121,8 +122,8 @@ struct DotGraph {
     default: DotNode,
     symbols: NameTable,
     edges: Vec<TextEdge>,
-    bare: Vec<UnlabelledEdge>,
-    /// Edges whose label has a slash: all of them in a Mealy machine.
+    unlabelled: Vec<UnlabelledEdge>,
+    /// Edges whose label has a slash. In a Mealy machine all edges have one.
     slashes: usize,
     lines: usize,
 }
@@ -149,12 +150,12 @@ impl DotGraph {
     }
 
     fn node(&mut self, line: usize, name: &str, limits: &Limits) -> Result<u32, TextError> {
-        // One more than there may be states: the mark of the start is a node, too.
+        // One node more than states: the start marker is a node, too.
         let limit = limits.states.saturating_add(1);
         let number = self.names.number(name, line, "nodes", limit)?;
         if number as usize == self.nodes.len() {
-            let ghostly = self.default.ghostly || name.starts_with("__start");
-            self.nodes.push(DotNode { line: line as u32, ghostly, ..self.default.clone() });
+            let invisible = self.default.invisible || name.starts_with("__start");
+            self.nodes.push(DotNode { line: line as u32, invisible, ..self.default.clone() });
         }
         Ok(number)
     }
@@ -175,12 +176,12 @@ impl DotGraph {
         let line = line as u32;
         for pair in nodes.windows(2) {
             let (from, to) = (pair[0], pair[1]);
-            self.nodes[to as usize].entered = true;
+            self.nodes[to as usize].has_incoming = true;
             if symbols.is_empty() {
-                self.bare.push(UnlabelledEdge { line, from, to });
+                self.unlabelled.push(UnlabelledEdge { line, from, to });
             }
             for &symbol in &symbols {
-                keep(&mut self.edges, TextEdge { line, from, symbol, to }, limits)?;
+                add_edge(&mut self.edges, TextEdge { line, from, symbol, to }, limits)?;
             }
         }
         Ok(())
@@ -206,32 +207,32 @@ impl DotGraph {
         Err(error(
             self.edges[0].line as usize,
             "every transition has an output (\"input/output\"): this is a Mealy machine",
-            "only DFAs and Moore machines are read; write `\\/` where a slash belongs to a symbol",
+            "only DFAs and Moore machines are supported; write `\\/` for a slash in a symbol",
         ))
     }
 
-    /// Whether a node only marks the start.
-    fn is_mark(&self, node: u32) -> bool {
+    /// Whether a node is not a state but marks the start.
+    fn is_start_marker(&self, node: u32) -> bool {
         let node = &self.nodes[node as usize];
-        node.ghostly && !node.entered
+        node.invisible && !node.has_incoming
     }
 
     fn states(&self) -> impl Iterator<Item = &DotNode> {
-        let marks = (0..self.nodes.len() as u32).map(|node| self.is_mark(node));
-        self.nodes.iter().zip(marks).filter(|(_, mark)| !mark).map(|(node, _)| node)
+        let markers = (0..self.nodes.len() as u32).map(|node| self.is_start_marker(node));
+        self.nodes.iter().zip(markers).filter(|(_, marker)| !marker).map(|(node, _)| node)
     }
 
     fn start(&self) -> Result<u32, TextError> {
-        if let Some(bare) = self.bare.iter().find(|bare| !self.is_mark(bare.from)) {
+        if let Some(edge) = self.unlabelled.iter().find(|edge| !self.is_start_marker(edge.from)) {
             return Err(error(
-                bare.line as usize,
-                format!("the edge from {:?} has no label", self.names.names[bare.from as usize]),
+                edge.line as usize,
+                format!("the edge from {:?} has no label", self.names.names[edge.from as usize]),
                 "give it the symbol it reads, as in `s0 -> s1 [label=\"a\"];`",
             ));
         }
-        match self.bare.as_slice() {
+        match self.unlabelled.as_slice() {
             [] => Err(error(self.lines, "nothing marks the start", "add `__start0 -> s0;`")),
-            [first, rest @ ..] => match rest.iter().find(|bare| bare.to != first.to) {
+            [first, rest @ ..] => match rest.iter().find(|edge| edge.to != first.to) {
                 Some(second) => {
                     let remedy = format!("line {} has the first; keep one", first.line);
                     Err(error(second.line as usize, "a second start is marked", remedy))
@@ -247,37 +248,38 @@ impl DotGraph {
         output: impl Fn(&DotNode) -> Result<O, TextError>,
     ) -> Result<Partial<O>, TextError> {
         let start = self.start()?;
-        let mut place = Vec::with_capacity(self.nodes.len());
+        let mut state_numbers = Vec::with_capacity(self.nodes.len());
         let mut count = 0;
         for node in 0..self.nodes.len() as u32 {
-            place.push(count);
-            count += u32::from(!self.is_mark(node));
+            state_numbers.push(count);
+            count += u32::from(!self.is_start_marker(node));
         }
         if count as usize > limits.states {
             return Err(super::too_many(self.lines, "states", limits.states));
         }
         let mut edges = std::mem::take(&mut self.edges);
         for edge in &mut edges {
-            if self.is_mark(edge.from) {
+            if self.is_start_marker(edge.from) {
                 return Err(error(
                     edge.line as usize,
                     "the edge that marks the start has a label",
                     "remove the label, or give the node a visible shape",
                 ));
             }
-            (edge.from, edge.to) = (place[edge.from as usize], place[edge.to as usize]);
+            (edge.from, edge.to) =
+                (state_numbers[edge.from as usize], state_numbers[edge.to as usize]);
         }
         let outputs = self.states().map(output).collect::<Result<Vec<O>, TextError>>()?;
-        assemble(self.symbols.names, place[start as usize], outputs, &edges, limits)
+        build(self.symbols.names, state_numbers[start as usize], outputs, &edges, limits)
     }
 }
 
 fn apply(node: &mut DotNode, attributes: &Attributes) {
     if let Some(shape) = &attributes.shape {
         node.accepting = shape == "doublecircle";
-        node.ghostly |= ["none", "point", "plaintext", "plain"].contains(&shape.as_str());
+        node.invisible |= ["none", "point", "plaintext", "plain"].contains(&shape.as_str());
     }
-    node.ghostly |= attributes.style.as_deref() == Some("invis");
+    node.invisible |= attributes.style.as_deref() == Some("invis");
     if let Some(label) = &attributes.label {
         node.output = Label::decode(label).output();
     }

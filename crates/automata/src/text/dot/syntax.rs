@@ -1,8 +1,8 @@
-//! DOT's grammar, one statement at a time, without subgraphs.
+//! The grammar of DOT without subgraphs, one statement at a time.
 
 use crate::text::{TextError, error};
 
-/// The attributes of a statement that concern automata; escapes in values are left as they are.
+/// The attributes of a statement that are relevant for automata. Escapes in values are not resolved.
 #[derive(Default)]
 pub(super) struct Attributes {
     pub(super) label: Option<String>,
@@ -11,10 +11,10 @@ pub(super) struct Attributes {
 }
 
 pub(super) enum Statement {
-    /// What nodes first named from here on look like.
+    /// Default attributes of nodes that first appear after this statement.
     Defaults(Attributes),
     Node(String, Attributes),
-    /// Nodes in a chain, at least two.
+    /// A chain of at least two nodes.
     Edges(Vec<String>, Attributes),
 }
 
@@ -24,11 +24,11 @@ pub(super) struct Statements<'a> {
     line: usize,
 }
 
-/// A statement is held in memory as a whole, so that it must not be as long as the text.
+/// Limits the length of a statement, because the parser holds a whole statement in memory.
 const LONGEST_CHAIN: usize = 10_000;
 
 impl Attributes {
-    /// The last value of a name counts.
+    /// Sets an attribute; the last value of a name wins.
     fn set(&mut self, name: &str, value: String) {
         match name {
             "label" => self.label = Some(value),
@@ -40,14 +40,14 @@ impl Attributes {
 }
 
 impl<'a> Statements<'a> {
-    /// Reads up to the opening brace.
+    /// Parses the text up to the opening brace.
     pub(super) fn new(text: &'a str) -> Result<Statements<'a>, TextError> {
         let mut this = Statements { lexer: Lexer { text, line: 1 }, next: None, line: 1 };
         this.advance()?;
         this.take_word("strict")?;
         if !this.take_word("digraph")? {
             let remedy = "begin with `digraph name {`";
-            return Err(error(this.line, "this is no directed graph in DOT", remedy));
+            return Err(error(this.line, "this is not a directed graph in DOT", remedy));
         }
         if !this.is(&DotToken::Sign('{')) {
             this.identifier()?;
@@ -56,7 +56,7 @@ impl<'a> Statements<'a> {
         Ok(this)
     }
 
-    /// The next statement that concerns automata and its line.
+    /// The next relevant statement with its line; `None` at the end of the graph.
     pub(super) fn next(&mut self) -> Result<Option<(usize, Statement)>, TextError> {
         loop {
             while self.take(';')? {}
@@ -75,7 +75,7 @@ impl<'a> Statements<'a> {
             None => Ok(None),
             Some(_) => {
                 let remedy = "keep one graph in a text";
-                Err(error(self.line(), "something follows the end of the graph", remedy))
+                Err(error(self.line(), "there is text after the end of the graph", remedy))
             }
         }
     }
@@ -92,7 +92,7 @@ impl<'a> Statements<'a> {
         }
         if self.is_word("subgraph") || self.is(&DotToken::Sign('{')) {
             let remedy = "move its statements into the graph itself";
-            return Err(error(self.line(), "subgraphs are not read", remedy));
+            return Err(error(self.line(), "subgraphs are not supported", remedy));
         }
         let mut names = vec![self.identifier()?];
         if self.take('=')? {
@@ -195,7 +195,7 @@ impl<'a> Statements<'a> {
 
 fn unexpected(line: usize, token: Option<(usize, DotToken)>, wanted: &str) -> TextError {
     match token {
-        None => error(line, "the text ends within the graph", "close it with `}`"),
+        None => error(line, "the text ends inside the graph", "close it with `}`"),
         Some((line, token)) => {
             let found = match token {
                 DotToken::Word(text) | DotToken::Quoted(text) => {
@@ -204,20 +204,16 @@ fn unexpected(line: usize, token: Option<(usize, DotToken)>, wanted: &str) -> Te
                 DotToken::Arrow => "`->`".to_string(),
                 DotToken::Sign(sign) => format!("`{sign}`"),
             };
-            error(
-                line,
-                format!("{found} stands where {wanted} is expected"),
-                "see the DOT language",
-            )
+            error(line, format!("found {found}, expected {wanted}"), "see the DOT language")
         }
     }
 }
 
 #[derive(Debug, PartialEq)]
 enum DotToken {
-    /// UnlabelledEdge text, which may be a keyword.
+    /// Text without quotes, which may be a keyword.
     Word(String),
-    /// Text in quotes or angle brackets, which is none. Escapes are kept.
+    /// Text in quotes or angle brackets, which is never a keyword. Escapes are kept.
     Quoted(String),
     Arrow,
     Sign(char),
@@ -230,18 +226,18 @@ struct Lexer<'a> {
 
 impl Lexer<'_> {
     fn token(&mut self) -> Result<Option<(usize, DotToken)>, TextError> {
-        self.skip_blanks()?;
+        self.skip_white_space()?;
         let line = self.line;
         let Some(c) = self.text.chars().next() else { return Ok(None) };
         let token = match c {
             '"' => DotToken::Quoted(self.quoted()?),
             '<' => DotToken::Quoted(self.bracketed()?),
             '{' | '}' | '[' | ']' | '=' | ';' | ',' | ':' => {
-                self.eat(1);
+                self.skip(1);
                 DotToken::Sign(c)
             }
             '-' if self.text.starts_with("->") => {
-                self.eat(2);
+                self.skip(2);
                 DotToken::Arrow
             }
             '-' if self.text.starts_with("--") => {
@@ -260,31 +256,31 @@ impl Lexer<'_> {
         Ok(Some((line, token)))
     }
 
-    /// A name or number; `first` is the length of its first character.
+    /// A name or number. `first` is the byte length of its first character.
     fn word(&mut self, first: usize) -> String {
         let more = self.text[first..].find(|c| !is_word(c) && c != '.');
         let word = self.text[..more.map_or(self.text.len(), |more| first + more)].to_string();
-        self.eat(word.len());
+        self.skip(word.len());
         word
     }
 
-    fn eat(&mut self, bytes: usize) {
-        let (eaten, rest) = self.text.split_at(bytes);
-        self.line += eaten.matches('\n').count();
+    fn skip(&mut self, bytes: usize) {
+        let (skipped, rest) = self.text.split_at(bytes);
+        self.line += skipped.matches('\n').count();
         self.text = rest;
     }
 
-    fn skip_blanks(&mut self) -> Result<(), TextError> {
+    fn skip_white_space(&mut self) -> Result<(), TextError> {
         loop {
             let text = self.text.trim_start();
-            self.eat(self.text.len() - text.len());
+            self.skip(self.text.len() - text.len());
             if text.starts_with("//") || text.starts_with('#') {
-                self.eat(text.find('\n').unwrap_or(text.len()));
+                self.skip(text.find('\n').unwrap_or(text.len()));
             } else if text.starts_with("/*") {
                 let end = text
                     .find("*/")
-                    .ok_or_else(|| error(self.line, "this comment is never closed", "add `*/`"))?;
-                self.eat(end + 2);
+                    .ok_or_else(|| error(self.line, "this comment is not closed", "add `*/`"))?;
+                self.skip(end + 2);
             } else {
                 return Ok(());
             }
@@ -298,7 +294,7 @@ impl Lexer<'_> {
             escaped = c == '\\' && !escaped;
             closes
         });
-        self.delimited(end, "this quote is never closed", "add `\"`")
+        self.delimited(end, "this quote is not closed", "add `\"`")
     }
 
     fn bracketed(&mut self) -> Result<String, TextError> {
@@ -307,10 +303,10 @@ impl Lexer<'_> {
             depth += i64::from(c == '<') - i64::from(c == '>');
             depth == 0
         });
-        self.delimited(end, "this `<` is never closed", "add `>`")
+        self.delimited(end, "this `<` is not closed", "add `>`")
     }
 
-    /// The text between two delimiters of one byte, of which the second is `end` behind the first.
+    /// The text between two delimiters of one byte. `end` is its length.
     fn delimited(
         &mut self,
         end: Option<usize>,
@@ -319,7 +315,7 @@ impl Lexer<'_> {
     ) -> Result<String, TextError> {
         let end = end.ok_or_else(|| error(self.line, cause, remedy))?;
         let inner = self.text[1..1 + end].to_string();
-        self.eat(end + 2);
+        self.skip(end + 2);
         Ok(inner)
     }
 }

@@ -8,7 +8,7 @@ fn read(text: &str) -> Result<Partial<bool>, TextError> {
     read_dfa(text, &Limits::default())
 }
 
-fn restarted(dfa: &Dfa, start: u32) -> Dfa {
+fn with_start(dfa: &Dfa, start: u32) -> Dfa {
     let table = dfa.states().flat_map(|s| dfa.successors(s).to_vec()).collect();
     Dfa::new(dfa.alphabet().clone(), State(start), dfa.outputs().to_vec(), table).unwrap()
 }
@@ -19,7 +19,7 @@ fn random_automata_over_nasty_symbols_are_read_back_as_written() {
         let mut bits = stream(seed);
         let states = 1 + (bits() % 12) as u32;
         let dfa = random_dfa(states, &nasty_alphabet(), 0.5, &mut bits);
-        let dfa = restarted(&dfa, (bits() % u64::from(states)) as u32);
+        let dfa = with_start(&dfa, (bits() % u64::from(states)) as u32);
         let text = write_dfa(&dfa, "two \"words\" \\");
         assert_eq!(read(&text).unwrap().complete(false), dfa, "{text}");
     }
@@ -40,7 +40,7 @@ fn outputs_of_any_text_are_read_back_as_written() {
     }
 }
 
-/// AALpy's dialect, once with and once without quotes as its versions differ.
+/// AALpy's dialect, with and without quotes, because its versions differ.
 const AALPY: &str = r#"digraph even {
 s0 [label=s0, shape=doublecircle];
 s1 [label="s1"];
@@ -59,7 +59,7 @@ fn even() -> Dfa {
 }
 
 #[test]
-fn aalpys_dialect_is_read_and_written() {
+fn the_dialect_of_aalpy_is_read_and_written() {
     assert_eq!(read(AALPY).unwrap().to_moore().unwrap(), even());
     let plain = |text: &str| text.replace(['"', ' '], "");
     assert_eq!(plain(&write_dfa(&even(), "even")), plain(AALPY));
@@ -100,17 +100,17 @@ fn moore_machines_of_aalpy_are_read() {
 }
 
 #[test]
-fn what_is_no_dfa_is_refused_with_its_line_and_remedy() {
+fn text_that_is_not_a_dfa_is_refused_with_its_line_and_remedy() {
     let check = |text: &str, line: usize, cause: &str| {
         let error = read(text).unwrap_err();
         assert!(error.cause.contains(cause), "{text}: {error}");
         assert_eq!(error.line, line, "{text}: {error}");
         assert!(!error.remedy.is_empty());
     };
-    check("", 1, "no directed graph");
-    check("graph { a -- b }", 1, "no directed graph");
+    check("", 1, "not a directed graph");
+    check("graph { a -- b }", 1, "not a directed graph");
     check("digraph {\na -- b }", 2, "no direction");
-    check("digraph {\na -> b [label=x]\n", 3, "ends within the graph");
+    check("digraph {\na -> b [label=x]\n", 3, "ends inside the graph");
     check("digraph {\na -> b [label=x];\n}", 3, "nothing marks the start");
     check("digraph {\n__start0 -> a;\n__start0 -> b;\n}", 3, "second start");
     check("digraph {\n__start0 -> a;\na -> b;\n}", 3, "no label");
@@ -121,11 +121,11 @@ fn what_is_no_dfa_is_refused_with_its_line_and_remedy() {
     );
     check("digraph {\n__start0 -> a\na -> b [label=\"x / y\"]}", 3, "Mealy");
     check("digraph {\nsubgraph x { a } }", 2, "subgraphs");
-    check("digraph {\na [label=\"x] }", 2, "quote is never closed");
-    check("digraph {\n/* a }", 2, "comment is never closed");
-    check("digraph { a }\ndigraph { b }", 2, "follows the end");
+    check("digraph {\na [label=\"x] }", 2, "quote is not closed");
+    check("digraph {\n/* a }", 2, "comment is not closed");
+    check("digraph { a }\ndigraph { b }", 2, "after the end");
     check("digraph {\na ! b }", 2, "'!' is not part of DOT");
-    check("digraph {\n-> b }", 2, "`->` stands where a name is expected");
+    check("digraph {\n-> b }", 2, "found `->`, expected a name");
     check("digraph { __start0 [shape=none] }", 1, "nothing marks the start");
 }
 
