@@ -62,6 +62,11 @@ impl<O> Partial<O> {
         self.outputs.len()
     }
 
+    /// All states in order.
+    pub fn states(&self) -> impl DoubleEndedIterator<Item = State> + use<O> {
+        (0..self.outputs.len() as u32).map(State)
+    }
+
     /// The start state.
     pub fn start(&self) -> State {
         self.start
@@ -117,6 +122,16 @@ impl<O> Partial<O> {
             self.alphabet.symbols().map(move |symbol| UnknownTransition { state, symbol })
         });
         pairs.filter(|pair| self.next(pair.state, pair.symbol).is_none()).collect()
+    }
+
+    /// The same automaton with `f` applied to its outputs.
+    pub fn map_outputs<P>(&self, f: impl Fn(&O) -> P) -> Partial<P> {
+        Partial {
+            alphabet: self.alphabet.clone(),
+            start: self.start,
+            outputs: self.outputs.iter().map(f).collect(),
+            table: self.table.clone(),
+        }
     }
 
     /// Whether every word has a run, that is, no reachable transition is unknown.

@@ -134,7 +134,7 @@ impl<'a> Subsets<'a> {
     }
 
     fn state_of(&mut self, nodes: Vec<u32>) -> State {
-        let set = self.close(nodes);
+        let set = self.epsilon_closure(nodes);
         let next = State(self.sets.len() as u32);
         if let Some(&known) = self.numbers.get(&set) {
             return known;
@@ -146,7 +146,7 @@ impl<'a> Subsets<'a> {
     }
 
     /// The ε-closure without forks, which neither read nor accept.
-    fn close(&mut self, mut open: Vec<u32>) -> Vec<u32> {
+    fn epsilon_closure(&mut self, mut open: Vec<u32>) -> Vec<u32> {
         self.round += 1;
         let mut closed = Vec::new();
         while let Some(node) = open.pop() {

@@ -4,7 +4,7 @@
 use super::{CentroidState, ExtractedAutomaton, TransitionSystem};
 use crate::engine::Mode;
 use crate::engine::reference::NetworkState;
-use srnn_automata::{self as automata, Moore, Partial};
+use srnn_automata::{self as automata, Partial};
 
 /// Decides which network states are merged into one automaton state.
 pub(super) trait StateIndex {
@@ -69,10 +69,10 @@ impl Exploration {
     /// The automaton of a complete search.
     pub fn extracted(&self, system: &TransitionSystem) -> ExtractedAutomaton {
         let centroid_states = self.states.iter().map(CentroidState::of).collect();
-        let (outputs, table) = (self.classes.clone(), self.successors.clone());
-        let start = automata::State(0);
-        let moore = Moore::new(system.alphabet().clone(), start, outputs, table)
+        let table = self.successors.iter().map(|&to| Some(to)).collect();
+        let (alphabet, start) = (system.alphabet().clone(), automata::State(0));
+        let automaton = Partial::new(alphabet, start, self.classes.clone(), table)
             .expect("a complete search has a successor for every state and symbol");
-        ExtractedAutomaton::new(centroid_states, Partial::from(&moore))
+        ExtractedAutomaton::new(centroid_states, automaton)
     }
 }

@@ -18,7 +18,7 @@
 //! are not trusted: the reader returns an error with its position and never panics.
 
 use serde::{Deserialize, Serialize};
-use srnn_automata::{Alphabet, Partial, State};
+use srnn_automata::{Alphabet, Moore, Partial, State};
 use std::collections::HashMap;
 
 const FORMAT: &str = "srnn-automaton";
@@ -131,12 +131,20 @@ impl NamedAutomaton {
     pub fn automaton(&self) -> &Partial<u32> {
         &self.automaton
     }
+
+    /// An automaton over the same classes, with their names as outputs.
+    ///
+    /// # Panics
+    /// If an output is not a class.
+    pub fn with_class_names(&self, moore: &Moore<u32>) -> Moore<String> {
+        moore.map_outputs(|&class| self.classes[class as usize].clone())
+    }
 }
 
 /// The automaton as JSON, one state per line.
 pub fn to_json(named: &NamedAutomaton) -> String {
     let NamedAutomaton { classes, automaton } = named;
-    let rows = (0..automaton.state_count() as u32).map(State).map(|state| {
+    let rows = automaton.states().map(|state| {
         let output = classes[*automaton.output(state) as usize].clone();
         let next = automaton.successors(state).iter().map(|to| to.map(|to| to.0)).collect();
         format!("    {}", json_text(&StateRow { output, next }))

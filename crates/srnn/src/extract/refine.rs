@@ -6,7 +6,7 @@
 //! minimal automaton.
 
 use super::{Agreement, ClassifiedWords, ClosedCover, Cover, TransitionSystem, agreement, cover};
-use srnn_automata::{Moore, Partial};
+use srnn_automata::Moore;
 
 /// Settings of the search for a tolerance.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -161,8 +161,8 @@ impl ToleranceSearch<'_> {
 
     fn evaluate(&self, cover: ClosedCover) -> KeptCover {
         let minimal = cover.extracted.minimal.clone().expect("a closed cover is complete");
-        let automaton = Partial::from(&minimal);
-        let agreements = self.tests.iter().map(|test| agreement(test, &automaton));
+        let automaton = &cover.extracted.automaton;
+        let agreements = self.tests.iter().map(|test| agreement(test, automaton));
         let agreement = agreements.fold(Agreement::default(), |sum, next| sum.and(&next));
         let status = match agreement.is_total() {
             true => CoverStatus::Unconfirmed,

@@ -96,7 +96,7 @@ pub fn compiled(automaton: &Moore<u32>, end: bool, from: ReadFrom, tau: f64) -> 
     let mut shape = arch(vec![gru(d, k, tau)], true, end, from);
     shape.classes = classes;
     let mut model = blank(shape);
-    let weights = &mut LayerWeights::of(&mut model);
+    let weights = &mut WeightWriter::of(&mut model);
     for unit in 0..d {
         let (state, token) = match unit {
             u if u < pairs => (u / a, u % a),
@@ -145,7 +145,7 @@ pub fn in_the_mixture(automaton: &Moore<u32>, levels: &[f64], accept: f64) -> Mo
     let norm: f64 = s.iter().map(|s| s * s).sum();
 
     let mut model = blank(arch(vec![gru(s.len(), 2, 1.0)], true, false, ReadFrom::H));
-    let weights = &mut LayerWeights::of(&mut model);
+    let weights = &mut WeightWriter::of(&mut model);
     for (r, x) in (0..order.len()).flat_map(|r| (0..a).map(move |x| (r, x))) {
         weights.reads_token(r * a + x, x);
         // With the token: α₁ minus the midpoint of two levels, scaled to ±¼ at the levels. The unit
@@ -184,17 +184,17 @@ fn blank(arch: Arch) -> Model<f64> {
 }
 
 /// Named access to the weights of a one-layer network.
-struct LayerWeights<'a> {
+struct WeightWriter<'a> {
     layout: Layout,
     e: usize,
     d: usize,
     params: &'a mut [f64],
 }
 
-impl<'a> LayerWeights<'a> {
+impl<'a> WeightWriter<'a> {
     fn of(model: &'a mut Model<f64>) -> Self {
         let (e, d) = (model.arch.input.width(), model.arch.top().units);
-        LayerWeights { layout: model.layout(), e, d, params: &mut model.params }
+        WeightWriter { layout: model.layout(), e, d, params: &mut model.params }
     }
 
     /// Without its token the unit is off, whatever h is.
