@@ -220,7 +220,7 @@ impl SuiteSize<'_> {
     }
 }
 
-/// 1 + r + r² + … with so many terms; saturates.
+/// 1 + r + r² + … with `terms` terms; saturates.
 fn geometric(ratio: u128, terms: usize) -> u128 {
     if ratio == 1 {
         return terms as u128;
