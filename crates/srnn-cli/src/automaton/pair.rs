@@ -23,8 +23,7 @@ pub fn comparable(sides: &[Side; 2]) -> Result<[Moore<String>; 2], Failure> {
     let [left, right] = sides;
     let alike = is_acceptor(&left.automaton) == is_acceptor(&right.automaton);
     let asked = left.yes.is_some() || right.yes.is_some();
-    let by_name =
-        |side: &Side| side.moore.map_outputs(|&c| side.automaton.classes()[c as usize].clone());
+    let by_name = |side: &Side| side.automaton.with_class_names(&side.moore);
     let by_word = |side: &Side| {
         let dfa = accepting(&side.automaton, &side.moore, &side.name, side.yes.as_deref())?;
         Ok::<_, Failure>(dfa.map_outputs(|&yes| if yes { ACCEPT } else { REJECT }.to_string()))

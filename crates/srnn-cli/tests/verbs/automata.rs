@@ -32,7 +32,7 @@ fn a_number_of_repetitions_stands_in_braces() {
     srnn(folder.path(), &["compare", "re:\\{3\\}", "re:[{]3[}]"]).yes();
     let ran = srnn(folder.path(), &["compare", "re:ab{x}", "re:abbb"]);
     assert_eq!(ran.code, 2, "{}", ran.stdout);
-    for said in ["column 3: this is no number of repetitions", "`{3,5}`"] {
+    for said in ["column 3: this is not a number of repetitions", "`{3,5}`"] {
         assert!(ran.stderr.contains(said), "{}", ran.stderr);
     }
 }

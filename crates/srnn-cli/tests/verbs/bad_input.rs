@@ -153,9 +153,9 @@ fn automata_in_other_notations() {
             "a.re",
             "(10",
             &["compare", "a.re", "tomita:1"],
-            &["column 1", "never closed", "add `)`"],
+            &["column 1", "not closed", "add `)`"],
         ),
-        case("a.re", "10)", &["compare", "tomita:1", "a.re"], &["column 3", "closes no group"]),
+        case("a.re", "10)", &["compare", "tomita:1", "a.re"], &["column 3", "has no opening `("]),
         case(
             "a.re",
             "(2)*",

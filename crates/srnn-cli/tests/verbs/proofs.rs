@@ -257,7 +257,7 @@ fn what_cannot_be_certified_is_refused_with_a_remedy() {
         (&["certify", "run", "--spec", "missing.dot"], "missing.dot"),
         (&["certify", "run", "--spec", "t3.nofile"], "t3.nofile: no such file or run"),
         (&["certify", "run", "--spec", "specs/t3"], "expression begins with re:"),
-        (&["certify", "run", "--spec", "(0|1){x}"], "no number of repetitions"),
+        (&["certify", "run", "--spec", "(0|1){x}"], "not a number of repetitions"),
     ];
     for (arguments, said) in cases {
         let ran = srnn(folder.path(), arguments);

@@ -2,7 +2,7 @@
 
 use crate::UserError;
 use crate::extract::json::NamedAutomaton;
-use srnn_automata::{Dfa, Moore, Partial, State};
+use srnn_automata::{Dfa, Moore, Partial};
 
 /// The class of words outside an acceptor's language.
 pub const REJECT: &str = "reject";
@@ -15,7 +15,7 @@ pub const YES: [&str; 7] = [ACCEPT, "accepted", "1", "true", "yes", "positive", 
 /// An acceptor as an automaton with named classes.
 pub fn acceptor(partial: &Partial<bool>) -> NamedAutomaton {
     let classes = [REJECT, ACCEPT].map(String::from).to_vec();
-    named(classes, map_outputs(partial, |&accepting| u32::from(accepting)))
+    named(classes, partial.map_outputs(|&accepting| u32::from(accepting)))
 }
 
 /// Whether all its classes are `reject` and `accept`.
@@ -109,16 +109,8 @@ fn class_named(automaton: &NamedAutomaton, name: &str, class: &str) -> Result<u3
 }
 
 fn has_every_transition<O>(partial: &Partial<O>) -> bool {
-    let states = (0..partial.state_count() as u32).map(State);
+    let states = partial.states();
     states.into_iter().all(|state| !partial.successors(state).contains(&None))
-}
-
-pub(super) fn map_outputs<A, B>(partial: &Partial<A>, f: impl Fn(&A) -> B) -> Partial<B> {
-    let states = (0..partial.state_count() as u32).map(State);
-    let table = states.flat_map(|state| partial.successors(state).iter().copied()).collect();
-    let outputs = partial.outputs().iter().map(f).collect();
-    Partial::new(partial.alphabet().clone(), partial.start(), outputs, table)
-        .expect("parts of an automaton")
 }
 
 pub(super) fn named(classes: Vec<String>, automaton: Partial<u32>) -> NamedAutomaton {

@@ -15,7 +15,7 @@ pub use read::{read_as, symbols_of_expression};
 pub use save::{SavedFiles, save, save_automaton};
 pub use write::{WriteOptions, table, write};
 
-use classes::{map_outputs, named};
+use classes::named;
 use std::path::Path;
 
 /// A text or picture format for automata.

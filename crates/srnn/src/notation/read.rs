@@ -1,6 +1,6 @@
 //! Automata from text.
 
-use super::{Notation, acceptor, map_outputs, named};
+use super::{Notation, acceptor, named};
 use crate::UserError;
 use crate::extract::json::{self, JsonError, NamedAutomaton};
 use srnn_automata::regex::RegexError;
@@ -72,7 +72,7 @@ fn of_moore(moore: &Partial<String>) -> NamedAutomaton {
             classes.len() as u32 - 1
         });
     }
-    let automaton = map_outputs(moore, |output| numbers[spelled(output)]);
+    let automaton = moore.map_outputs(|output| numbers[spelled(output)]);
     named(classes, automaton)
 }
 

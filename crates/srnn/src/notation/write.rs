@@ -6,7 +6,7 @@ use crate::extract::json::{NamedAutomaton, to_json};
 use crate::render::dfa::{self, DfaPicture};
 use crate::render::transition_table::{TableRow, TransitionTable, text};
 use srnn_automata::text::{att, dot};
-use srnn_automata::{Limits, Moore, State, regex};
+use srnn_automata::{Limits, State, regex};
 
 /// How a person wants it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -52,7 +52,7 @@ pub fn table(automaton: &NamedAutomaton) -> String {
     };
     text(&TransitionTable {
         symbols: partial.alphabet().names().to_vec(),
-        rows: (0..partial.state_count() as u32).map(State).map(row).collect(),
+        rows: partial.states().map(row).collect(),
         start: partial.start().index(),
     })
 }
@@ -80,7 +80,7 @@ fn write_dot(
     // Names that are not an acceptor's own would be lost as a DFA.
     match options.accept.is_some() || is_acceptor(automaton) {
         true => Ok(dot::write_dfa(&accepting(automaton, &moore, name, options.accept)?, title)),
-        false => Ok(dot::write_moore(&with_names(automaton, &moore), title)),
+        false => Ok(dot::write_moore(&automaton.with_class_names(&moore), title)),
     }
 }
 
@@ -93,7 +93,7 @@ fn write_svg(
     let rings = options.accept.is_some() || positive(automaton.classes()).is_some();
     let picture = match rings {
         true => DfaPicture::from(&accepting(automaton, &moore, name, options.accept)?),
-        false => DfaPicture::of_moore(&with_names(automaton, &moore)),
+        false => DfaPicture::of_moore(&automaton.with_class_names(&moore)),
     };
     let picture = DfaPicture { title: options.title.into(), ..picture };
     dfa::svg(&picture).map_err(|error| UserError::new(format!("{name}: {error}"), "--to dot"))
@@ -133,9 +133,4 @@ fn only_acceptors(failure: UserError, notation: Notation) -> UserError {
     let message =
         format!("{} (as {} only acceptors can be written)", failure.message, notation.name());
     UserError { message, ..failure }
-}
-
-/// The outputs by name.
-fn with_names(automaton: &NamedAutomaton, moore: &Moore<u32>) -> Moore<String> {
-    moore.map_outputs(|&class| automaton.classes()[class as usize].clone())
 }

@@ -65,7 +65,7 @@ fn difference(path: &Path, proved: &Moore<String>) -> Option<String> {
     let name = path.display().to_string();
     let found = read(path, None, None).and_then(|named| {
         let moore = complete(&named, &name, None)?;
-        Ok(moore.map_outputs(|&class| named.classes()[class as usize].clone()))
+        Ok(named.with_class_names(&moore))
     });
     let found = match found {
         Ok(found) => found,
