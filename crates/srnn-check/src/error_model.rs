@@ -69,7 +69,7 @@ impl ErrorModel {
     }
 
     /// `count`·ū.
-    pub fn units(&self, count: f64) -> UpperBound {
+    pub fn roundings(&self, count: f64) -> UpperBound {
         UpperBound::new(count * self.unit_roundoff)
     }
 

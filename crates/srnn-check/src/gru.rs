@@ -37,14 +37,14 @@ pub fn gru_step(
     let rows = input.generators.rows;
     let (h, q) = (hidden(layer, errors, alpha, rows), recurrent(layer, errors, alpha, rows));
     let gated = 2 * layer.d;
-    let moves = input.generators.columns(0, gated).plus(&q.generators.columns(0, gated));
-    let gates = gates(layer, errors, input, &q, &moves);
+    let gate_generators = input.generators.columns(0, gated).plus(&q.generators.columns(0, gated));
+    let gates = gates(layer, errors, input, &q, &gate_generators);
     let (r, z) = gates.split_at(layer.d);
     let pre_n = match layer.config.cell.reset {
-        Reset::AfterMatrix => after_matrix(layer, errors, input, &q, r, &moves),
-        Reset::BeforeMatrix => before_matrix(layer, errors, input, &h, r, &moves),
+        Reset::AfterMatrix => after_matrix(layer, errors, input, &q, r, &gate_generators),
+        Reset::BeforeMatrix => before_matrix(layer, errors, input, &h, r, &gate_generators),
     };
-    blend(layer, errors, &h, z, &pre_n, &moves)
+    blend(layer, errors, &h, z, &pre_n, &gate_generators)
 }
 
 /// h = αS.
@@ -79,18 +79,18 @@ fn recurrent(
     RoundedForm::new(centre, generators.with_rows(rows), error)
 }
 
-/// r, then z `[2D]`; `moves` has the generators of a + q.
+/// r, then z `[2D]`; `gate_generators` are those of a + q.
 fn gates(
     layer: &EnclosedLayer,
     errors: &ErrorModel,
     a: &RoundedForm,
     q: &RoundedForm,
-    moves: &IntervalMatrix,
+    gate_generators: &IntervalMatrix,
 ) -> Vec<GateEnclosure> {
     let kind = layer.config.gate;
     let function_error = match kind {
         Gate::Sigmoid => errors.sigmoid,
-        Gate::HardSigmoid => errors.units(4.0) + errors.underflow,
+        Gate::HardSigmoid => errors.roundings(4.0) + errors.underflow,
     };
     let gated = |(j, radius): (usize, UpperBound)| {
         let centre = a.centre[j] + q.centre[j];
@@ -103,7 +103,7 @@ fn gates(
             error: max_gate_slope(kind, range.widen(delta)) * delta + function_error,
         }
     };
-    moves.column_sums().into_iter().enumerate().map(gated).collect()
+    gate_generators.column_sums().into_iter().enumerate().map(gated).collect()
 }
 
 /// pre_n = a_n + r q_n.
@@ -113,21 +113,21 @@ fn after_matrix(
     a: &RoundedForm,
     q: &RoundedForm,
     r: &[GateEnclosure],
-    moves: &IntervalMatrix,
+    gate_generators: &IntervalMatrix,
 ) -> RoundedForm {
     let d = layer.d;
     let n = 2 * d;
     let centre = (0..d).map(|j| a.centre[n + j] + r[j].centre * q.centre[n + j]).collect();
     let through_r: Vec<Interval> = (0..d).map(|j| q.range[n + j] * r[j].slope).collect();
-    let generators = IntervalMatrix::from_fn(moves.rows, d, |g, j| {
+    let generators = IntervalMatrix::from_fn(gate_generators.rows, d, |g, j| {
         let (a_n, q_n) = (a.generators.get(g, n + j), q.generators.get(g, n + j));
-        a_n + r[j].centre * q_n + through_r[j] * moves.get(g, j)
+        a_n + r[j].centre * q_n + through_r[j] * gate_generators.get(g, j)
     });
     let error = |j: usize| {
         let (da, dq, dr) = (a.error[n + j], q.error[n + j], r[j].error);
         let q_size = q.size(n + j) + dq;
         let terms = a.size(n + j) + da + (r[j].upper() + dr) * q_size;
-        da + r[j].upper() * dq + q_size * dr + errors.units(4.0) * terms + errors.underflow
+        da + r[j].upper() * dq + q_size * dr + errors.roundings(4.0) * terms + errors.underflow
     };
     RoundedForm::new(centre, generators, (0..d).map(error).collect())
 }
@@ -139,10 +139,10 @@ fn before_matrix(
     a: &RoundedForm,
     h: &RoundedForm,
     r: &[GateEnclosure],
-    moves: &IntervalMatrix,
+    gate_generators: &IntervalMatrix,
 ) -> RoundedForm {
     let (d, n) = (layer.d, 2 * layer.d);
-    let rh = reset_hidden(errors, h, r, moves);
+    let rh = reset_hidden(errors, h, r, gate_generators);
     let centre = IntervalMatrix::from_fn(1, d, |_, j| rh.centre[j]).times(&layer.candidate).row(0);
     let centre = (0..d).map(|j| a.centre[n + j] + centre[j]).collect();
     let generators = a.generators.columns(n, d).plus(&rh.generators.times(&layer.candidate));
@@ -152,7 +152,7 @@ fn before_matrix(
         let carried: UpperBound = (0..d).map(|i| weight(i) * rh.error[i]).sum();
         let terms: UpperBound = (0..d).map(|i| weight(i) * (rh.size(i) + rh.error[i])).sum();
         let da = a.error[n + j];
-        let added = errors.units(4.0) * (a.size(n + j) + da);
+        let added = errors.roundings(4.0) * (a.size(n + j) + da);
         da + carried + gamma * terms + added + errors.underflow
     };
     RoundedForm::new(centre, generators, (0..d).map(error).collect())
@@ -163,20 +163,20 @@ fn reset_hidden(
     errors: &ErrorModel,
     h: &RoundedForm,
     r: &[GateEnclosure],
-    moves: &IntervalMatrix,
+    gate_generators: &IntervalMatrix,
 ) -> RoundedForm {
     let d = r.len();
     let centre = (0..d).map(|j| r[j].centre * h.centre[j]).collect();
     let through_r: Vec<Interval> = (0..d).map(|j| h.range[j] * r[j].slope).collect();
-    let generators = IntervalMatrix::from_fn(moves.rows, d, |g, j| {
-        r[j].centre * h.generators.get(g, j) + through_r[j] * moves.get(g, j)
+    let generators = IntervalMatrix::from_fn(gate_generators.rows, d, |g, j| {
+        r[j].centre * h.generators.get(g, j) + through_r[j] * gate_generators.get(g, j)
     });
     let error = |j: usize| {
         let (dh, dr) = (h.error[j], r[j].error);
         let h_size = h.size(j) + dh;
         r[j].upper() * dh
             + h_size * dr
-            + errors.units(2.0) * ((r[j].upper() + dr) * h_size)
+            + errors.roundings(2.0) * ((r[j].upper() + dr) * h_size)
             + errors.underflow
     };
     RoundedForm::new(centre, generators, (0..d).map(error).collect())
@@ -189,7 +189,7 @@ fn blend(
     h: &RoundedForm,
     z: &[GateEnclosure],
     pre_n: &RoundedForm,
-    moves: &IntervalMatrix,
+    gate_generators: &IntervalMatrix,
 ) -> RoundedForm {
     let d = layer.d;
     let n_centre: Vec<Interval> = pre_n.centre.iter().map(|&x| tanh(x)).collect();
@@ -201,10 +201,10 @@ fn blend(
     let through_n: Vec<Interval> = (0..d).map(|j| keep[j] * tanh_slopes(pre_n.range[j])).collect();
     let through_z: Vec<Interval> =
         (0..d).map(|j| (h.centre[j] - n_centre[j]) * z[j].slope).collect();
-    let generators = IntervalMatrix::from_fn(moves.rows, d, |g, j| {
+    let generators = IntervalMatrix::from_fn(gate_generators.rows, d, |g, j| {
         through_n[j] * pre_n.generators.get(g, j)
             + z[j].range * h.generators.get(g, j)
-            + through_z[j] * moves.get(g, d + j)
+            + through_z[j] * gate_generators.get(g, d + j)
     });
     let error = |j: usize| {
         let delta = pre_n.error[j];
@@ -213,7 +213,7 @@ fn blend(
         let (keep, take) = (UpperBound::new(keep[j].hi) + dz, z[j].upper() + dz);
         let terms = keep * (n[j].magnitude() + dn) + take * (h.size(j) + dh);
         let between = (h.range[j] - n[j]).magnitude();
-        keep * dn + take * dh + between * dz + errors.units(4.0) * terms + errors.underflow
+        keep * dn + take * dh + between * dz + errors.roundings(4.0) * terms + errors.underflow
     };
     RoundedForm::new(centre, generators, (0..d).map(error).collect())
 }

@@ -13,7 +13,7 @@ struct Logits {
     /// l at the centre `[K]`.
     centre: Vec<Interval>,
     /// T `[G, K]`.
-    moves: IntervalMatrix,
+    generators: IntervalMatrix,
     /// δl `[K]`.
     error: Vec<UpperBound>,
 }
@@ -24,7 +24,7 @@ pub fn next_alpha(layer: &EnclosedLayer, errors: &ErrorModel, u: &RoundedForm) -
         Score::Dot => dot(layer, errors, u),
         Score::Euclidean => euclidean(layer, errors, u),
     };
-    let spread = logits.moves.column_sums();
+    let spread = logits.generators.column_sums();
     let widened = |extra: &[UpperBound]| -> Vec<Interval> {
         logits.centre.iter().zip(extra).map(|(l, &extra)| l.widen(extra)).collect()
     };
@@ -34,7 +34,7 @@ pub fn next_alpha(layer: &EnclosedLayer, errors: &ErrorModel, u: &RoundedForm) -
     let error = alpha_error(errors, &softmax_ranges(&widened(&computed)), &logits.error);
     new_layer(
         &softmax_ranges(&logits.centre),
-        &through_softmax(&logits.moves, &range),
+        &through_softmax(&logits.generators, &range),
         &range,
         &error,
     )
@@ -62,7 +62,7 @@ fn dot(layer: &EnclosedLayer, errors: &ErrorModel, u: &RoundedForm) -> Logits {
     let error: Vec<UpperBound> = (0..k).map(error).collect();
     Logits {
         centre: by_tau(centre.times(&differences)).row(0),
-        moves: by_tau(u.generators.times(&differences)),
+        generators: by_tau(u.generators.times(&differences)),
         error: logit_error(errors, tau, &size, &error),
     }
 }
@@ -80,7 +80,7 @@ fn euclidean(layer: &EnclosedLayer, errors: &ErrorModel, u: &RoundedForm) -> Log
         (0..k).map(|i| distance(i, &u.range).intersection(at_centre[i].widen(radius))).collect();
     let nearer = |o: usize, i: usize| if at_centre[i].lo < at_centre[o].lo { i } else { o };
     let o = (0..k).fold(0, nearer);
-    let moves = distance_generators(layer, u, &at_centre, &over_set);
+    let changes = distance_generators(layer, u, &at_centre, &over_set);
     let off = norm(&u.error);
     let size: Vec<UpperBound> = over_set.iter().map(|d| UpperBound::new(d.hi)).collect();
     let gamma = errors.gamma(d + 10);
@@ -92,9 +92,9 @@ fn euclidean(layer: &EnclosedLayer, errors: &ErrorModel, u: &RoundedForm) -> Log
     };
     Logits {
         centre: (0..k).map(centre).collect(),
-        moves: IntervalMatrix::from_fn(u.generators.rows, k, |g, i| match i == o {
+        generators: IntervalMatrix::from_fn(u.generators.rows, k, |g, i| match i == o {
             true => Interval::ZERO,
-            false => (moves[g * k + o] - moves[g * k + i]) / tau,
+            false => (changes[g * k + o] - changes[g * k + i]) / tau,
         }),
         error: logit_error(errors, layer.config.centroids.tau, &size, &error),
     }
@@ -113,16 +113,16 @@ fn distance_generators(
         (u.range[j] + u.centre[j] - twice) / (over_set[i] + at_centre[i])
     };
     let weights: Vec<Interval> = (0..k * d).map(|at| weight(at / d, at % d)).collect();
-    let mut moves = Vec::with_capacity(u.generators.rows * k);
+    let mut generators = Vec::with_capacity(u.generators.rows * k);
     for g in 0..u.generators.rows {
         let du = u.generators.row(g);
         let length = du.iter().map(|x| x.magnitude() * x.magnitude()).sum::<UpperBound>().sqrt();
         for weights in weights.chunks_exact(d) {
             let product: Interval = weights.iter().zip(&du).map(|(&w, &du)| w * du).sum();
-            moves.push(product.intersection(Interval::ZERO.widen(length)));
+            generators.push(product.intersection(Interval::ZERO.widen(length)));
         }
     }
-    moves
+    generators
 }
 
 /// δl from |s| and δs.
@@ -136,7 +136,7 @@ fn logit_error(
     let twice = errors.exp + errors.exp;
     let of = |(&size, &error): (&UpperBound, &UpperBound)| {
         let terms = largest + size + error;
-        (error + errors.units(4.0) * terms) / tau + twice + errors.underflow
+        (error + errors.roundings(4.0) * terms) / tau + twice + errors.underflow
     };
     size.iter().zip(error).map(of).collect()
 }
@@ -154,8 +154,8 @@ fn alpha_error(errors: &ErrorModel, most: &[Interval], error: &[UpperBound]) -> 
     let normalisation = errors.simplex_error(most.len());
     let of = |k: usize| {
         let others = (0..most.len()).filter(|&m| m != k);
-        let moved: UpperBound = others.map(|m| most[m] * (error[k] + error[m])).sum();
-        most[k] * moved + normalisation * most[k] + errors.underflow
+        let change: UpperBound = others.map(|m| most[m] * (error[k] + error[m])).sum();
+        most[k] * change + normalisation * most[k] + errors.underflow
     };
     (0..most.len()).map(of).collect()
 }
@@ -176,7 +176,7 @@ fn softmax_ranges(logits: &[Interval]) -> Vec<Interval> {
 }
 
 /// Γ'_g,k = Σ_m P_km (T_g,k − T_g,m), P_km ∈ α_k α_m.
-fn through_softmax(moves: &IntervalMatrix, alpha: &[Interval]) -> IntervalMatrix {
+fn through_softmax(generators: &IntervalMatrix, alpha: &[Interval]) -> IntervalMatrix {
     let k = alpha.len();
     let products = IntervalMatrix::from_fn(k, k, |i, m| match i == m {
         true => Interval::ZERO,
@@ -184,9 +184,9 @@ fn through_softmax(moves: &IntervalMatrix, alpha: &[Interval]) -> IntervalMatrix
     });
     let with_rounding = |(m, r): (&f64, &f64)| r + gamma(k) * m + f64::MIN_POSITIVE;
     let per_mid: Vec<f64> = products.mid.iter().zip(&products.rad).map(with_rounding).collect();
-    let (mut mid, mut rad) = (vec![0.0; moves.rows * k], vec![0.0; moves.rows * k]);
-    for g in 0..moves.rows {
-        let (t, t_rad) = (&moves.mid[g * k..][..k], &moves.rad[g * k..][..k]);
+    let (mut mid, mut rad) = (vec![0.0; generators.rows * k], vec![0.0; generators.rows * k]);
+    for g in 0..generators.rows {
+        let (t, t_rad) = (&generators.mid[g * k..][..k], &generators.rad[g * k..][..k]);
         for i in 0..k {
             let row = i * k..(i + 1) * k;
             let (p, p_rad) = (&products.mid[row.clone()], &products.rad[row.clone()]);
@@ -199,29 +199,29 @@ fn through_softmax(moves: &IntervalMatrix, alpha: &[Interval]) -> IntervalMatrix
             }
         }
     }
-    IntervalMatrix::rounded(moves.rows, k, mid, rad, k)
+    IntervalMatrix::rounded(generators.rows, k, mid, rad, k)
 }
 
 /// Midpoints become generators. Half-widths, the error of the centre and E together become one more
 /// generator for each coordinate.
 fn new_layer(
     centre: &[Interval],
-    moves: &IntervalMatrix,
+    old_generators: &IntervalMatrix,
     range: &[Interval],
     error: &[UpperBound],
 ) -> LayerZonotope {
     let k = centre.len();
-    let mut mid = moves.mid.clone();
-    mid.resize((moves.rows + k) * k, 0.0);
+    let mut mid = old_generators.mid.clone();
+    mid.resize((old_generators.rows + k) * k, 0.0);
     let mut points = vec![];
     for i in 0..k {
         let (point, off) = centre[i].mid_rad();
         let widths: UpperBound =
-            (0..moves.rows).map(|g| UpperBound::new(moves.rad[g * k + i])).sum();
-        mid[(moves.rows + i) * k + i] = (widths + UpperBound::new(off) + error[i]).get();
+            (0..old_generators.rows).map(|g| UpperBound::new(old_generators.rad[g * k + i])).sum();
+        mid[(old_generators.rows + i) * k + i] = (widths + UpperBound::new(off) + error[i]).get();
         points.push(point);
     }
-    let generators = IntervalMatrix::exact(moves.rows + k, k, mid);
+    let generators = IntervalMatrix::exact(old_generators.rows + k, k, mid);
     let boxed = (0..k).zip(generators.column_sums()).map(|(i, radius)| {
         Interval::point(points[i]).widen(radius).intersection(range[i].widen(error[i]))
     });

@@ -78,12 +78,12 @@ fn euclidean(layer: &EnclosedLayer, u: &AffineForm) -> (Vec<Interval>, IntervalM
         .zip(&distances)
         .flat_map(|(s, &at_centre)| secants(u, s, at_centre, radius))
         .collect();
-    let mut moved =
+    let mut changes =
         product(&u.generators, &RightFactor::new(&IntervalMatrix::of(d, &slopes).transposed()));
-    cap_by_norm(&mut moved, &u.generators);
+    cap_by_norm(&mut changes, &u.generators);
     let o = argmax(distances.iter().map(|d| -d.mid()));
     let centre = distances.iter().map(|&d| (distances[o] - d) / tau).collect();
-    (centre, relative(&moved, o, tau))
+    (centre, relative(&changes, o, tau))
 }
 
 /// `w_k`: secant slopes of ‖u − s‖ from the centre. They are exact also at u = s.
@@ -98,29 +98,29 @@ fn secants(u: &AffineForm, s: &[f64], at_centre: Interval, radius: f64) -> Vec<I
     (0..s.len()).map(slope).collect()
 }
 
-/// |Δd_k| ≤ ‖Δu‖₂: replaces an entry of `moved` by this bound if it is the smaller one.
-fn cap_by_norm(moved: &mut IntervalMatrix, du: &IntervalMatrix) {
-    let k = moved.columns;
+/// |Δd_k| ≤ ‖Δu‖₂: replaces an entry of `changes` by this bound if it is smaller.
+fn cap_by_norm(changes: &mut IntervalMatrix, du: &IntervalMatrix) {
+    let k = changes.columns;
     for g in 0..du.rows() {
         let at = g * du.columns..(g + 1) * du.columns;
         let norm = norm(du.mid[at.clone()].iter().zip(&du.rad[at]).map(|(m, r)| m.abs() + r));
         for i in g * k..(g + 1) * k {
-            if moved.mid[i].abs() + moved.rad[i] > norm {
-                (moved.mid[i], moved.rad[i]) = (0.0, norm);
+            if changes.mid[i].abs() + changes.rad[i] > norm {
+                (changes.mid[i], changes.rad[i]) = (0.0, norm);
             }
         }
     }
 }
 
 /// `−(d_k − d_o)/τ`, generator by generator.
-fn relative(moved: &IntervalMatrix, o: usize, tau: Interval) -> IntervalMatrix {
-    let k = moved.columns;
-    let at = |i: usize| Interval::point(moved.mid[i]).widen(moved.rad[i]);
+fn relative(changes: &IntervalMatrix, o: usize, tau: Interval) -> IntervalMatrix {
+    let k = changes.columns;
+    let at = |i: usize| Interval::point(changes.mid[i]).widen(changes.rad[i]);
     let entry = |i: usize| match i % k == o {
         true => Interval::point(0.0),
         false => (at(i / k * k + o) - at(i)) / tau,
     };
-    IntervalMatrix::of(k, &(0..moved.mid.len()).map(entry).collect::<Vec<_>>())
+    IntervalMatrix::of(k, &(0..changes.mid.len()).map(entry).collect::<Vec<_>>())
 }
 
 /// Upper bound on the Euclidean norm of a vector of non-negative numbers.
@@ -254,11 +254,11 @@ fn alpha_error(
     }
     let wider: Vec<f64> = spread.iter().zip(delta).map(|(s, d)| round_up(s + d, 1)).collect();
     let high: Vec<f64> = softmax_ranges(y, &wider).iter().map(|a| a.hi).collect();
-    let own = errors.simplex_error(layer.k);
+    let simplex_error = errors.simplex_error(layer.k);
     let error = |k: usize| {
         let others = (0..layer.k).filter(|&m| m != k);
-        let moved: f64 = others.map(|m| high[m] * (delta[k] + delta[m])).sum();
-        round_up(high[k] * (moved + own) + errors.underflow, layer.k + 4)
+        let change: f64 = others.map(|m| high[m] * (delta[k] + delta[m])).sum();
+        round_up(high[k] * (change + simplex_error) + errors.underflow, layer.k + 4)
     };
     (0..layer.k).map(error).collect()
 }

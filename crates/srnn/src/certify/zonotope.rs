@@ -121,15 +121,15 @@ pub fn step(
         let alpha = set.layer(network, l, extra);
         let a = input_part(layer, token, below.as_ref(), alpha.generators.rows(), errors);
         let u = gru_step(layer, &alpha, &a, errors);
-        let moved = next_alpha(layer, &u, errors);
-        next.centre.extend(&moved.centre);
-        next.range.extend(&moved.range);
+        let new_alpha = next_alpha(layer, &u, errors);
+        next.centre.extend(&new_alpha.centre);
+        next.range.extend(&new_alpha.range);
         // The remainder of each coordinate becomes a generator.
-        let mut mid = moved.generators;
-        for (k, &remainder) in moved.remainder.iter().enumerate() {
+        let mut mid = new_alpha.generators;
+        for (k, &remainder) in new_alpha.remainder.iter().enumerate() {
             mid.extend((0..layer.k).map(|j| if j == k { remainder } else { 0.0 }));
         }
-        let centre = moved.centre.iter().map(|&c| Interval::point(c)).collect();
+        let centre = new_alpha.centre.iter().map(|&c| Interval::point(c)).collect();
         let block = AffineForm::new(centre, IntervalMatrix::exact(layer.k, mid));
         below = Some(block.clone());
         blocks.push(block);

@@ -28,10 +28,10 @@ impl Default for WordSample {
 
 impl WordSample {
     pub fn draw(&self, truth: &Moore<u32>, key: &Key) -> Split {
-        let word_counts = WordCounts::new(truth, *self.train.end().max(self.valid.end()));
+        let path_counts = PathCounts::new(truth, *self.train.end().max(self.valid.end()));
         let set = |lengths: &RangeInclusive<usize>, key: Key| {
             let of_length =
-                |length| self.of_length(&word_counts, length, &key.child("length", length as u64));
+                |length| self.of_length(&path_counts, length, &key.child("length", length as u64));
             Dataset {
                 alphabet: truth.alphabet().names().to_vec(),
                 classes: ["reject", "accept"].map(String::from).to_vec(),
@@ -42,16 +42,16 @@ impl WordSample {
         Split { train, valid: set(&self.valid, key.child("valid", 0)), test: None }
     }
 
-    fn of_length(&self, word_counts: &WordCounts, length: usize, key: &Key) -> Vec<Sequence> {
+    fn of_length(&self, path_counts: &PathCounts, length: usize, key: &Key) -> Vec<Sequence> {
         let of_class = |label: u32| {
             let mut rng = key.child("class", label as u64).rng();
             let drawn = (0..DRAWS_PER_WORD * self.each)
-                .map_while(|_| word_counts.draw(length, label, &mut rng));
+                .map_while(|_| path_counts.draw(length, label, &mut rng));
             let mut words = first_distinct(self.each, drawn);
             let mut rng = key.child("walks", label as u64).rng();
             let walks =
-                (0..DRAWS_PER_WORD * self.walks).map(|_| word_counts.walk(length, &mut rng));
-            let walks = walks.filter(|word| *word_counts.automaton.output_of(word) == label);
+                (0..DRAWS_PER_WORD * self.walks).map(|_| path_counts.walk(length, &mut rng));
+            let walks = walks.filter(|word| *path_counts.automaton.output_of(word) == label);
             words.extend(first_distinct(self.walks, walks));
             words.into_iter().map(move |word| sequence(&word, label))
         };
@@ -80,13 +80,13 @@ fn sequence(word: &[Symbol], label: u32) -> Sequence {
 
 /// The number of words of each length that lead from each state to each class:
 /// `[class][length][state]`.
-struct WordCounts<'a> {
+struct PathCounts<'a> {
     automaton: &'a Moore<u32>,
     counts: [Vec<Vec<f64>>; 2],
 }
 
-impl<'a> WordCounts<'a> {
-    fn new(automaton: &'a Moore<u32>, longest: usize) -> WordCounts<'a> {
+impl<'a> PathCounts<'a> {
+    fn new(automaton: &'a Moore<u32>, longest: usize) -> PathCounts<'a> {
         let counts = [0, 1].map(|class| {
             let end = |state| f64::from(u8::from(*automaton.output(state) == class));
             let mut counts: Vec<Vec<f64>> = vec![automaton.states().map(end).collect()];
@@ -98,7 +98,7 @@ impl<'a> WordCounts<'a> {
             }
             counts
         });
-        WordCounts { automaton, counts }
+        PathCounts { automaton, counts }
     }
 
     /// A uniformly drawn word of this length and class; `None` if there is none.
