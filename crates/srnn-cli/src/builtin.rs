@@ -1,9 +1,9 @@
-//! Tasks that come with the program, by name.
+//! Built-in languages by name.
 
 use crate::failure::Failure;
 use srnn::task::tomita::Grammar;
 
-/// The grammar that `tomita:3` names; nothing where no grammar is meant.
+/// The grammar that `tomita:3` names. `None` if `text` does not start with `tomita:`.
 pub fn tomita(text: &str) -> Result<Option<Grammar>, Failure> {
     let Some(number) = text.strip_prefix("tomita:") else { return Ok(None) };
     let found = number.parse().ok().and_then(Grammar::numbered);

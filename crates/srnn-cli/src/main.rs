@@ -1,7 +1,7 @@
-//! `srnn`: train a state-regularized recurrent network and read the automaton it learned.
+//! `srnn`: train a state-regularized recurrent network and extract the automaton it learned.
 //!
-//! One file a verb in [`verbs`]. Exit codes: 0 done or yes, 1 the answer is no, 2 an error,
-//! 130 interrupted, what was done is kept.
+//! Each verb has its own file in [`verbs`]. Exit codes: 0 done or yes, 1 the answer is no, 2 an
+//! error, 130 interrupted with finished work saved.
 
 mod automaton;
 mod builtin;
@@ -12,12 +12,12 @@ mod output;
 mod reading;
 mod reproducing;
 mod runs;
-mod samples;
 mod verbs;
 
-use clap::{CommandFactory, Parser};
+use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser};
 use failure::Answer;
 use output::Output;
+use std::ffi::OsString;
 use std::io::Write as _;
 use std::process::ExitCode;
 
@@ -26,16 +26,15 @@ const EXAMPLES: &str = "Examples:
   srnn learn traces.csv --label-column outcome";
 
 const EXIT_CODES: &str = "Exit codes: 0 done or yes, 1 the answer is no, 2 an error, \
-                          130 interrupted, what was done is kept";
+                          130 interrupted, finished work is saved";
 
-/// The version, and the commit it was built from.
+/// The version and the commit of this build.
 const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), env!("SRNN_COMMIT"));
 
-/// Train a recurrent network that moves between finitely many states, and read the automaton it
-/// learned.
+/// Train a recurrent network with a finite number of states, and extract the automaton it learned.
 #[derive(Parser)]
 #[command(name = "srnn", version = VERSION, before_help = EXAMPLES, after_help = EXIT_CODES)]
-struct Arguments {
+struct Cli {
     #[command(subcommand)]
     verb: Option<verbs::Verb>,
     #[command(flatten)]
@@ -43,30 +42,45 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::try_parse().unwrap_or_else(|error| usage(&error));
-    let answer = match arguments.verb {
-        Some(verb) => verbs::run(verb, &arguments.output),
-        None => files::printed(Arguments::command().print_help()).map(|()| Answer::Yes),
+    let arguments: Vec<OsString> = std::env::args_os().collect();
+    let mut command = Cli::command().color(requested_color(&arguments));
+    let cli = command
+        .try_get_matches_from_mut(&arguments)
+        .and_then(|matches| Cli::from_arg_matches(&matches))
+        .unwrap_or_else(|error| exit_with_usage(&error, &arguments));
+    let answer = match cli.verb {
+        Some(verb) => verbs::run(verb, &cli.output),
+        None => files::printed(command.print_help()).map(|()| Answer::Yes),
     };
     match answer {
         Ok(Answer::Yes) => ExitCode::SUCCESS,
         Ok(Answer::No) => ExitCode::from(1),
         Ok(Answer::Unsaved) => ExitCode::from(2),
         Err(failure) => {
-            arguments.output.failure(&failure);
+            cli.output.failure(&failure);
             ExitCode::from(failure.code)
         }
     }
 }
 
-/// Ends as clap does; with `--json` what is wrong is an object, too.
-fn usage(error: &clap::Error) -> ! {
-    if error.use_stderr() && std::env::args_os().any(|argument| argument == "--json") {
+/// The value of `--color`, found before parsing: usage errors and help are coloured by it, too.
+fn requested_color(arguments: &[OsString]) -> ColorChoice {
+    let own = arguments.iter().take_while(|argument| *argument != "--");
+    let texts: Vec<_> = own.map(|argument| argument.to_string_lossy()).collect();
+    let joined = texts.iter().filter_map(|text| text.strip_prefix("--color="));
+    let separate = texts.windows(2).filter(|pair| pair[0] == "--color").map(|pair| &*pair[1]);
+    joined.chain(separate).last().and_then(|value| value.parse().ok()).unwrap_or_default()
+}
+
+/// Prints help or a usage error as clap does, and exits. With `--json`, stdout also gets the error
+/// as an object.
+fn exit_with_usage(error: &clap::Error, arguments: &[OsString]) -> ! {
+    if error.use_stderr() && arguments.iter().any(|argument| argument == "--json") {
         let (message, remedy) = (error.to_string(), "see --help");
         let value = serde_json::json!({ "error": message, "remedy": remedy, "code": 2 });
         let _ = writeln!(std::io::stdout(), "{value}");
     }
-    // Help goes to stdout, where it may be all that was wanted.
+    // `--help` prints to stdout; a lost help text is an error.
     let lost = files::printed(error.print()).is_err();
     std::process::exit(if lost { 2 } else { error.exit_code() })
 }

@@ -1,90 +1,134 @@
-//! Where words go: results to stdout, everything else to stderr; with `--json` stdout is one
-//! object.
+//! The program's output: results go to stdout, everything else to stderr. With `--json`, stdout is
+//! one object.
 
 use crate::failure::Failure;
 use crate::files;
-use clap::Args;
+use clap::{Args, ColorChoice};
 use serde_json::Value;
+use std::env;
 use std::io::{IsTerminal as _, Write as _};
 
-/// How much to say, and how.
+/// The global options about output.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct Output {
     /// Write the result as one JSON object to stdout.
     #[arg(long, global = true)]
     pub json: bool,
-    /// Say nothing but results and errors.
+    /// Print only results and errors.
     #[arg(long, short, global = true)]
     pub quiet: bool,
+    /// Colour messages on stderr. `auto` colours on a terminal, unless NO_COLOR is set.
+    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t = ColorChoice::Auto)]
+    pub color: ColorChoice,
 }
 
+const RED: &str = "\u{1b}[1;31m";
+const YELLOW: &str = "\u{1b}[1;33m";
+const CYAN: &str = "\u{1b}[1;36m";
+const RESET: &str = "\u{1b}[0m";
+
 impl Output {
-    /// A line about what is going on, for people.
+    /// Prints a line about the work in progress, unless `--quiet`. `warning:` and `note:` at its
+    /// start are coloured.
     pub fn note(&self, line: impl AsRef<str>) {
         if !self.quiet {
-            eprintln!("{}", visible(line.as_ref()));
+            self.print_line(line.as_ref());
         }
     }
 
-    /// Why the answer is no: said also where nothing else is.
+    /// Prints why the answer is no, also with `--quiet`.
     pub fn reason(&self, line: impl AsRef<str>) {
-        eprintln!("{}", visible(line.as_ref()));
+        self.print_line(line.as_ref());
     }
 
-    /// The result: `text` for people, or `value` with `--json`. A reader that went away is no
-    /// error.
+    /// Prints the result: `text`, or `value` with `--json`. A closed pipe is not an error.
     pub fn result(&self, text: impl AsRef<str>, value: &Value) -> Result<(), Failure> {
         let mut stdout = std::io::stdout().lock();
         let written = match self.json {
             true => writeln!(stdout, "{value}"),
-            false => writeln!(stdout, "{}", visible(text.as_ref().trim_end())),
+            false => writeln!(stdout, "{}", escape_control(text.as_ref().trim_end())),
         };
         files::printed(written.and_then(|()| stdout.flush()))
     }
 
-    /// What went wrong: on stderr, and as an object with `--json`.
+    /// Prints an error to stderr, and as an object to stdout with `--json`.
     pub fn failure(&self, failure: &Failure) {
-        self.trouble(failure);
+        self.print_error(failure);
         if self.json {
-            // Where stdout is what failed, stderr has said so.
+            // If stdout cannot be written, the error on stderr remains.
             let _ = writeln!(std::io::stdout(), "{}", failure.value());
         }
     }
 
-    /// What went wrong, on stderr alone: the object on stdout has it already.
-    pub fn trouble(&self, failure: &Failure) {
+    /// Prints an error to stderr only, for a verb whose object on stdout includes it.
+    pub fn print_error(&self, failure: &Failure) {
         let Failure { message, remedy, code } = failure;
-        let what = if *code == 130 { "interrupted" } else { "error" };
-        eprintln!("{what}: {}", visible(message));
+        let label = if *code == 130 { "interrupted:" } else { "error:" };
+        eprintln!("{} {}", self.painted(label, RED), escape_control(message));
         if !remedy.is_empty() {
-            eprintln!("  try: {}", visible(remedy));
+            eprintln!("  try: {}", escape_control(remedy));
         }
     }
 
-    /// Whether progress bars can be drawn; otherwise progress is a plain line now and then.
+    /// Whether progress bars can be drawn. If not, progress is a plain line every few seconds.
     pub fn draws_bars(&self) -> bool {
         !self.quiet && std::io::stderr().is_terminal()
     }
+
+    /// The bar of an indicatif template, `width` columns wide.
+    pub fn bar(&self, width: usize) -> String {
+        let color = if self.has_color() { ".cyan" } else { "" };
+        format!("{{bar:{width}{color}}}")
+    }
+
+    fn print_line(&self, line: &str) {
+        for (label, color) in [("warning:", YELLOW), ("note:", CYAN)] {
+            if let Some(rest) = line.strip_prefix(label) {
+                eprintln!("{}{}", self.painted(label, color), escape_control(rest));
+                return;
+            }
+        }
+        eprintln!("{}", escape_control(line));
+    }
+
+    fn painted(&self, text: &str, color: &str) -> String {
+        match self.has_color() {
+            true => format!("{color}{text}{RESET}"),
+            false => text.into(),
+        }
+    }
+
+    /// Whether stderr is coloured.
+    fn has_color(&self) -> bool {
+        let set = |name: &str| env::var_os(name).is_some_and(|value| !value.is_empty());
+        let dumb = || env::var_os("TERM").is_some_and(|term| term == "dumb");
+        match self.color {
+            ColorChoice::Always => true,
+            ColorChoice::Never => false,
+            ColorChoice::Auto => std::io::stderr().is_terminal() && !set("NO_COLOR") && !dumb(),
+        }
+    }
 }
 
-/// Text that may hold names from files, for a terminal: terminals obey control characters, and
-/// marks of direction reorder what is read, so both are spelled out. Lines and tabs stay.
-pub fn visible(text: &str) -> String {
-    let spelled = |c: char| match c {
+/// Escapes control characters and marks of text direction, because names from files could use them
+/// to change what a terminal shows. Line ends and tabs stay.
+pub fn escape_control(text: &str) -> String {
+    let escaped = |c: char| match c {
         '\n' | '\t' => c.to_string(),
         '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => c.escape_unicode().to_string(),
         c if c.is_control() => c.escape_default().to_string(),
         c => c.to_string(),
     };
-    text.chars().map(spelled).collect()
+    text.chars().map(escaped).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::visible;
+    use super::escape_control;
 
     #[test]
-    fn control_characters_and_marks_of_direction_are_spelled_out() {
-        assert_eq!(visible("a\u{1b}[31mb\r\n\tc\u{202e}d"), "a\\u{1b}[31mb\\r\n\tc\\u{202e}d");
+    fn control_characters_and_marks_of_direction_are_escaped() {
+        let text = "a\u{1b}[31mb\r\n\tc\u{202e}d";
+        assert_eq!(escape_control(text), "a\\u{1b}[31mb\\r\n\tc\\u{202e}d");
     }
 }

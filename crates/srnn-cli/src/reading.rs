@@ -1,128 +1,129 @@
-//! The flags about data files: one name and one meaning for every verb that reads them.
+//! The options about data files, shared by every verb that reads them.
 //!
-//! The remedies in [`srnn::task::files`] name these flags.
+//! The error messages of [`srnn::task::files`] name these options.
 
 use crate::failure::Failure;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 use srnn::task::files::{
-    ColumnChoice, Contradictions, DataLimits, Delimiter, Format, OneSymbol, ReadOptions,
-    TableHeader, TokenRule, Unlabelled, tokenize,
+    Cause, ColumnChoice, Contradictions, DataError, DataLimits, Delimiter, Format, OneSymbol,
+    ReadOptions, Samples, TableHeader, TokenRule, Unlabelled, read, tokenize,
 };
+use std::path::Path;
 
-/// How to read a data file. Everything left out is found out from the file.
+/// How to read a data file. Options that are not set are guessed from the file.
 #[derive(Args, Clone, Debug, Default, Serialize, Deserialize)]
 #[command(next_help_heading = "Reading data files")]
 #[serde(default, deny_unknown_fields)]
-pub struct Reading {
-    /// The file's format; by default its extension tells.
+pub struct ReadFlags {
+    /// The file's format [default: by its extension].
     #[arg(long, value_parser = format_parser())]
     pub format: Option<Format>,
-    /// Column of the sequence: a name, or a place from 1.
+    /// Column of the sequence: a name, or a number from 1.
     #[arg(long, value_name = "NAME|NUMBER")]
     pub sequence_column: Option<String>,
     /// Column of the label.
     #[arg(long, value_name = "NAME|NUMBER")]
     pub label_column: Option<String>,
-    /// Column of an event log that tells one case from another.
+    /// Column of an event log that identifies the case.
     #[arg(long, value_name = "NAME|NUMBER")]
     pub case_column: Option<String>,
-    /// Column of an event log that says what happened.
+    /// Column of an event log that names the event.
     #[arg(long, value_name = "NAME|NUMBER")]
     pub activity_column: Option<String>,
     /// Column of an event log that orders the events of a case.
     #[arg(long, value_name = "NAME|NUMBER")]
     pub time_column: Option<String>,
-    /// Whether a table begins with the names of its columns; by default it does unless all
-    /// columns are given by place.
+    /// Whether the first row of a table names the columns [default: it does, unless all columns are
+    /// given by number].
     #[arg(long, value_enum)]
     pub header: Option<HeaderRow>,
-    /// What is between the columns of CSV and event logs: one character, or `tab`.
+    /// What separates the columns of CSV files and event logs: one character, or `tab`.
     #[arg(long, value_name = "CHARACTER")]
     pub delimiter: Option<String>,
-    /// How a text becomes tokens: `whitespace`, `characters`, `separator:TEXT`, or `guess`
-    /// (whitespace where any sequence holds it).
+    /// How a text is split into tokens: `whitespace`, `characters`, `separator:TEXT`, or `guess`
+    /// (by whitespace if any sequence has some, else into characters).
     #[arg(long, value_name = "RULE")]
     pub tokens: Option<String>,
-    /// What to do about rows without a label [default: refuse].
+    /// What to do with rows without a label [default: refuse].
     #[arg(long, value_enum)]
     pub unlabelled: Option<WithoutLabel>,
-    /// What to do about equal sequences with different labels [default: refuse].
+    /// What to do with equal sequences that have different labels [default: refuse].
     #[arg(long, value_enum)]
     pub contradictions: Option<Contradicting>,
-    /// Training tokens seen less often become `<unk>` [default: keep every token].
-    #[arg(long, value_name = "N", value_parser = whole::<usize>, allow_negative_numbers = true)]
+    /// Replace training tokens that occur fewer than N times by `<unk>` [default: keep every token].
+    #[arg(long, value_name = "N", value_parser = parse_count::<usize>, allow_negative_numbers = true)]
     pub min_count: Option<usize>,
-    /// Train although there is only one token: nothing but the length is learned then.
+    /// Accept data with only one distinct token: only the length can be learned from it.
     #[arg(long)]
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub one_symbol: bool,
-    /// When to give up on a file.
+    /// Limits on the file's size.
     #[command(flatten)]
     #[serde(skip_serializing_if = "crate::learning::says_nothing")]
     pub limits: LimitFlags,
 }
 
-/// When to give up on a file, so that a wrong one cannot take all memory.
+/// Limits on a data file, so that a wrong file cannot use up the memory.
 #[derive(Args, Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LimitFlags {
-    /// Most bytes, after decompression [default: 268435456].
-    #[arg(long, value_name = "N", hide_short_help = true, value_parser = whole::<u64>, allow_negative_numbers = true)]
+    /// Maximum bytes, after decompression [default: 268435456].
+    #[arg(long, value_name = "N", hide_short_help = true, value_parser = parse_count::<u64>, allow_negative_numbers = true)]
     pub max_bytes: Option<u64>,
-    /// Most sequences [default: 10000000].
-    #[arg(long, value_name = "N", hide_short_help = true, value_parser = whole::<usize>, allow_negative_numbers = true)]
+    /// Maximum sequences [default: 10000000].
+    #[arg(long, value_name = "N", hide_short_help = true, value_parser = parse_count::<usize>, allow_negative_numbers = true)]
     pub max_sequences: Option<usize>,
-    /// Most tokens of one sequence [default: 1000000].
-    #[arg(long, value_name = "N", hide_short_help = true, value_parser = whole::<usize>, allow_negative_numbers = true)]
+    /// Maximum tokens of one sequence [default: 1000000].
+    #[arg(long, value_name = "N", hide_short_help = true, value_parser = parse_count::<usize>, allow_negative_numbers = true)]
     pub max_tokens: Option<usize>,
-    /// Most different tokens [default: 100000].
-    #[arg(long, value_name = "N", hide_short_help = true, value_parser = whole::<usize>, allow_negative_numbers = true)]
+    /// Maximum distinct tokens [default: 100000].
+    #[arg(long, value_name = "N", hide_short_help = true, value_parser = parse_count::<usize>, allow_negative_numbers = true)]
     pub max_alphabet: Option<usize>,
-    /// Most different labels [default: 1000].
-    #[arg(long, value_name = "N", hide_short_help = true, value_parser = whole::<usize>, allow_negative_numbers = true)]
+    /// Maximum distinct labels [default: 1000].
+    #[arg(long, value_name = "N", hide_short_help = true, value_parser = parse_count::<usize>, allow_negative_numbers = true)]
     pub max_classes: Option<usize>,
-    /// Most bytes of one line or table row [default: 1048576].
-    #[arg(long, value_name = "N", hide_short_help = true, value_parser = whole::<usize>, allow_negative_numbers = true)]
+    /// Maximum bytes of one line or table row [default: 1048576].
+    #[arg(long, value_name = "N", hide_short_help = true, value_parser = parse_count::<usize>, allow_negative_numbers = true)]
     pub max_line: Option<usize>,
-    /// Most brackets within brackets in JSON [default: 32].
-    #[arg(long, value_name = "N", hide_short_help = true, value_parser = whole::<usize>, allow_negative_numbers = true)]
+    /// Maximum nesting depth of JSON [default: 32].
+    #[arg(long, value_name = "N", hide_short_help = true, value_parser = parse_count::<usize>, allow_negative_numbers = true)]
     pub max_json_depth: Option<usize>,
 }
 
-/// Whether the first row names the columns.
+/// Whether the first row of a table names the columns.
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HeaderRow {
-    /// It does.
+    /// The first row names the columns.
     Present,
-    /// It is data.
+    /// The first row is data.
     Absent,
 }
 
-/// What to do about rows without a label.
+/// What to do with rows without a label.
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WithoutLabel {
-    /// Give up, and name the first.
+    /// Stop, and name the first such row.
     Refuse,
-    /// Leave them out, and count them.
+    /// Leave them out and count them.
     Skip,
 }
 
-/// What to do about equal sequences with different labels.
+/// What to do with equal sequences that have different labels.
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Contradicting {
-    /// Give up, and name both.
+    /// Stop, and name both rows.
     Refuse,
-    /// Keep them: labels are known to be noisy.
+    /// Keep them: labels are noisy.
     Keep,
 }
 
-impl Reading {
-    /// What the readers take.
+impl ReadFlags {
+    /// The options of the file readers.
     pub fn options(&self) -> Result<ReadOptions, Failure> {
         Ok(ReadOptions {
             format: self.format,
@@ -137,7 +138,7 @@ impl Reading {
                 Some(HeaderRow::Absent) => TableHeader::Absent,
             },
             delimiter: self.delimiter.as_deref().map_or(Ok(Delimiter::Guess), delimiter)?,
-            tokens: self.tokens.as_deref().map_or(Ok(TokenRule::Guess), token_rule)?,
+            tokens: self.tokens.as_deref().map_or(Ok(TokenRule::Guess), parse_token_rule)?,
             contradictions: match self.contradictions {
                 Some(Contradicting::Keep) => Contradictions::Keep,
                 Some(Contradicting::Refuse) | None => Contradictions::Refuse,
@@ -155,15 +156,15 @@ impl Reading {
 
 impl LimitFlags {
     fn resolve(&self) -> DataLimits {
-        let usual = DataLimits::default();
+        let default = DataLimits::default();
         DataLimits {
-            max_bytes: self.max_bytes.unwrap_or(usual.max_bytes),
-            max_sequences: self.max_sequences.unwrap_or(usual.max_sequences),
-            max_tokens: self.max_tokens.unwrap_or(usual.max_tokens),
-            max_alphabet: self.max_alphabet.unwrap_or(usual.max_alphabet),
-            max_classes: self.max_classes.unwrap_or(usual.max_classes),
-            max_line: self.max_line.unwrap_or(usual.max_line),
-            max_json_depth: self.max_json_depth.unwrap_or(usual.max_json_depth),
+            max_bytes: self.max_bytes.unwrap_or(default.max_bytes),
+            max_sequences: self.max_sequences.unwrap_or(default.max_sequences),
+            max_tokens: self.max_tokens.unwrap_or(default.max_tokens),
+            max_alphabet: self.max_alphabet.unwrap_or(default.max_alphabet),
+            max_classes: self.max_classes.unwrap_or(default.max_classes),
+            max_line: self.max_line.unwrap_or(default.max_line),
+            max_json_depth: self.max_json_depth.unwrap_or(default.max_json_depth),
         }
     }
 }
@@ -174,17 +175,17 @@ pub fn format_parser() -> impl TypedValueParser<Value = Format> {
     PossibleValuesParser::new(Format::all().map(value)).try_map(|name| name.parse::<Format>())
 }
 
-/// A whole number as it is typed; a negative one gets a plain answer, too.
-pub fn whole<N: std::str::FromStr>(text: &str) -> Result<N, String> {
+/// Parses a whole number from 0. Words the error for users: digits that do not parse are too large.
+pub fn parse_count<N: std::str::FromStr>(text: &str) -> Result<N, String> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     text.parse().map_err(|_| match digits {
-        true => "this number is too large".into(),
-        false => "this is no whole number from 0 on".into(),
+        true => "the number is too large".into(),
+        false => "not a whole number from 0".into(),
     })
 }
 
-/// The rule that `--tokens` names.
-pub fn token_rule(text: &str) -> Result<TokenRule, Failure> {
+/// Parses the value of `--tokens`.
+pub fn parse_token_rule(text: &str) -> Result<TokenRule, Failure> {
     match text {
         "guess" => Ok(TokenRule::Guess),
         "whitespace" => Ok(TokenRule::Whitespace),
@@ -192,15 +193,15 @@ pub fn token_rule(text: &str) -> Result<TokenRule, Failure> {
         _ => match text.strip_prefix("separator:") {
             Some(separator) => Ok(TokenRule::Separator(separator.into())),
             None => Err(Failure::new(
-                format!("--tokens {text:?} is no rule"),
+                format!("--tokens {text:?}: unknown rule"),
                 "--tokens whitespace, --tokens characters or --tokens separator:TEXT",
             )),
         },
     }
 }
 
-/// A rule as `--tokens` names it.
-pub fn rule_name(tokens: &TokenRule) -> String {
+/// The value of `--tokens` that stands for a rule.
+pub fn token_rule_name(tokens: &TokenRule) -> String {
     match tokens {
         TokenRule::Guess => "guess".into(),
         TokenRule::Whitespace => "whitespace".into(),
@@ -218,16 +219,17 @@ fn delimiter(text: &str) -> Result<Delimiter, Failure> {
     match (text, characters.next(), characters.next()) {
         ("tab" | "\\t", ..) => Ok(Delimiter::Is('\t')),
         (_, Some('"' | '\n' | '\r'), None) | (_, None, _) | (_, _, Some(_)) => {
-            let message = format!("--delimiter {text:?} is not one character that can divide");
+            let message =
+                format!("--delimiter {text:?} must be one character that can separate columns");
             Err(Failure::new(message, "--delimiter ';' or --delimiter tab"))
         }
         (_, Some(one), None) => Ok(Delimiter::Is(one)),
     }
 }
 
-/// The tokens of a text as a person types it: blanks between single characters are for the eye,
-/// unless a blank is a symbol.
-pub fn divided(text: &str, rule: &TokenRule, alphabet: &[String]) -> Vec<String> {
+/// Splits a typed text into tokens. Where tokens are characters, whitespace is ignored unless a
+/// symbol of the alphabet is whitespace.
+pub fn split_tokens(text: &str, rule: &TokenRule, alphabet: &[String]) -> Vec<String> {
     let is_blank = |token: &String| token.chars().all(|c| c.is_ascii_whitespace());
     let mut tokens = tokenize(text, rule);
     if *rule == TokenRule::Characters && !alphabet.iter().any(is_blank) {
@@ -236,26 +238,43 @@ pub fn divided(text: &str, rule: &TokenRule, alphabet: &[String]) -> Vec<String>
     tokens
 }
 
+/// Reads a file whose labels are optional. Sequences without a label get the empty label, and
+/// contradictions are kept.
+pub fn read_optional_labels(file: &Path, options: &ReadOptions) -> Result<Samples, DataError> {
+    let (contradictions, unlabelled) = (Contradictions::Keep, Unlabelled::Keep);
+    let options = ReadOptions { contradictions, unlabelled, ..options.clone() };
+    match read(file, &options) {
+        Err(error) if lacks_label_column(&error.cause) => {
+            read(file, &ReadOptions { label_column: ColumnChoice::Absent, ..options })
+        }
+        samples => samples,
+    }
+}
+
+fn lacks_label_column(cause: &Cause) -> bool {
+    matches!(cause, Cause::NoColumn { role: "label", wanted: None, .. })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn no_flags_are_the_readers_defaults() {
-        assert_eq!(Reading::default().options().unwrap(), ReadOptions::default());
+        assert_eq!(ReadFlags::default().options().unwrap(), ReadOptions::default());
     }
 
     #[test]
-    fn a_rule_for_tokens_survives_its_name() {
+    fn a_token_rule_survives_its_name() {
         for rule in [
             TokenRule::Guess,
             TokenRule::Whitespace,
             TokenRule::Characters,
             TokenRule::Separator("::".into()),
         ] {
-            assert_eq!(token_rule(&rule_name(&rule)).unwrap(), rule);
+            assert_eq!(parse_token_rule(&token_rule_name(&rule)).unwrap(), rule);
         }
-        assert!(token_rule("letters").unwrap_err().remedy.contains("--tokens characters"));
+        assert!(parse_token_rule("letters").unwrap_err().remedy.contains("--tokens characters"));
     }
 
     #[test]

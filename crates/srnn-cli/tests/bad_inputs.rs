@@ -78,7 +78,7 @@ fn what_cannot_be_learned_from_is_refused_with_its_place_and_a_remedy() {
         (&["tomita:1", "--label-noise", "2"], "--label-noise 2", "0.05"),
         (&["tomita:1", "--split", "0.5/0.5"], "--split 0.5/0.5", "leave --split out"),
         (&["-"], "does not read stdin", "give a file"),
-        (&["tomita:1", "--k", "-3"], "--k", "no whole number"),
+        (&["tomita:1", "--k", "-3"], "--k", "not a whole number"),
         (&["tomita:1", "--class-weights=a,b"], "--class-weights=a,b", "in the order"),
         (&["tomita:1", "--class-weights=1,2,3"], "3 class weights for 2 classes", "one for each"),
         (&["--config", "gone.toml"], "gone.toml", "--print-config"),

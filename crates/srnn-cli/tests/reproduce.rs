@@ -289,12 +289,16 @@ fn a_table_says_where_its_outcomes_are_from_if_not_all_from_the_same() {
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let table = |place: &Place| place.run(&["table", "--file", "own.toml", "--from", "out"]);
     let same = table(&place);
-    assert!(!same.stderr.contains("several programs"), "{}", same.stderr);
+    assert!(!same.stderr.contains("several program versions"), "{}", same.stderr);
     let path = place.path("out").join("outcomes.jsonl");
     let changed = read(&path).replacen("\"device\":\"cpu", "\"device\":\"tpu", 1);
     std::fs::write(&path, changed).unwrap();
     let mixed = table(&place);
-    assert!(mixed.stderr.contains("outcomes of several programs or devices: "), "{}", mixed.stderr);
+    assert!(
+        mixed.stderr.contains("outcomes are of several program versions or devices: "),
+        "{}",
+        mixed.stderr
+    );
     assert!(mixed.stderr.contains(" on tpu, "), "{}", mixed.stderr);
 }
 

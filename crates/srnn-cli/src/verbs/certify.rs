@@ -1,12 +1,12 @@
-//! `srnn certify`: a proof that a saved network equals an automaton on every word.
+//! `srnn certify`: proves that a saved network equals an automaton on every word.
 
 mod report;
 mod spec;
 
 use crate::failure::{Answer, Failure};
 use crate::output::Output;
-use crate::reading::whole;
-use crate::runs::{self, Saved};
+use crate::reading::parse_count;
+use crate::runs::{self, SavedModel};
 use clap::Args;
 use srnn::atomic;
 use srnn::certify::{Distribution, Pac, Proof, ProofSearch, Verdict, certify, check_proof, pac};
@@ -20,111 +20,115 @@ use std::time::Instant;
 
 /// Prove that a saved network equals an automaton on every word, of any length.
 ///
-/// Two verdicts: the network in real arithmetic and double precision, and the single-precision
-/// program that runs. The proof is written as certificate.json, which `srnn check` checks
-/// independently. Where none is found: what stands in the way, what to try, and how often automaton
-/// and network can differ on random words, probably.
+/// There are two verdicts: one for the network in real arithmetic and double precision, one for the
+/// single-precision program. The proof is written as certificate.json; `srnn check` verifies it
+/// independently. If no proof is found, the output says what prevents it and what to try. It also
+/// bounds, with 99 % confidence, how often automaton and network differ on random words.
 #[derive(Args)]
 #[command(
     before_help = "Examples:
   srnn certify runs/tomita-2
   srnn certify runs/tomita-2 --spec '(10)*'",
-    after_help = "Exit codes: 0 proved, at least of the network, and equal to --spec; 1 not proved, or not equal; 2 an error"
+    after_help = "Exit codes: 0 proved (at least for the network) and equal to --spec; 1 not proved, or not equal; 2 an error"
 )]
-pub struct Certify {
-    /// A run folder, or a model's folder.
+pub struct CertifyArgs {
+    /// A run folder or a model folder.
     run: PathBuf,
-    /// What the network should be: a regular expression, an automaton file, a run or `tomita:1`…`7`.
+    /// The specification: a regular expression, an automaton file, a run or `tomita:1`…`7`.
     #[arg(long, value_name = "REGEX|FILE")]
     spec: Option<String>,
-    /// The class that means yes, where the specification only says yes or no.
+    /// The class that counts as accepted, if the specification only accepts or rejects.
     #[arg(long, value_name = "CLASS", requires = "spec")]
     accept: Option<String>,
-    /// The file for the proof; by default `certificate.json` in RUN.
+    /// The file for the proof [default: certificate.json in RUN].
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// The first distance at which two soft states count as one; it is refined from there.
+    /// The initial distance below which two soft states count as one; the search refines it.
     #[arg(long, default_value_t = ProofSearch::default().tolerance, allow_negative_numbers = true)]
     tolerance: f64,
-    /// The most steps that a set of states is followed before it must lie in another.
+    /// Maximum steps for which a set of states is followed before it must lie inside another set.
     #[arg(long, value_name = "M", default_value_t = ProofSearch::default().depth,
-          value_parser = whole::<usize>, allow_negative_numbers = true)]
+          value_parser = parse_count::<usize>, allow_negative_numbers = true)]
     depth: usize,
-    /// The most enclosures of a step to compute before giving up.
+    /// Maximum number of step enclosures to compute.
     #[arg(long, value_name = "N", default_value_t = ProofSearch::default().steps,
-          value_parser = whole::<usize>, allow_negative_numbers = true)]
+          value_parser = parse_count::<usize>, allow_negative_numbers = true)]
     steps: usize,
-    /// Random words to compare where there is no proof.
-    #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = whole::<usize>,
+    /// Random words to compare if there is no proof.
+    #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = parse_count::<usize>,
           allow_negative_numbers = true)]
     words: usize,
-    /// The length of the longest of them.
-    #[arg(long, value_name = "N", default_value_t = 200, value_parser = whole::<usize>,
+    /// Maximum length of the random words.
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = parse_count::<usize>,
           allow_negative_numbers = true)]
     longest: usize,
 }
 
-/// What came of it.
-struct Outcome {
+/// The result of a search for a proof.
+struct CertifyOutcome {
     verdict: Verdict,
-    /// The file of the proof, or why it could not be written.
+    /// The file of the proof, or the error if it could not be written. `None` without a proof.
     file: Option<Result<PathBuf, Failure>>,
-    /// Where there is no proof: the automaton read off the network, and what is probable.
-    fallback: Option<Fallback>,
-    spec: Option<spec::Compared>,
+    /// Without a proof: the extracted automaton, compared on random words.
+    random_test: Option<RandomWordTest>,
+    spec: Option<spec::SpecComparison>,
     seconds: f64,
 }
 
-struct Fallback {
+/// The extracted automaton and how often it differs from the network on random words.
+struct RandomWordTest {
     automaton: Moore<u32>,
     pac: Pac,
 }
 
-/// Does it.
-pub fn run(arguments: &Certify, output: &Output) -> Result<Answer, Failure> {
+pub fn run(arguments: &CertifyArgs, output: &Output) -> Result<Answer, Failure> {
     validate(arguments)?;
     let saved = runs::load(&arguments.run)?;
     let alphabet = Alphabet::new(saved.file.alphabet.clone()).map_err(|error| {
-        Failure::new(format!("{}: {error}", saved.folder.display()), "train it with other names")
+        Failure::new(
+            format!("{}: {error}", saved.folder.display()),
+            "rename the symbols in the data and train again",
+        )
     })?;
     let specification = match &arguments.spec {
         Some(text) => Some(spec::Specification::read(text, &alphabet, arguments)?),
         None => None,
     };
     let model = saved.file.model.to_f64();
-    let machine = TransitionSystem::new(&model, &alphabet)?;
+    let system = TransitionSystem::new(&model, &alphabet)?;
     let begin = Instant::now();
-    output.note("looking for a proof …");
-    let verdict = certify(&machine, &search(arguments));
+    output.note("searching for a proof …");
+    let verdict = certify(&system, &search(arguments));
     let seconds = begin.elapsed().as_secs_f64();
-    let file = verdict.proof().map(|proof| keep(arguments, &saved, proof)).transpose()?;
-    let fallback = match verdict.proof() {
+    let file =
+        verdict.proof().map(|proof| save_certificate(arguments, &saved, proof)).transpose()?;
+    let random_test = match verdict.proof() {
         Some(_) => None,
-        None => fallback(arguments, &saved, &alphabet, output)?,
+        None => test_random_words(arguments, &saved, &alphabet, output)?,
     };
     let automaton = verdict.proof().map(|proof| &proof.automaton);
-    let automaton = automaton.or(fallback.as_ref().map(|fallback| &fallback.automaton));
+    let automaton = automaton.or(random_test.as_ref().map(|random_test| &random_test.automaton));
     let spec = match (specification, automaton) {
         (Some(specification), Some(automaton)) => Some(specification.compare(&saved, automaton)?),
         _ => None,
     };
-    let outcome = Outcome { verdict, file, fallback, spec, seconds };
+    let outcome = CertifyOutcome { verdict, file, random_test, spec, seconds };
     report::report(&saved, &alphabet, &outcome, output)?;
     if let Some(Err(failure)) = &outcome.file {
-        output.trouble(failure);
+        output.print_error(failure);
         return Ok(Answer::Unsaved);
     }
     let equal = outcome.spec.as_ref().is_none_or(|spec| spec.word.is_none());
     Ok(if outcome.verdict.proof().is_some() && equal { Answer::Yes } else { Answer::No })
 }
 
-fn validate(arguments: &Certify) -> Result<(), Failure> {
+fn validate(arguments: &CertifyArgs) -> Result<(), Failure> {
     if arguments.spec.as_deref() == Some("") {
-        return Err(Failure::new("--spec: it is empty", "ε is written --spec re:ε"));
+        return Err(Failure::new("--spec is empty", "for the empty word, write --spec re:ε"));
     }
     let tolerance = arguments.tolerance;
     if !(tolerance.is_finite() && tolerance > 0.0) {
-        let message = format!("--tolerance {tolerance}: must be a number above 0");
+        let message = format!("--tolerance {tolerance}: must be above 0");
         return Err(Failure::new(message, "--tolerance 0.2"));
     }
     let counts =
@@ -135,16 +139,16 @@ fn validate(arguments: &Certify) -> Result<(), Failure> {
     }
 }
 
-fn search(arguments: &Certify) -> ProofSearch {
-    let Certify { tolerance, depth, steps, .. } = *arguments;
+fn search(arguments: &CertifyArgs) -> ProofSearch {
+    let CertifyArgs { tolerance, depth, steps, .. } = *arguments;
     ProofSearch { tolerance, depth, steps, ..ProofSearch::default() }
 }
 
-/// Has a proof checked and writes it. Where only the file is in the way, what was found is still
-/// worth telling: it may have taken long.
-fn keep(
-    arguments: &Certify,
-    saved: &Saved,
+/// Verifies a proof with the checker and writes it. The outer error is a refused proof. The inner
+/// error is a file that cannot be written: the proof is still reported.
+fn save_certificate(
+    arguments: &CertifyArgs,
+    saved: &SavedModel,
     proof: &Proof,
 ) -> Result<Result<PathBuf, Failure>, Failure> {
     let certificate = check_proof(&saved.file, proof).map_err(|refused| {
@@ -152,8 +156,8 @@ fn keep(
         Failure::new(message, "this is a bug of srnn: please report it with the model")
     })?;
     let certificate = certificate.to_json();
-    let home = saved.run.as_ref().unwrap_or(&saved.folder);
-    let path = arguments.out.clone().unwrap_or_else(|| home.join(runs::CERTIFICATE));
+    let default = || saved.home().join(runs::CERTIFICATE);
+    let path = arguments.out.clone().unwrap_or_else(default);
     let written = atomic::write(&path, certificate.as_bytes()).map_err(|error| {
         let message = format!("{}: the certificate cannot be written: {error}", path.display());
         Failure::new(message, "give another file with --out FILE")
@@ -161,18 +165,18 @@ fn keep(
     Ok(written.map(|()| path))
 }
 
-/// δ of what is said without a proof.
+/// δ of the statement about random words: it holds with probability 1 − δ.
 const DELTA: f64 = 0.01;
-/// Words that the automaton is tested on while its tolerance is refined.
+/// Words on which the automaton is tested while its tolerance is refined.
 const TEST_WORDS: usize = 20_000;
 
-fn fallback(
-    arguments: &Certify,
-    saved: &Saved,
+fn test_random_words(
+    arguments: &CertifyArgs,
+    saved: &SavedModel,
     alphabet: &Alphabet,
     output: &Output,
-) -> Result<Option<Fallback>, Failure> {
-    output.note("no proof; comparing on random words …");
+) -> Result<Option<RandomWordTest>, Failure> {
+    output.note("no proof found; comparing on random words …");
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let mut engine = Cpu::new(&saved.file.model, threads);
     let words = WordSet::at_most(alphabet.len() as u32, 5_000, 64);
@@ -185,5 +189,5 @@ fn fallback(
     let partial = Partial::from(&kept.minimal);
     let key = Key::new(1);
     let pac = pac(&mut engine, &partial, distribution, arguments.words, DELTA, &key);
-    Ok(Some(Fallback { automaton: kept.minimal, pac }))
+    Ok(Some(RandomWordTest { automaton: kept.minimal, pac }))
 }

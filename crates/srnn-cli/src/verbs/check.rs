@@ -1,11 +1,11 @@
-//! `srnn check`: a certificate, checked by code that shares nothing with what made it.
+//! `srnn check`: verifies a certificate with code that is independent of the prover.
 
-mod beside;
+mod automaton_file;
 
 use crate::failure::{Answer, Failure};
 use crate::output::Output;
 use crate::runs;
-use beside::Beside;
+use automaton_file::AutomatonFileCheck;
 use clap::Args;
 use serde_json::json;
 use srnn::format::plural;
@@ -13,27 +13,26 @@ use srnn_check::{Arithmetic, Checked, Refused, check_files};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// Check a certificate against the model it is about.
+/// Verify a certificate against its model.
 ///
-/// Every inequality is derived again from the weights and the file, by a crate that shares no code
-/// with the one that made the proof. An automaton file beside the certificate, as a run has one,
-/// must be the automaton that is proved.
+/// Every inequality is derived again from the weights and the certificate, by a crate that shares no
+/// code with the prover. If there is an automaton file next to the certificate, it must equal the
+/// automaton that is proved.
 #[derive(Args)]
 #[command(
     before_help = "Examples:
   srnn check runs/tomita-3/model runs/tomita-3/certificate.json
   srnn check runs/tomita-3",
-    after_help = "Exit codes: 0 proved; 1 not proved, or the automaton file is another; 2 an error"
+    after_help = "Exit codes: 0 proved; 1 not proved, or the automaton file differs; 2 an error"
 )]
-pub struct Check {
-    /// A model's folder, or a run folder.
+pub struct CheckArgs {
+    /// A run folder or a model folder.
     model: PathBuf,
-    /// The certificate; by default that of the run.
+    /// The certificate [default: certificate.json of the run].
     certificate: Option<PathBuf>,
 }
 
-/// Does it.
-pub fn run(arguments: &Check, output: &Output) -> Result<Answer, Failure> {
+pub fn run(arguments: &CheckArgs, output: &Output) -> Result<Answer, Failure> {
     let (model, run) = runs::find(&arguments.model)?;
     let home = run.as_ref().unwrap_or(&model);
     let file = arguments.certificate.clone().unwrap_or_else(|| home.join(runs::CERTIFICATE));
@@ -42,35 +41,41 @@ pub fn run(arguments: &Check, output: &Output) -> Result<Answer, Failure> {
     let seconds = begin.elapsed().as_secs_f64();
     match checked {
         Ok(checked) => {
-            let beside = beside::automaton(&file)?;
-            report(&file, &checked, beside.as_ref(), seconds, output)?;
-            Ok(match beside.is_none_or(|beside| beside.difference.is_none()) {
-                true => Answer::Yes,
-                false => Answer::No,
-            })
+            let automaton_file = automaton_file::compare_with_proof(&file)?;
+            report(&file, &checked, automaton_file.as_ref(), seconds, output)?;
+            Ok(
+                match automaton_file
+                    .is_none_or(|automaton_file| automaton_file.difference.is_none())
+                {
+                    true => Answer::Yes,
+                    false => Answer::No,
+                },
+            )
         }
         Err(refused) => {
-            unreadable(&model, &file, &refused).map_or(Ok(()), Err)?;
-            refuse(&file, &refused, seconds, output)?;
+            if let Some(failure) = unreadable(&model, &file, &refused) {
+                return Err(failure);
+            }
+            report_refusal(&file, &refused, seconds, output)?;
             Ok(Answer::No)
         }
     }
 }
 
-/// A file that cannot be read, where that is what is wrong: nothing was checked, and of the
-/// certificate nothing is said where the model is at fault.
+/// The error if a file could not be read. Then nothing was verified. If the model is at fault, the
+/// message does not mention the certificate.
 fn unreadable(model: &Path, certificate: &Path, refused: &Refused) -> Option<Failure> {
-    let again = "copy the model again from where it is whole, or train it again";
+    let again = "copy the model again from an intact copy, or train it again";
     let (path, cause, remedy) = match refused {
         Refused::File { path, cause } if path == certificate => {
-            (path.clone(), cause, "srnn certify makes a certificate")
+            (path.clone(), cause, "srnn certify writes a certificate")
         }
         Refused::File { path, cause } => (path.clone(), cause, again),
         Refused::Weights(cause) => (model.join("model.safetensors"), cause, again),
         Refused::Config(cause) => (
             model.join("config.json"),
             cause,
-            "copy the model again from where it is whole; certificates speak of SR-GRUs only",
+            "copy the model again from an intact copy; only SR-GRUs have certificates",
         ),
         _ => return None,
     };
@@ -80,18 +85,18 @@ fn unreadable(model: &Path, certificate: &Path, refused: &Refused) -> Option<Fai
 fn report(
     file: &Path,
     checked: &Checked,
-    beside: Option<&Beside>,
+    automaton_file: Option<&AutomatonFileCheck>,
     seconds: f64,
     output: &Output,
 ) -> Result<(), Failure> {
     let Checked { statement, digest, smallest_margin, .. } = checked;
     let mut text = format!(
-        "proved: {statement}\n  network {digest}\n  {}, {}; the decision leads by \
-         {smallest_margin:.2} logits or more; {seconds:.2} s",
+        "proved: {statement}\n  network {digest}\n  {}, {}; minimum logit margin: {smallest_margin:.2}; \
+         {seconds:.2} s",
         plural(checked.cells, "cell"),
         plural(checked.edges, "step"),
     );
-    text.extend(beside.map(|beside| format!("\n  {}", beside.words())));
+    text.extend(automaton_file.map(|automaton_file| format!("\n  {}", automaton_file.text())));
     let value = json!({
         "certificate": file.display().to_string(),
         "proved": true,
@@ -106,15 +111,20 @@ fn report(
         "cells": checked.cells,
         "steps": checked.edges,
         "margin": smallest_margin,
-        "automaton": beside.map(Beside::value),
+        "automaton": automaton_file.map(AutomatonFileCheck::value),
         "seconds": seconds,
     });
     output.result(text, &value)
 }
 
-fn refuse(file: &Path, refused: &Refused, seconds: f64, output: &Output) -> Result<(), Failure> {
+fn report_refusal(
+    file: &Path,
+    refused: &Refused,
+    seconds: f64,
+    output: &Output,
+) -> Result<(), Failure> {
     let file = file.display().to_string();
-    let text = format!("not proved: {file} is refused\n  {refused}");
+    let text = format!("not proved: {file} is invalid\n  {refused}");
     let value = json!({
         "certificate": file,
         "proved": false,

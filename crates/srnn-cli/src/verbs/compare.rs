@@ -1,4 +1,4 @@
-//! `srnn compare`: do two automata say the same of every word?
+//! `srnn compare`: whether two automata are equivalent.
 
 use crate::automaton::{
     Flags, Operand, Side, alphabet_of_flag, comparable, complete, difference, is_acceptor, says,
@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use srnn::format::{plural, quoted};
 use srnn_automata::{Alphabet, Moore};
 
-/// Whether two automata say the same of every word.
+/// Decide whether two automata give every word the same class.
 ///
-/// If not, the shortest word on which they differ, and what each says of it.
+/// If not, print the shortest word on which they differ, and the class that each gives it.
 #[derive(Args)]
 #[command(
     before_help = "Examples:
@@ -21,26 +21,25 @@ use srnn_automata::{Alphabet, Moore};
   srnn compare automaton.dot --regex '(0|10*1)*'",
     after_help = "Exit codes: 0 equal, 1 different, 2 an error"
 )]
-pub struct Compare {
+pub struct CompareArgs {
     /// An automaton file (JSON, DOT, AT&T text), a run folder, `re:EXPRESSION` or `tomita:1`…`7`.
     a: String,
-    /// The other one.
+    /// The other automaton.
     #[arg(required_unless_present = "regex", conflicts_with = "regex")]
     b: Option<String>,
-    /// The other one as a regular expression: `ab|c*`, `a{3}`, `[01]`, `.`, `<name>`.
+    /// The other automaton as a regular expression: `ab|c*`, `a{3}`, `[01]`, `.`, `<name>`.
     #[arg(long, value_name = "EXPRESSION")]
     regex: Option<String>,
     #[command(flatten)]
     flags: Flags,
 }
 
-/// Does it.
-pub fn run(arguments: &Compare, output: &Output) -> Result<Answer, Failure> {
+pub fn run(arguments: &CompareArgs, output: &Output) -> Result<Answer, Failure> {
     let left = Operand::open(&arguments.a, None)?;
     let right = match (&arguments.regex, &arguments.b) {
         (Some(expression), _) => Operand::Expression(expression.clone()),
         (None, Some(b)) => Operand::open(b, None)?,
-        (None, None) => unreachable!("clap asks for one of them"),
+        (None, None) => unreachable!("clap requires one of them"),
     };
     let alphabet = common_alphabet(arguments, &left, &right)?;
     let sides = [side(arguments, &left, &alphabet)?, side(arguments, &right, &alphabet)?];
@@ -51,9 +50,10 @@ pub fn run(arguments: &Compare, output: &Output) -> Result<Answer, Failure> {
     Ok(if word.is_none() { Answer::Yes } else { Answer::No })
 }
 
-/// The symbols of expressions: those asked for, or the other side's, or those that are named.
+/// The alphabet of regular expressions: that of --alphabet, or of the other automaton, or the
+/// symbols that the expressions name.
 fn common_alphabet(
-    arguments: &Compare,
+    arguments: &CompareArgs,
     left: &Operand,
     right: &Operand,
 ) -> Result<Alphabet, Failure> {
@@ -69,18 +69,19 @@ fn common_alphabet(
     Ok(left.alphabet().or(right.alphabet()).cloned().unwrap_or_else(named))
 }
 
-fn side(arguments: &Compare, operand: &Operand, alphabet: &Alphabet) -> Result<Side, Failure> {
+fn side(arguments: &CompareArgs, operand: &Operand, alphabet: &Alphabet) -> Result<Side, Failure> {
     let (name, automaton) = (operand.name(), operand.resolve(alphabet)?);
     let moore = complete(&automaton, &name, arguments.flags.missing.as_deref())?;
-    // Who only says accept and reject has said which of them means yes.
+    // An acceptor already has an accepting class.
     let yes = arguments.flags.accept.clone().filter(|_| !is_acceptor(&automaton));
     Ok(Side { name, automaton, moore, yes })
 }
 
-fn check_accept(arguments: &Compare, sides: &[Side; 2]) -> Result<(), Failure> {
+fn check_accept(arguments: &CompareArgs, sides: &[Side; 2]) -> Result<(), Failure> {
     match &arguments.flags.accept {
         Some(class) if sides.iter().all(|side| side.yes.is_none()) => {
-            let message = format!("--accept {class}: both already say what they accept");
+            let message =
+                format!("--accept {class}: both automata already have an accepting class");
             Err(Failure::new(message, "leave --accept out"))
         }
         _ => Ok(()),
@@ -96,22 +97,22 @@ fn report(
     let sizes = machines.each_ref().map(|machine| machine.minimize().state_count());
     let Some(word) = word else {
         let states = plural(sizes[0], "state");
-        let text = format!("equal: the same answer to every word; {states} when minimal");
+        let text = format!("equal: the same class for every word; {states} when minimal");
         return output.result(text, &value(sides, sizes, None));
     };
     let alphabet = machines[0].alphabet();
     let names: Vec<&str> = word.iter().map(|&symbol| alphabet.name(symbol)).collect();
-    let says = says(machines, word);
+    let classes = says(machines, word);
     let spelled = alphabet.format_word(word);
     let text = format!(
-        "different: the shortest word that tells them apart is {}\n  {} says {}\n  {} says {}",
+        "different: the shortest word on which they differ is {}\n  {} gives {}\n  {} gives {}",
         quoted(alphabet, word),
         sides[0].name,
-        says[0],
+        classes[0],
         sides[1].name,
-        says[1]
+        classes[1]
     );
-    output.result(text, &value(sides, sizes, Some((&names, &spelled, &says))))
+    output.result(text, &value(sides, sizes, Some((&names, &spelled, &classes))))
 }
 
 type Witness<'a> = (&'a [&'a str], &'a str, &'a [String; 2]);
@@ -121,7 +122,7 @@ fn value(sides: &[Side; 2], sizes: [usize; 2], witness: Option<Witness<'_>>) -> 
         json!({
             "name": sides[i].name,
             "minimal_states": sizes[i],
-            "says": witness.map(|(_, _, says)| &says[i]),
+            "says": witness.map(|(_, _, classes)| &classes[i]),
         })
     };
     json!({

@@ -1,4 +1,4 @@
-//! `srnn convert`: an automaton from one notation into another.
+//! `srnn convert`: writes an automaton in another notation.
 
 use crate::automaton::{
     Notation, Operand, WriteOptions, alphabet_of_flag, complete, is_acceptor, notations,
@@ -17,44 +17,43 @@ use std::path::{Path, PathBuf};
 
 /// Write an automaton in another notation.
 ///
-/// JSON loses nothing; AT&T text and regular expressions
-/// hold acceptors only; SVG and tables are for people.
+/// JSON is lossless. AT&T text and regular expressions represent acceptors only. SVG and tables
+/// cannot be read back.
 #[derive(Args)]
 #[command(before_help = "Examples:
   srnn convert tomita:4 tomita4.svg
   srnn convert 're:(10)*' - --to dot")]
-pub struct Convert {
+pub struct ConvertArgs {
     /// A file, `-` for stdin, a run folder, `re:EXPRESSION` or `tomita:1`…`7`.
     #[arg(value_name = "IN")]
     input: String,
     /// The file to write, or `-` for stdout.
     #[arg(value_name = "OUT")]
     out: PathBuf,
-    /// What IN is written in; by default its extension or its text tells.
+    /// The notation of IN [default: by its extension or its text].
     #[arg(long, value_parser = notations())]
     from: Option<Notation>,
-    /// What to write; by default OUT's extension tells.
+    /// The notation of OUT [default: by its extension].
     #[arg(long, value_parser = notations())]
     to: Option<Notation>,
-    /// The symbols of an expression: characters, or names between commas.
+    /// The symbols of a regular expression: characters, or names separated by commas.
     #[arg(long, value_name = "SYMBOLS")]
     alphabet: Option<String>,
     /// The class that an acceptor accepts.
     #[arg(long, value_name = "CLASS")]
     accept: Option<String>,
-    /// Send transitions that are not known to a state of this class.
+    /// Send unknown transitions to a sink state of this class.
     #[arg(long, value_name = "CLASS")]
     missing: Option<String>,
-    /// Write the smallest automaton with the same answers.
+    /// Minimise the automaton first.
     #[arg(long)]
     minimize: bool,
-    /// Replace OUT where it is there already.
+    /// Replace OUT if it exists.
     #[arg(long)]
     force: bool,
 }
 
-/// Does it.
-pub fn run(arguments: &Convert, output: &Output) -> Result<Answer, Failure> {
+pub fn run(arguments: &ConvertArgs, output: &Output) -> Result<Answer, Failure> {
     let to = notation(arguments)?;
     let stream = arguments.out.as_os_str() == files::STREAM;
     if !stream && !arguments.force {
@@ -76,9 +75,8 @@ pub fn run(arguments: &Convert, output: &Output) -> Result<Answer, Failure> {
     Ok(Answer::Yes)
 }
 
-/// What stands above a picture: what a run was trained on, a file's name without its folder, or
-/// what was asked for.
-fn title(arguments: &Convert, operand: &Operand, name: &str) -> String {
+/// The title of a picture: the data of a run, the name of a file without its folder, or IN.
+fn title(arguments: &ConvertArgs, operand: &Operand, name: &str) -> String {
     let folder = Path::new(&arguments.input);
     if folder.is_dir()
         && let Ok(saved) = runs::load(folder)
@@ -91,15 +89,15 @@ fn title(arguments: &Convert, operand: &Operand, name: &str) -> String {
     }
 }
 
-fn notation(arguments: &Convert) -> Result<Notation, Failure> {
-    let told = arguments.to.or_else(|| Notation::of_name(&arguments.out));
-    told.ok_or_else(|| {
-        let message = format!("{}: its name does not tell what to write", shown(&arguments.out));
+fn notation(arguments: &ConvertArgs) -> Result<Notation, Failure> {
+    let notation = arguments.to.or_else(|| Notation::of_name(&arguments.out));
+    notation.ok_or_else(|| {
+        let message = format!("{}: the notation is not clear from the name", shown(&arguments.out));
         Failure::new(message, "--to json|dot|att|regex|svg|table")
     })
 }
 
-fn alphabet(arguments: &Convert, operand: &Operand) -> Result<Alphabet, Failure> {
+fn alphabet(arguments: &ConvertArgs, operand: &Operand) -> Result<Alphabet, Failure> {
     match (&arguments.alphabet, operand) {
         (Some(text), _) => alphabet_of_flag(text),
         (None, Operand::Expression(text)) => Ok(symbols_of_expression(text)),
@@ -117,7 +115,7 @@ fn minimized(
 }
 
 fn report(
-    arguments: &Convert,
+    arguments: &ConvertArgs,
     automaton: &NamedAutomaton,
     text: &str,
     to: Notation,

@@ -1,4 +1,4 @@
-//! `srnn data`: make a set, or look at one before training.
+//! `srnn data`: writes a built-in set, or checks a data file.
 
 mod check;
 mod make;
@@ -7,26 +7,25 @@ use crate::failure::{Answer, Failure};
 use crate::output::Output;
 use clap::{Args, Subcommand};
 
-/// Make a built-in set, or look at a set before training on it.
+/// Write a built-in set, or check a data file before training.
 #[derive(Args)]
 #[command(before_help = "Examples:
   srnn data make tomita:3 --out tomita3
   srnn data check traces.csv --label-column outcome")]
-pub struct Data {
+pub struct DataArgs {
     #[command(subcommand)]
-    task: Task,
+    task: DataVerb,
 }
 
 #[derive(Subcommand)]
-enum Task {
-    Make(make::Make),
-    Check(Box<check::Check>),
+enum DataVerb {
+    Make(make::DataMakeArgs),
+    Check(Box<check::DataCheckArgs>),
 }
 
-/// Does it.
-pub fn run(arguments: &Data, output: &Output) -> Result<Answer, Failure> {
+pub fn run(arguments: &DataArgs, output: &Output) -> Result<Answer, Failure> {
     match &arguments.task {
-        Task::Make(arguments) => make::run(arguments, output),
-        Task::Check(arguments) => check::run(arguments, output),
+        DataVerb::Make(arguments) => make::run(arguments, output),
+        DataVerb::Check(arguments) => check::run(arguments, output),
     }
 }

@@ -1,9 +1,10 @@
-//! One file a verb.
+//! The verbs, one file each. Every `run` returns the answer that becomes the exit code.
 
 mod bench;
 mod certify;
 mod check;
 mod compare;
+mod completions;
 mod conform;
 mod convert;
 mod data;
@@ -11,6 +12,7 @@ mod explain;
 mod extract;
 mod inspect;
 mod learn;
+mod manpages;
 mod predict;
 mod reproduce;
 mod resume;
@@ -20,29 +22,31 @@ use crate::failure::{Answer, Failure};
 use crate::output::Output;
 use clap::Subcommand;
 
-/// What to do.
+/// A verb with its arguments.
 #[derive(Subcommand)]
 pub enum Verb {
-    /// Train on labelled sequences and read the automaton that was learned.
+    /// Train on labelled sequences and extract the automaton that was learned.
     Learn(Box<learn::Learn>),
-    /// Go on with an interrupted run.
+    /// Continue an interrupted run.
     Resume(resume::Resume),
-    Predict(Box<predict::Predict>),
-    Explain(Box<explain::Explain>),
-    Extract(Box<extract::Extract>),
-    Certify(Box<certify::Certify>),
-    Check(check::Check),
-    Compare(compare::Compare),
-    Conform(Box<conform::Conform>),
-    Convert(convert::Convert),
-    Data(data::Data),
-    Inspect(inspect::Inspect),
-    Reproduce(Box<reproduce::Reproduce>),
-    Table(Box<table::PrintTable>),
-    Bench(bench::Bench),
+    Predict(Box<predict::PredictArgs>),
+    Explain(Box<explain::ExplainArgs>),
+    Extract(Box<extract::ExtractArgs>),
+    Certify(Box<certify::CertifyArgs>),
+    Check(check::CheckArgs),
+    Compare(compare::CompareArgs),
+    Conform(Box<conform::ConformArgs>),
+    Convert(convert::ConvertArgs),
+    Data(data::DataArgs),
+    Inspect(inspect::InspectArgs),
+    Reproduce(Box<reproduce::ReproduceArgs>),
+    Table(Box<table::TableArgs>),
+    Bench(bench::BenchArgs),
+    Completions(completions::CompletionsArgs),
+    Manpages(manpages::ManpagesArgs),
 }
 
-/// Does it.
+/// Runs a verb.
 pub fn run(verb: Verb, output: &Output) -> Result<Answer, Failure> {
     match verb {
         Verb::Learn(arguments) => learn::run(*arguments, output),
@@ -50,8 +54,8 @@ pub fn run(verb: Verb, output: &Output) -> Result<Answer, Failure> {
         Verb::Predict(arguments) => predict::run(&arguments, output),
         Verb::Explain(arguments) => explain::run(&arguments, output),
         Verb::Extract(arguments) => extract::run(&arguments, output),
-        Verb::Check(arguments) => check::run(&arguments, output),
         Verb::Certify(arguments) => certify::run(&arguments, output),
+        Verb::Check(arguments) => check::run(&arguments, output),
         Verb::Compare(arguments) => compare::run(&arguments, output),
         Verb::Conform(arguments) => conform::run(&arguments, output),
         Verb::Convert(arguments) => convert::run(&arguments, output),
@@ -60,5 +64,7 @@ pub fn run(verb: Verb, output: &Output) -> Result<Answer, Failure> {
         Verb::Reproduce(arguments) => reproduce::run(&arguments, output),
         Verb::Table(arguments) => table::run(&arguments, output),
         Verb::Bench(arguments) => bench::run(&arguments, output),
+        Verb::Completions(arguments) => completions::run(&arguments, output),
+        Verb::Manpages(arguments) => manpages::run(&arguments, output),
     }
 }

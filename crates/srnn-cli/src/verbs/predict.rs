@@ -1,14 +1,14 @@
-//! `srnn predict`: what a model says of sequences.
+//! `srnn predict`: classifies sequences with a saved model or its automaton.
 
 mod automaton;
+mod classify;
 mod engine;
 mod inputs;
 mod report;
-mod say;
 
 use crate::failure::{Answer, Failure};
 use crate::output::Output;
-use crate::reading::{Reading, token_rule};
+use crate::reading::{ReadFlags, parse_token_rule};
 use crate::runs;
 use clap::Args;
 use srnn::model::Input;
@@ -17,85 +17,87 @@ use std::path::PathBuf;
 
 /// Label sequences with a saved model.
 ///
-/// The label, the probability of each class, and the path through the extracted automaton.
-/// Sequences are arguments, a data file, or lines of stdin. A token that training has not seen is
-/// read as the trained `<unk>`; without one, the sequence gets no label.
+/// Prints the label, the probability of each class, and the path through the extracted automaton.
+/// Sequences are arguments, a data file, or lines of stdin. A token that did not occur in training is
+/// read as `<unk>` if the model was trained with it (--min-count). Otherwise the sequence gets no
+/// label.
 ///
-/// With --automaton the extracted automaton answers and no network is needed: one class a line,
-/// for files of any size in constant memory. Where its symbols are single characters of ASCII, it
-/// reads a gigabyte in about a second. A symbol it does not know is an error, with line and column;
-/// `?` is its answer where a transition is not known.
+/// With --automaton, the extracted automaton classifies and no network is needed. It prints one
+/// class per line, for files of any size in constant memory. If its symbols are single ASCII
+/// characters, it reads a gigabyte in about a second. An unknown symbol is an error with line and
+/// column. A word that takes an unknown transition gets `?` instead of a class.
 #[derive(Args)]
 #[command(
     before_help = "Examples:
   srnn predict runs/tomita-3 1010 0110
   srnn predict runs/traces --file new.csv --json
   srnn predict --automaton runs/tomita-3 --file words.txt --lines --out classes.txt",
-    after_help = "Exit codes: 0 done, 1 the accuracy is below --fail-under, 2 an error, \
-                  130 interrupted"
+    after_help = "Exit codes: 0 done; 1 no input got a label, or the accuracy is below \
+                  --fail-under; 2 an error; 130 interrupted"
 )]
-pub struct Predict {
-    /// A run folder, or a model's folder; with --automaton also an automaton file, `re:EXPRESSION`
-    /// or `tomita:1`…`7`.
+pub struct PredictArgs {
+    /// A run folder or a model folder. With --automaton also an automaton file, `re:EXPRESSION` or
+    /// `tomita:1`…`7`.
     run: PathBuf,
-    /// Sequences, each divided into tokens by the model's rule or --tokens.
+    /// Sequences, each split into tokens by the model's rule or --tokens.
     #[arg(value_name = "INPUT")]
     inputs: Vec<String>,
-    /// A data file, with labels (then there is an accuracy) or without.
+    /// A data file. If it has labels, the accuracy is printed, too.
     #[arg(long, conflicts_with = "inputs")]
     file: Option<PathBuf>,
-    /// The file holds one sequence a line and no labels.
+    /// The file has one sequence per line and no labels.
     #[arg(long, requires = "file")]
     lines: bool,
-    /// Exit with 1 where the accuracy on a labelled file is below this.
+    /// Exit with 1 if the accuracy on a labelled file is below this.
     #[arg(long, value_name = "ACCURACY", allow_negative_numbers = true)]
     fail_under: Option<f64>,
-    /// What computes the answers.
+    /// The engine that runs the network.
     #[arg(long, value_enum, default_value = "cpu")]
     engine: engine::EngineName,
-    /// Let the automaton answer, not the network: one class a line.
+    /// Classify with the automaton instead of the network: one class per line.
     #[arg(long, conflicts_with = "engine")]
     automaton: bool,
-    /// Write the automaton's answers to this file.
+    /// Write the automaton's classes to this file.
     #[arg(long, value_name = "FILE", requires = "automaton")]
     out: Option<PathBuf>,
-    /// Replace the file of --out where it is there already.
+    /// Replace the file of --out if it exists.
     #[arg(long, requires = "out")]
     force: bool,
     #[command(flatten)]
-    reading: Reading,
+    reading: ReadFlags,
 }
 
-/// Does it.
-pub fn run(arguments: &Predict, output: &Output) -> Result<Answer, Failure> {
+pub fn run(arguments: &PredictArgs, output: &Output) -> Result<Answer, Failure> {
     check_threshold(arguments)?;
     if arguments.automaton {
         return automaton::run(arguments, output);
     }
     let saved = runs::load(&arguments.run)?;
     if let Input::Real { width } = saved.file.model.arch.input {
-        let message = format!("{}: it reads vectors of {width} numbers", saved.folder.display());
-        return Err(Failure::new(message, "predict needs a model that reads tokens"));
+        let message =
+            format!("{}: the model reads vectors of {width} numbers", saved.folder.display());
+        return Err(Failure::new(message, "use a model that reads tokens"));
     }
     let rule = match &arguments.reading.tokens {
-        Some(text) => token_rule(text)?,
+        Some(text) => parse_token_rule(text)?,
         None => saved.tokens()?,
     };
-    let asked = inputs::gather(arguments, &rule, &saved.file.alphabet)?;
+    let inputs = inputs::collect(arguments, &rule, &saved.file.alphabet)?;
     let vocabulary = Vocabulary::new(saved.file.alphabet.clone(), saved.file.unknown)?;
-    let standing = engine::Standing::of(&saved, arguments.engine);
-    standing.words(arguments.engine).iter().for_each(|line| output.note(line));
-    let said = say::answer(&saved, &vocabulary, &asked, arguments.engine, output);
-    let classes = said.iter().map(say::Said::class);
-    let confusion = confusion(&saved.file.classes, &asked, classes)?;
+    let coverage = engine::CertificateCoverage::of(&saved, arguments.engine);
+    coverage.text(arguments.engine).iter().for_each(|line| output.note(line));
+    let results = classify::classify(&saved, &vocabulary, &inputs, arguments.engine, output);
+    let classes = || results.iter().map(classify::Classified::class);
+    let confusion = confusion(&saved.file.classes, &inputs, classes())?;
     check_labels(arguments, confusion.as_ref())?;
-    let certificate = standing.value(arguments.engine);
-    report::report(&saved, &asked, &said, confusion.as_ref(), certificate, output)?;
-    Ok(verdict(arguments, confusion.as_ref()))
+    let certificate = coverage.value(arguments.engine);
+    report::report(&saved, &inputs, &results, confusion.as_ref(), certificate, output)?;
+    let labelled = classes().flatten().count() as u64;
+    Ok(verdict(arguments, labelled, confusion.as_ref(), output))
 }
 
-/// A threshold needs labels.
-fn check_labels(arguments: &Predict, confusion: Option<&Confusion>) -> Result<(), Failure> {
+/// Fails if --fail-under is set but no input has a label to compare with.
+fn check_labels(arguments: &PredictArgs, confusion: Option<&Confusion>) -> Result<(), Failure> {
     match confusion.is_none() && arguments.fail_under.is_some() {
         true => {
             let message = "--fail-under: there are no labels to compare with";
@@ -105,7 +107,17 @@ fn check_labels(arguments: &Predict, confusion: Option<&Confusion>) -> Result<()
     }
 }
 
-fn verdict(arguments: &Predict, confusion: Option<&Confusion>) -> Answer {
+/// The answer is no if no input got a label, or if the accuracy is below --fail-under.
+fn verdict(
+    arguments: &PredictArgs,
+    labelled: u64,
+    confusion: Option<&Confusion>,
+    output: &Output,
+) -> Answer {
+    if labelled == 0 {
+        output.reason("no input got a label");
+        return Answer::No;
+    }
     let accuracy = confusion.and_then(Confusion::accuracy);
     match (accuracy, arguments.fail_under) {
         (Some(accuracy), Some(least)) if accuracy < least => Answer::No,
@@ -113,32 +125,33 @@ fn verdict(arguments: &Predict, confusion: Option<&Confusion>) -> Answer {
     }
 }
 
-fn check_threshold(arguments: &Predict) -> Result<(), Failure> {
+fn check_threshold(arguments: &PredictArgs) -> Result<(), Failure> {
     match arguments.fail_under {
-        Some(least) if !(0.0..=1.0).contains(&least) => {
-            Err(Failure::new(format!("--fail-under {least}: no part of a whole"), "0 to 1"))
-        }
+        Some(least) if !(0.0..=1.0).contains(&least) => Err(Failure::new(
+            format!("--fail-under {least}: not a fraction"),
+            "give a number from 0 to 1",
+        )),
         _ => Ok(()),
     }
 }
 
-/// What was said against the labels, where there are any.
+/// Compares the predicted classes with the labels. `None` if no input has a label.
 fn confusion(
     classes: &[String],
-    asked: &[inputs::Asked],
-    said: impl Iterator<Item = Option<u32>>,
+    inputs: &[inputs::InputSequence],
+    predicted: impl Iterator<Item = Option<u32>>,
 ) -> Result<Option<Confusion>, Failure> {
     let mut confusion = Confusion::new(classes.to_vec());
-    for (asked, said) in asked.iter().zip(said) {
-        let Some(truth) = &asked.label else { continue };
-        let known = classes.iter().position(|class| class == truth).ok_or_else(|| {
-            let message = format!("{}: the model knows no label {truth:?}", asked.place);
+    for (input, predicted) in inputs.iter().zip(predicted) {
+        let Some(label) = &input.label else { continue };
+        let truth = classes.iter().position(|class| class == label).ok_or_else(|| {
+            let message = format!("{}: the model has no class {label:?}", input.place);
             let classes = crate::automaton::listed(classes);
-            Failure::new(message, format!("correct it; its classes are {classes}"))
+            Failure::new(message, format!("correct the label; the classes are {classes}"))
         })?;
-        match said {
-            Some(class) => confusion.add(known as u32, class),
-            None => confusion.add_unreadable(known as u32),
+        match predicted {
+            Some(class) => confusion.add(truth as u32, class),
+            None => confusion.add_unreadable(truth as u32),
         }
     }
     Ok((confusion.total() > 0).then_some(confusion))

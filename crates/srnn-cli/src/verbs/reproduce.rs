@@ -1,9 +1,9 @@
-//! `srnn reproduce`: trains everything a table of the paper needs.
+//! `srnn reproduce`: trains the networks of a table of the paper.
 
 use super::learn::hardware;
 use crate::failure::{Answer, Failure};
 use crate::output::Output;
-use crate::reading::whole;
+use crate::reading::parse_count;
 use crate::reproducing::{
     ExperimentArgs, OutcomeFolder, ReproduceRequest, ReproduceSummary, result_files,
     run_experiment, table_text,
@@ -18,43 +18,43 @@ const EXAMPLES: &str = "Examples:
   srnn reproduce tomita --quick
   srnn reproduce bp --only small-A/sr-lstm-p --seeds 2";
 
-/// Cells that are trained at a time on a GPU: more of them only wait for each other.
-const ON_A_GPU: usize = 3;
+/// Trials that train at the same time on a GPU; more would only wait for each other.
+const TRIALS_PER_GPU: usize = 3;
 
-/// Train everything a table of the paper needs, and print its numbers beside ours.
+/// Train the networks of a table of the paper, and print the paper's numbers next to ours.
 ///
-/// Every outcome is kept in outcomes.jsonl of the folder as soon as it is there, and its network
-/// under models/; Ctrl-C keeps what is in flight under unfinished/, as it is kept every half minute.
-/// The same command goes on where it was interrupted, and trains nothing twice. At the end come the
-/// table and the curves of the validation set (curves.csv, curves-DATA.svg).
+/// Each finished trial is appended to outcomes.jsonl in the folder, and its network is saved under
+/// models/. Trials in progress are saved under unfinished/ every half minute and on Ctrl-C. The same
+/// command continues where it was interrupted and trains nothing twice. At the end it writes the
+/// table and the validation curves (curves.csv, curves-DATA.svg).
 #[derive(Args)]
 #[command(before_help = EXAMPLES)]
-pub struct Reproduce {
+pub struct ReproduceArgs {
     #[command(flatten)]
     choice: ExperimentArgs,
-    /// The folder of outcomes, networks, table and curves [default: runs/reproduce-ITEM].
+    /// The folder for outcomes, networks, table and curves [default: runs/reproduce-ITEM].
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Cells trained at a time; the result does not depend on it [default: all cores, or 3 on a GPU].
-    #[arg(long, alias = "workers", value_name = "N", value_parser = whole::<usize>, allow_negative_numbers = true)]
+    /// Trials that train at the same time; results do not depend on it [default: all cores, or 3 on a
+    /// GPU].
+    #[arg(long, alias = "workers", value_name = "N", value_parser = parse_count::<usize>, allow_negative_numbers = true)]
     threads: Option<usize>,
-    /// What trains: cpu; cuda, an NVIDIA GPU; auto, the GPU where there is one. The bits of cpu are
-    /// the same on every machine with the same vector instructions.
+    /// The device: cpu, cuda (an NVIDIA GPU), or auto (the GPU if there is one). On cpu, results are
+    /// bit-identical on all machines with the same vector instructions.
     #[arg(long, default_value_t)]
     device: DeviceName,
-    /// Train only cells whose name, DATA/MODEL/SETTING/seed-N, has this in it.
+    /// Train only trials whose name, DATA/MODEL/SETTING/seed-N, contains this.
     #[arg(long, value_name = "SUBSTRING", default_value = "", hide_default_value = true)]
     only: String,
-    /// Seeds of every setting [default: the experiment's].
-    #[arg(long, value_name = "N", value_parser = whole::<u64>, allow_negative_numbers = true)]
+    /// Number of seeds per setting [default: the experiment's].
+    #[arg(long, value_name = "N", value_parser = parse_count::<u64>, allow_negative_numbers = true)]
     seeds: Option<u64>,
 }
 
-/// Does it.
-pub fn run(arguments: &Reproduce, output: &Output) -> Result<Answer, Failure> {
+pub fn run(arguments: &ReproduceArgs, output: &Output) -> Result<Answer, Failure> {
     let mut hardware = hardware(arguments.device, arguments.threads)?;
     if arguments.threads.is_none() && hardware.device.name() == DeviceName::Cuda {
-        hardware.threads = hardware.threads.min(ON_A_GPU);
+        hardware.threads = hardware.threads.min(TRIALS_PER_GPU);
     }
     let experiment = experiment(arguments)?;
     let path = arguments.out.clone();
@@ -76,7 +76,7 @@ pub fn run(arguments: &Reproduce, output: &Output) -> Result<Answer, Failure> {
     Ok(Answer::Yes)
 }
 
-fn experiment(arguments: &Reproduce) -> Result<Experiment, Failure> {
+fn experiment(arguments: &ReproduceArgs) -> Result<Experiment, Failure> {
     let mut experiment = arguments.choice.experiment()?;
     if let Some(seeds) = arguments.seeds {
         experiment.seeds = seeds;
@@ -85,8 +85,8 @@ fn experiment(arguments: &Reproduce) -> Result<Experiment, Failure> {
     Ok(experiment)
 }
 
-/// The command again, without what does not matter.
-fn command(arguments: &Reproduce) -> String {
+/// The command that continues this run; options without influence on results are left out.
+fn command(arguments: &ReproduceArgs) -> String {
     let mut command = format!("srnn reproduce {}", arguments.choice.command_line());
     if let Some(out) = &arguments.out {
         command.push_str(&format!(" --out {}", out.display()));

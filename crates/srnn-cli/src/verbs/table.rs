@@ -1,4 +1,4 @@
-//! `srnn table`: the paper's numbers, and ours where there are any.
+//! `srnn table`: prints a table of the paper with the numbers of `srnn reproduce`.
 
 use crate::failure::{Answer, Failure};
 use crate::files;
@@ -18,41 +18,40 @@ const EXAMPLES: &str = "Examples:
   srnn table palindromes --markdown
   srnn table bp --states 'd20 l1000' --out pictures";
 
-/// Print a table of the paper with our numbers beside the paper's.
+/// Print a table of the paper with our numbers next to the paper's.
 ///
-/// `≤` marks an error at or below the paper's, `miss` one above it.
+/// `≤` marks an error at or below the paper's; `miss` marks one above it.
 #[derive(Args)]
 #[command(before_help = EXAMPLES)]
-pub struct PrintTable {
+pub struct TableArgs {
     #[command(flatten)]
     choice: ExperimentArgs,
     /// The folder that `srnn reproduce` wrote [default: runs/reproduce-ITEM].
     #[arg(long, value_name = "DIR")]
     from: Option<PathBuf>,
-    /// As Markdown.
+    /// Print Markdown.
     #[arg(long)]
     markdown: bool,
-    /// Also watch the selected networks on the test of this name: which centroids carry them, and
-    /// whether their states drift.
+    /// Also run the selected networks on the test set of this name, and print which centroids they
+    /// use and whether their states drift.
     #[arg(long, value_name = "TEST")]
     states: Option<String>,
-    /// Write the table and the curves of the validation set into this folder.
+    /// Write the table and the validation curves into this folder.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Replace files that are in --out.
+    /// Replace existing files in --out.
     #[arg(long, requires = "out")]
     force: bool,
 }
 
-/// Does it.
-pub fn run(arguments: &PrintTable, output: &Output) -> Result<Answer, Failure> {
+pub fn run(arguments: &TableArgs, output: &Output) -> Result<Answer, Failure> {
     let named = arguments.choice.experiment()?;
     let folder = folder(arguments, &named)?;
     let experiment = saved_experiment(&folder)?.unwrap_or(named);
     let outcomes = read_outcomes(&folder)?;
     let table = table(&experiment, &outcomes);
-    remark(arguments, &folder, outcomes.len(), &table, output);
-    tell_origins(&outcomes, output);
+    note_missing(arguments, &folder, outcomes.len(), &table, output);
+    note_origins(&outcomes, output);
     if let Some(out) = &arguments.out {
         save(out, arguments.force, &result_files(&experiment, &outcomes)?, output)?;
     }
@@ -67,7 +66,7 @@ pub fn run(arguments: &PrintTable, output: &Output) -> Result<Answer, Failure> {
 }
 
 fn show(
-    arguments: &PrintTable,
+    arguments: &TableArgs,
     table: &ResultTable,
     watched: &[TrialStates],
     output: &Output,
@@ -75,7 +74,7 @@ fn show(
     let mut value = serde_json::to_value(table)?;
     let heading = arguments.states.as_ref().map(|test| {
         let count = watched.first().map_or(0, |watched| watched.states.sequences);
-        format!("States of the selected networks on {test} ({}), top layer; slopes on those of at least {MIN_DRIFT_STEPS} steps", plural(count, "sequence"))
+        format!("States of the selected networks on {test} ({}), top layer; slopes on sequences of at least {MIN_DRIFT_STEPS} steps", plural(count, "sequence"))
     });
     if heading.is_some() {
         value["states"] = serde_json::to_value(watched)?;
@@ -91,7 +90,7 @@ fn show(
     }
 }
 
-/// Writes files into a folder; where one of them is there already, none unless by force.
+/// Writes files into a folder. Without `force`, writes none if one of them exists.
 fn save(
     folder: &Path,
     force: bool,
@@ -107,8 +106,8 @@ fn save(
     Ok(())
 }
 
-/// The folder of outcomes; one that is named must be there, and be this experiment's.
-fn folder(arguments: &PrintTable, named: &Experiment) -> Result<PathBuf, Failure> {
+/// The folder of outcomes. The folder of --from must exist and belong to this experiment.
+fn folder(arguments: &TableArgs, named: &Experiment) -> Result<PathBuf, Failure> {
     let Some(folder) = &arguments.from else { return Ok(arguments.choice.default_folder(named)) };
     let shown = folder.display();
     match saved_experiment(folder)? {
@@ -120,15 +119,16 @@ fn folder(arguments: &PrintTable, named: &Experiment) -> Result<PathBuf, Failure
             ))
         }
         Some(other) if other.item != named.item => {
-            let message = format!("{shown}: this is of {}, not of {}", other.item, named.item);
+            let message =
+                format!("{shown}: this is the folder of {}, not of {}", other.item, named.item);
             Err(Failure::new(message, format!("srnn table {} --from {shown}", other.item)))
         }
         Some(_) => Ok(folder.clone()),
     }
 }
 
-/// Says what the outcomes are from, where they are not all from the same: other bits are likely.
-fn tell_origins(outcomes: &[TrialOutcome], output: &Output) {
+/// Notes if the outcomes come from several program versions or devices, which differ in rounding.
+fn note_origins(outcomes: &[TrialOutcome], output: &Output) {
     let mut origins: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     for outcome in outcomes {
         *origins.entry((&outcome.program, &outcome.device)).or_default() += 1;
@@ -141,11 +141,14 @@ fn tell_origins(outcomes: &[TrialOutcome], output: &Output) {
         format!("{count} by {} on {}", known(program), known(device))
     };
     let lines: Vec<String> = origins.iter().map(line).collect();
-    output.note(format!("outcomes of several programs or devices: {}", lines.join("; ")));
+    output.note(format!(
+        "note: the outcomes are of several program versions or devices: {}",
+        lines.join("; ")
+    ));
 }
 
-fn remark(
-    arguments: &PrintTable,
+fn note_missing(
+    arguments: &TableArgs,
     folder: &Path,
     found: usize,
     table: &ResultTable,
@@ -156,12 +159,12 @@ fn remark(
     let used: usize = columns.map(|column| column.finished).sum();
     if used == 0 {
         let command = format!("srnn reproduce {}", arguments.choice.command_line());
-        output.note(format!("no numbers of ours in {folder} yet: {command}"));
+        output.note(format!("note: no outcomes in {folder} yet: {command}"));
     }
     if found > used {
         let left = found - used;
         output.note(format!(
-            "{folder}: {left} outcomes of other settings, seeds or data are left out"
+            "note: {folder}: {left} outcomes of other settings, seeds or data are left out"
         ));
     }
 }

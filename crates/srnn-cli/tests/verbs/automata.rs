@@ -22,7 +22,7 @@ fn the_shortest_difference_comes_with_what_each_says() {
     assert_eq!(value["left"], json!({ "name": "tomita:1", "minimal_states": 2, "says": "accept" }));
     assert_eq!(value["right"]["says"], json!("reject"));
     let text = srnn(folder.path(), &["compare", "tomita:1", "--regex", "1?"]).no().stdout;
-    assert!(text.contains("tells them apart is \"11\""), "{text}");
+    assert!(text.contains("on which they differ is \"11\""), "{text}");
 }
 
 #[test]

@@ -184,6 +184,12 @@ fn automata_in_other_notations() {
             &["a.csv", "--force"],
         ),
         case("a.re", "1*", &["convert", "a.re", "a.re"], &["a.re", "--force"]),
+        case(
+            "a.csv",
+            "label,sequence\nx,ab\n",
+            &["inspect", "a.csv"],
+            &["a.csv", "looks like a data file", "srnn data check a.csv"],
+        ),
     ]);
 }
 
@@ -193,7 +199,7 @@ fn names_and_numbers_that_mean_nothing() {
     fs::create_dir(folder.path().join("empty")).unwrap();
     for (command, message) in [
         (&["inspect", "nowhere"][..], &["nowhere", "check the path"][..]),
-        (&["inspect", "empty"], &["nothing known", "name a run"]),
+        (&["inspect", "empty"], &["no known file", "name a run"]),
         (&["predict", "nowhere", "01"], &["no such run"]),
         (&["predict", "empty", "01"], &["neither a run nor a model"]),
         (&["extract", "empty"], &["neither a run nor a model"]),
@@ -341,7 +347,7 @@ const DAMAGES: &[Damage] = &[
     (
         "another shape",
         |m| edit_config(m, "\"units\": 4", "\"units\": 5"),
-        &["shape", "do not belong together"],
+        &["shape", "different models"],
     ),
     ("another format", |m| edit_config(m, "srnn-model", "onnx"), &["onnx"]),
     ("a later version", |m| edit_config(m, "\"version\": 1", "\"version\": 2"), &["version 2"]),
@@ -470,8 +476,13 @@ fn the_help_of_the_program_and_of_verbs_that_may_say_no_tells_the_exit_codes() {
 fn every_help_opens_with_two_examples() {
     let folder = tempfile::tempdir().unwrap();
     for verb in [
+        "learn",
+        "resume",
         "predict",
+        "explain",
         "extract",
+        "certify",
+        "check",
         "compare",
         "conform",
         "convert",
@@ -479,6 +490,11 @@ fn every_help_opens_with_two_examples() {
         "data make",
         "data check",
         "inspect",
+        "reproduce",
+        "table",
+        "bench",
+        "completions",
+        "manpages",
     ] {
         let arguments: Vec<&str> = verb.split(' ').chain(["--help"]).collect();
         let text = srnn(folder.path(), &arguments).yes().stdout;

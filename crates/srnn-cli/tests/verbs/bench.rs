@@ -50,14 +50,16 @@ fn every_cell_is_checked_timed_and_compared_with_the_first() {
 fn shapes_that_cannot_be_are_refused_with_what_is_wrong() {
     for (shape, said) in [
         ("3,5,2", "3 numbers: give five numbers"),
-        ("3,5,2,x,4", "invalid digit"),
-        ("0,5,2,8,4", "B is 0"),
-        ("3,0,2,8,4", "T is 0"),
-        ("3,1,2,8,4,6", "T is 1"),
-        ("3,5,0,8,4", "the input's width is 0"),
-        ("3,5,2,0,4", "the number of units is 0"),
-        ("3,5,2,8,0", "the number of centroids k is 0"),
-        ("3,5,2,8,4,0", "no symbols"),
+        ("3,5,2,x,4", "D is \"x\": not a whole number"),
+        ("3,5,-2,8,4", "IN is \"-2\": not a whole number"),
+        ("99999999999999999999,5,2,8,4", "B is \"99999999999999999999\": the number is too large"),
+        ("0,5,2,8,4", "B (rows) is 0"),
+        ("3,0,2,8,4", "T (steps) is 0"),
+        ("3,1,2,8,4,6", "T (steps) is 1"),
+        ("3,5,0,8,4", "IN (input width) is 0"),
+        ("3,5,2,0,4", "D (units) is 0"),
+        ("3,5,2,8,0", "K (centroids) is 0"),
+        ("3,5,2,8,4,0", "V is 0"),
         ("9999999,9999999,9999999,8,4", "B·T·IN is above"),
     ] {
         let ran = bench(&["--shape", shape]);
@@ -169,7 +171,7 @@ fn on_request_every_line_is_answered_with_seconds_and_nonsense_is_refused() {
     assert!(lines[1..].iter().all(|line| line["seconds"].as_f64().unwrap() > 0.0), "{lines:?}");
     let ran = srnn_reading(folder.path(), &always, b"step\nstop\n");
     assert_eq!(ran.code, 2);
-    assert!(ran.stderr.contains("line 2: \"stop\" is no request"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("line 2: \"stop\" is not a request"), "{}", ran.stderr);
     let ran = srnn_reading(folder.path(), &[&always[..], &["--cell", "gru,lstm"]].concat(), b"");
     assert_eq!(ran.code, 2);
     assert!(ran.stderr.contains("2 settings or cells"), "{}", ran.stderr);

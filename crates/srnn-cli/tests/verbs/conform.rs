@@ -66,7 +66,7 @@ fn a_wrong_program_is_shown_a_word_and_both_answers() {
         let program = template.replace("ANSWER", "int('0' not in w and len(w) != 2)");
         let text = ask(&["tomita:1"], &program).no().stdout;
         assert!(text.contains("on \"11\"\n"), "{text}");
-        assert!(text.contains("tomita:1 says accept\n  the program says reject"), "{text}");
+        assert!(text.contains("tomita:1 gives accept\n  the program gives reject"), "{text}");
         let value = ask(&["tomita:1", "--json"], &program).no().json();
         assert_eq!((&value["word"], &value["spelled"]), (&json!(["1", "1"]), &json!("11")));
         assert_eq!((&value["passed"], &value["equal_up_to_states"]), (&json!(false), &json!(null)));
@@ -88,7 +88,7 @@ for line in sys.stdin:
     assert_eq!((&value["spelled"], &value["program_says"]), (&json!("0000"), &json!("reject")));
     assert_eq!(value["found_by"], json!(["1", "0", "0", "0", "0"]));
     let text = ask(&["tomita:7"], right).no().stdout;
-    assert!(text.ends_with("found by asking \"10000\"\n"), "{text}");
+    assert!(text.ends_with("found with \"10000\"\n"), "{text}");
 }
 
 #[test]
@@ -204,7 +204,7 @@ first = not os.path.exists('seen'); open('seen', 'w').close()
 for line in sys.stdin:
     print(int('0' not in line) if not first or line != '11\\n' else 0, flush=True)";
     let ran = ask_in(folder.path(), &["tomita:1"], program).no();
-    assert!(ran.stdout.contains("no deterministic machine"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("not deterministic"), "{}", ran.stdout);
 }
 
 #[test]
@@ -213,7 +213,7 @@ fn what_cannot_be_started_or_is_too_much_is_said_before() {
     std::fs::write(folder.path().join("notes.txt"), "hello").unwrap();
     for (command, message) in [
         (&["tomita:1", "--", "no-such-program"][..], &["no such program", "./NAME"][..]),
-        (&["tomita:1", "--", "./notes.txt"], &["not a program", "chmod +x"]),
+        (&["tomita:1", "--", "./notes.txt"], &["not executable", "chmod +x"]),
         (
             &["tomita:1", "--extra", "40", "--", "cat"],
             &["2 states and 40 extra", "1,000,000 are allowed", "--extra"],
@@ -222,7 +222,7 @@ fn what_cannot_be_started_or_is_too_much_is_said_before() {
         (&["tomita:1", "--limit", "3", "--", "cat"], &["3 are allowed", "--limit"]),
         (&["tomita:1", "--timeout", "0", "--", "cat"], &["above 0"]),
         (&["tomita:1", "--timeout", "-1", "--", "cat"], &["above 0"]),
-        (&["tomita:1", "--extra", "-1", "--", "cat"], &["no whole number"]),
+        (&["tomita:1", "--extra", "-1", "--", "cat"], &["not a whole number"]),
         (&["tomita:1"], &["PROGRAM"]),
         (&["nowhere", "--", "cat"], &["no such file or run"]),
         (&["tomita:1", "--tokens", "letters", "--", "cat"], &["--tokens"]),

@@ -165,7 +165,7 @@ fn what_cannot_be_explained_is_said_with_its_remedy() {
         (&["m", "()", "--layer", "1"], "0 to 0"),
         (&["m"], "INPUT"),
         (&["m", "--data", "b.csv", "--open", "("], "--close"),
-        (&["m", "--data", "b.csv", "--open", "[", "--close", ")"], "\"[\" is no token"),
+        (&["m", "--data", "b.csv", "--open", "[", "--close", ")"], "\"[\" is not a token"),
         (&["m", "--data", "none.csv"], "none.csv"),
     ];
     for (arguments, said) in refused {

@@ -1,4 +1,4 @@
-//! The verbs that read what a run left behind, by running the real binary.
+//! The verbs that read the files of a run, tested by running the program.
 
 mod automata;
 mod bad_input;
@@ -13,3 +13,4 @@ mod models;
 mod program;
 mod proofs;
 mod running;
+mod terminal;

@@ -82,11 +82,15 @@ fn a_file_may_have_labels_or_not() {
 fn an_unseen_token_without_a_stand_in_leaves_the_sequence_without_a_label() {
     let folder = tempfile::tempdir().unwrap();
     run_folder(folder.path());
-    let value = predict(folder.path(), &["run", "01x"]);
+    let value = srnn(folder.path(), &["predict", "run", "01x", "--json"]).no().json();
     let first = &value["predictions"][0];
     assert_eq!((&first["label"], &first["path"]), (&json!(null), &json!(null)));
     let reason = first["reason"].as_str().unwrap();
     assert!(reason.contains("\"x\", number 3"), "{reason}");
+    let ran = srnn(folder.path(), &["predict", "run", "01x", "-q"]).no();
+    assert_eq!(ran.stderr, "no input got a label\n");
+    // One label is enough.
+    predict(folder.path(), &["run", "01x", "01"]);
 }
 
 #[test]
@@ -171,7 +175,7 @@ fn extraction_says_where_the_counted_automaton_is_wrong_though_the_network_is_ri
     let model = model.to_str().unwrap();
     let arguments = ["extract", model, "--method", "all", "--out", "out", "--words", "5000"];
     let ran = srnn(folder.path(), &arguments).yes();
-    let wrong = "agrees with the network on 2,030 of 4,095 (49.57 %), not on \"000\"";
+    let wrong = "agrees with the network on 2,030 of 4,095 (49.57 %), differs on \"000\"";
     assert!(ran.stdout.contains(wrong), "{}", ran.stdout);
     // The network is right: its cover is the language, and it rejects the word.
     srnn(folder.path(), &["compare", "out/automaton.json", "tomita:4"]).yes();
@@ -227,6 +231,11 @@ fn inspection_of_a_run_tells_what_is_proved_and_which_labels_it_doubts() {
     let inspect = || srnn(folder.path(), &["inspect", "run"]).yes().stdout;
     assert!(inspect().contains("certificate: none, so nothing is proved"), "{}", inspect());
     assert!(!inspect().contains("believed"), "{}", inspect());
+    let data = r#"{"tokens": "Characters", "labels_flipped": 0}"#;
+    fs::write(folder.path().join("run/data.json"), data).unwrap();
+    assert!(!inspect().contains("labels flipped"), "{}", inspect());
+    fs::write(folder.path().join("run/data.json"), data.replace('0', "3")).unwrap();
+    assert!(inspect().contains("labels flipped     3\n"), "{}", inspect());
     srnn(folder.path(), &["certify", "run"]).yes();
     fs::write(folder.path().join("run/wrong_labels.jsonl"), "{}\n{}\n").unwrap();
     let result = json!({ "kept": { "seed": 1 }, "seeds": [
@@ -236,7 +245,7 @@ fn inspection_of_a_run_tells_what_is_proved_and_which_labels_it_doubts() {
     for said in [
         "in the engines reference, cpu.",
         "2 labels believed wrong, listed in run/wrong_labels.jsonl",
-        "validation 100.00 % as believed, 75.00 % as given, kept",
+        "validation 100.00 % as corrected, 75.00 % as given, kept",
     ] {
         assert!(inspect().contains(said), "{said}: {}", inspect());
     }
@@ -276,7 +285,7 @@ fn the_automaton_of_a_finished_run_stays_unless_it_is_forced() {
     let file = folder.path().join("run/automaton/automaton.json");
     fs::write(&file, "mine").unwrap();
     let ran = srnn(folder.path(), &["extract", "run", "--words", "500"]).yes();
-    assert!(ran.stderr.contains("automaton.json stays"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("automaton.json is kept"), "{}", ran.stderr);
     assert!(ran.stdout.contains("wrote run/automaton/cover.json"), "{}", ran.stdout);
     let soft = ["extract", "run", "--words", "500", "--method", "soft", "--force"];
     let ran = srnn(folder.path(), &soft).yes();
@@ -318,7 +327,7 @@ fn blanks_between_single_characters_are_for_the_eye() {
     let value = predict(folder.path(), &["m", "a a"]);
     assert_eq!(value["predictions"][0]["tokens"], json!(["a", " ", "a"]));
     sr_gru(&["open door", "close"], &["no", "yes"]).save(&folder.path().join("w")).unwrap();
-    let ran = srnn(folder.path(), &["predict", "w", "open door"]).yes();
+    let ran = srnn(folder.path(), &["predict", "w", "open door"]).no();
     assert!(ran.stderr.contains("--tokens separator:,"), "{}", ran.stderr);
 }
 

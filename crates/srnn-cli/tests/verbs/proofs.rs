@@ -200,12 +200,13 @@ fn an_automaton_file_beside_a_proof_must_be_the_automaton_that_is_proved() {
     let value = other("tomita:7");
     assert_eq!((&value["proved"], &value["automaton"]["is_proved"]), (&json!(true), &json!(false)));
     let people = srnn(folder.path(), &["check", "run/model", "run/certificate.json"]).no().stdout;
-    for said in ["proved: For every", "is not the automaton that is proved: they differ on \"000\""]
+    for said in
+        ["proved: For every", "differs from the automaton that is proved: they differ on \"000\""]
     {
         assert!(people.contains(said), "{people}");
     }
     fs::write(folder.path().join("abc.re"), "[abc]*").unwrap();
-    assert_eq!(other("abc.re")["automaton"]["difference"], json!("it has other symbols"));
+    assert_eq!(other("abc.re")["automaton"]["difference"], json!("its alphabet differs"));
     fs::write(&path, "{").unwrap();
     assert_eq!(check().no().json()["automaton"]["is_proved"], json!(false));
 }

@@ -130,7 +130,11 @@ fn what_is_no_symbol_is_named_with_its_place_after_the_answers_before_it() {
     let lines = ["--file", "words.txt", "--lines"];
     let ran = srnn(folder.path(), &with(&[&["re:(10)*"], &lines[..]].concat()));
     assert_eq!((ran.code, ran.stdout.as_str()), (2, "accept\n"));
-    assert!(ran.stderr.contains("words.txt:2:3: 'x' is no symbol of re:(10)*"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("words.txt:2:3: 'x' is not a symbol of re:(10)*"),
+        "{}",
+        ran.stderr
+    );
     let out = [&["re:(10)*"], &lines[..], &["--out", "classes.txt"]].concat();
     assert_eq!(srnn(folder.path(), &with(&out)).code, 2);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "nothing is left of --out");
@@ -139,7 +143,7 @@ fn what_is_no_symbol_is_named_with_its_place_after_the_answers_before_it() {
             &["re:(a|b)*", "--tokens", "whitespace", "--file", "t.txt", "--lines"][..],
             "t.txt:2:3: \"bb\"",
         ),
-        (&["re:(10)*", "10", "1x"], "argument 2: token 2: \"x\" is no symbol"),
+        (&["re:(10)*", "10", "1x"], "argument 2: token 2: \"x\" is not a symbol"),
         (&["re:(10)*", "words.txt"], "--file words.txt reads that file"),
         (&["re:(10)*", "--file", "nowhere.txt", "--lines"], "nowhere.txt: no such file"),
         (&["nowhere", "10"], "nowhere: no such file or run"),
@@ -178,7 +182,10 @@ fn transitions_that_are_not_known_have_no_class() {
     let asked = with(&["partial.json"]);
     let ran = srnn_reading(folder.path(), &asked, b"aa\nb\nab\nba\n").yes();
     assert_eq!(ran.stdout, "yes\n?\nno\n?\n");
-    assert!(ran.stderr.contains("\"no\" 1, \"yes\" 1, not known 2"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("\"no\" 1, \"yes\" 1, unknown 2"), "{}", ran.stderr);
+    // Where no word gets a class, the answer is no, for lines and for arguments.
+    assert_eq!(srnn_reading(folder.path(), &asked, b"b\nba\n").no().stdout, "?\n?\n");
+    assert_eq!(srnn(folder.path(), &with(&["partial.json", "b"])).no().stdout, "?\n");
 }
 
 #[test]

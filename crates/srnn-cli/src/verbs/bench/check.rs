@@ -1,6 +1,6 @@
-//! Before anything is timed: does the engine compute what the reference computes?
+//! Compares an engine with the f64 reference before it is timed.
 
-use super::setting::Setting;
+use super::setting::BenchSetting;
 use crate::failure::Failure;
 use srnn::engine::reference::ReferenceTrainer;
 use srnn::engine::{Batch, Gradients, Trainer};
@@ -8,62 +8,64 @@ use srnn::engine::{Optimiser, Rule};
 use srnn::key::Key;
 use srnn::model::{Layout, Model};
 
-/// Largest error of the loss and of each gradient, relative to its largest number.
+/// Maximum error of the loss and of each gradient, relative to the largest number of its tensor.
 pub const TOLERANCE: f64 = 1e-4;
-/// A tensor whose largest number is smaller is measured against this instead: what is left of it
-/// where terms cancel is rounding. Many centroids make gradients small: peepholes have 5e-6 at
-/// `mnist-100`, and come within 1e-6 of themselves.
-pub const SMALLEST: f64 = 1e-5;
+/// Minimum scale of a relative error: in a tensor with smaller numbers, terms cancel and rounding
+/// dominates. Many centroids make gradients small: peepholes have 5e-6 at `mnist-100`, with errors
+/// within 1e-6 of that.
+pub const MIN_SCALE: f64 = 1e-5;
 
-/// The reference takes every row alone, so a few tell as much as all.
+/// Rows to compare. The reference computes rows independently, so a few are enough.
 const ROWS: usize = 4;
-/// Multiplications that the reference does in a few seconds.
-const EFFORT: usize = 3_000_000_000;
+/// Multiplications that the reference computes in a few seconds.
+const MAX_PRODUCTS: usize = 3_000_000_000;
 
-/// A batch, and what the reference says of it.
+/// A batch and the reference's gradients on it.
 pub struct Expected {
-    /// At most [`ROWS`] rows, and of so many steps that the reference takes seconds.
+    /// At most [`ROWS`] rows, with as many steps as the reference computes in seconds.
     pub batch: Batch,
-    /// In double precision.
     pub gradients: Gradients<f64>,
 }
 
-/// How near an engine came.
+/// The deviation of an engine from the reference.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Nearness {
+pub struct ReferenceDeviation {
     /// Rows compared.
     pub rows: usize,
-    /// Their steps.
+    /// Steps of each row.
     pub steps: usize,
     /// The relative error of the loss.
     pub loss: f64,
     /// The largest relative error of a gradient.
     pub gradient: f64,
-    /// The tensor that has it.
+    /// The tensor with that error.
     pub tensor: String,
 }
 
-/// What a setting's network should give, by the reference.
-pub fn expected(setting: &Setting, model: &Model<f32>, seed: u64) -> Result<Expected, Failure> {
+/// The reference's gradients of a setting's network.
+pub fn expected(
+    setting: &BenchSetting,
+    model: &Model<f32>,
+    seed: u64,
+) -> Result<Expected, Failure> {
     let shape = setting.shape;
     let rows = shape.rows.min(ROWS);
-    // Forward, and twice as much backward, of four blocks of the cell.
-    let a_step = 3 * rows * 4 * shape.units * (shape.units + shape.width);
-    let steps = shape.steps.min((EFFORT / a_step).max(2));
+    // The forward pass and twice as much for the backward pass, of the cell's four blocks.
+    let products_per_step = 3 * rows * 4 * shape.units * (shape.units + shape.width);
+    let steps = shape.steps.min((MAX_PRODUCTS / products_per_step).max(2));
     let batch = setting.batch(rows, steps, Key::new(seed).child("check", 0));
-    let nobody = Optimiser { rule: Rule::ADAM, clip: f64::INFINITY, l2: 0.0 };
-    let mut reference = ReferenceTrainer::new(&model.to_f64(), nobody);
+    let unused = Optimiser { rule: Rule::ADAM, clip: f64::INFINITY, l2: 0.0 };
+    let mut reference = ReferenceTrainer::new(&model.to_f64(), unused);
     let gradients = reference.gradients(&batch, &setting.regime())?;
     Ok(Expected { batch, gradients })
 }
 
-/// How near `engine`, which has not learned anything yet, comes to what is expected; an error
-/// where that is not near enough.
+/// The deviation of `engine`, which must have the initial weights. Fails above [`TOLERANCE`].
 pub fn check(
     engine: &mut dyn Trainer<f32>,
     expected: &Expected,
-    setting: &Setting,
-) -> Result<Nearness, Failure> {
+    setting: &BenchSetting,
+) -> Result<ReferenceDeviation, Failure> {
     let Expected { batch, gradients: want } = expected;
     let got = engine.gradients(batch, &setting.regime())?;
     let layout = Layout::of(engine.arch());
@@ -76,8 +78,8 @@ pub fn check(
     let loss = error([got.loss.total].into_iter(), &[want.loss.total]);
     if loss > TOLERANCE || gradient > TOLERANCE {
         let message = format!(
-            "the engine does not compute what the reference does: loss {loss:.1e} off, gradient \
-             of {tensor} {gradient:.1e}; {TOLERANCE:.0e} is allowed"
+            "the engine deviates from the reference: relative error of the loss {loss:.1e}, of the \
+             gradient of {tensor} {gradient:.1e}; {TOLERANCE:.0e} is allowed"
         );
         return Err(Failure::new(
             message,
@@ -85,12 +87,12 @@ pub fn check(
         ));
     }
     let (rows, steps) = (batch.rows(), batch.row(0).len());
-    Ok(Nearness { rows, steps, loss, gradient, tensor })
+    Ok(ReferenceDeviation { rows, steps, loss, gradient, tensor })
 }
 
-/// The largest error relative to the largest number wanted. What is no number is infinitely wrong.
+/// The largest error relative to the largest number of `want`; infinite if one is NaN.
 fn error(got: impl Iterator<Item = f64>, want: &[f64]) -> f64 {
-    let scale = want.iter().fold(SMALLEST, |scale, want| scale.max(want.abs()));
+    let scale = want.iter().fold(MIN_SCALE, |scale, want| scale.max(want.abs()));
     let off = got.zip(want).map(|(got, want)| (got - want).abs() / scale);
     off.map(|off| if off.is_nan() { f64::INFINITY } else { off }).fold(0.0, f64::max)
 }
@@ -103,7 +105,7 @@ mod tests {
     use srnn::engine::Hardware;
 
     #[test]
-    fn an_error_is_relative_to_the_largest_number_and_nan_is_infinitely_wrong() {
+    fn an_error_is_relative_to_the_largest_number_and_infinite_for_nan() {
         let of = |got: [f64; 2]| error(got.into_iter(), &[2.0, 1.0]);
         assert_eq!(of([2.0, 1.0]), 0.0);
         assert_eq!(of([2.0, 1.5]), 0.25);
@@ -112,17 +114,17 @@ mod tests {
 
     #[test]
     fn an_engine_that_is_off_in_the_loss_or_one_gradient_is_refused() {
-        let setting = Setting::free(CellName::SrLstmP, "3,5,2,8,4".parse().unwrap());
+        let setting = BenchSetting::free(CellName::SrLstmP, "3,5,2,8,4".parse().unwrap());
         let model = setting.model(1).unwrap();
         let mut engine = Hardware::cpu(1).trainer(&model, OPTIMISER).unwrap();
-        let mut said = |change: fn(&mut Gradients<f64>)| {
+        let mut checked = |change: fn(&mut Gradients<f64>)| {
             let mut expected = expected(&setting, &model, 1).unwrap();
             change(&mut expected.gradients);
             check(&mut *engine, &expected, &setting).map_err(|failure| failure.message)
         };
-        assert!(said(|_| ()).is_ok());
-        assert!(said(|g| g.loss.total *= 1.001).is_err());
-        assert!(said(|g| g.values[7] += 1e-3).unwrap_err().contains("rnn.weight_ih_l0"));
-        assert!(said(|g| g.values[7] = f64::NAN).is_err());
+        assert!(checked(|_| ()).is_ok());
+        assert!(checked(|g| g.loss.total *= 1.001).is_err());
+        assert!(checked(|g| g.values[7] += 1e-3).unwrap_err().contains("rnn.weight_ih_l0"));
+        assert!(checked(|g| g.values[7] = f64::NAN).is_err());
     }
 }

@@ -1,10 +1,10 @@
-//! Whole epochs: every image of a training set once, by the loop that trains, files included.
+//! Times whole epochs: reading the files and training on every image once.
 
-use super::check::{self, Nearness};
-use super::measure::Times;
+use super::check::{self, ReferenceDeviation};
+use super::measure::Quartiles;
 use super::report::checked;
-use super::setting::{Setting, Shape};
-use super::{Bench, OPTIMISER};
+use super::setting::{BenchSetting, BenchShape};
+use super::{BenchArgs, OPTIMISER};
 use crate::failure::Failure;
 use serde_json::{Value, json};
 use srnn::engine::{Hardware, Trainer};
@@ -19,78 +19,81 @@ use srnn::train::{
 use std::path::Path;
 use std::time::Instant;
 
-/// The setting that is measured where none is named.
-pub const USUAL: &str = "mnist";
+/// The setting of --epoch, if none is named.
+pub const DEFAULT_SETTING: &str = "mnist";
 
 /// The images of a folder.
-pub struct Read {
-    /// To learn from.
+pub struct LoadedImages {
     pub images: Images,
-    /// How long reading took; the first may have been from the disk, the others were from memory.
-    pub times: Times,
-    /// How long the first took.
+    /// The times of reading the files; all but the first read them from the page cache.
+    pub times: Quartiles,
+    /// Seconds of the first reading.
     pub first: f64,
 }
 
-/// One line.
-pub struct Line {
-    setting: Setting,
-    near: Nearness,
-    /// Batches of an epoch.
+/// The timing of one setting.
+pub struct EpochTiming {
+    setting: BenchSetting,
+    deviation: ReferenceDeviation,
+    /// Batches per epoch.
     batches: u64,
-    /// Epochs after the first.
-    times: Times,
-    /// The first, in which kernels are loaded.
+    /// Seconds per epoch, without the first.
+    times: Quartiles,
+    /// Seconds of the first epoch, which includes loading kernels.
     first: f64,
 }
 
-/// Reads the training images so many times.
-pub fn read_images(folder: &Path, times: usize) -> Result<Read, Failure> {
+/// Reads the training images `times` times.
+pub fn read_images(folder: &Path, times: usize) -> Result<LoadedImages, Failure> {
     let mut seconds = vec![];
     let mut images = None;
     for _ in 0..times {
-        // Not twice in memory.
+        // Frees the images before reading them again.
         drop(images.take());
         let begin = Instant::now();
         images = Some(read(folder, ImageSubset::Train)?);
         seconds.push(begin.elapsed().as_secs_f64());
     }
     let first = seconds[0];
-    Ok(Read { images: images.expect("read at least once"), times: Times::of(seconds), first })
+    Ok(LoadedImages {
+        images: images.expect("read at least once"),
+        times: Quartiles::of(seconds),
+        first,
+    })
 }
 
-/// Trains a setting's network on all images for one epoch and then so many, which are timed.
+/// Trains a setting's network for one untimed epoch and then for the epochs to time.
 pub fn measure(
-    arguments: &Bench,
+    arguments: &BenchArgs,
     hardware: &Hardware,
-    setting: Setting,
+    setting: BenchSetting,
     images: &Images,
-) -> Result<Line, Failure> {
-    let setting = fitted(setting, images)?;
+) -> Result<EpochTiming, Failure> {
+    let setting = fit_to_images(setting, images)?;
     let model = setting.model(arguments.seed)?;
     let mut engine = hardware.trainer(&model, OPTIMISER)?;
     let expected = check::expected(&setting, &model, arguments.seed)?;
-    let near = check::check(&mut *engine, &expected, &setting)?;
+    let deviation = check::check(&mut *engine, &expected, &setting)?;
     let batches = images.count().div_ceil(setting.shape.rows) as u64;
     let epochs = 1 + arguments.epochs;
     let config = config(&setting, batches * (1 + epochs as u64));
-    // A run wants something to select by, which this one never looks at.
+    // Training needs a validation set; this run never evaluates it.
     let split = Split { train: images.clone(), valid: images.first(1), test: None };
     let job = TrainJob { split: &split, config: &config, key: Key::new(arguments.seed) };
-    let mut seconds = clocked(&mut *engine, &job, batches, epochs)?;
+    let mut seconds = time_epochs(&mut *engine, &job, batches, epochs)?;
     let first = seconds.remove(0);
-    Ok(Line { setting, near, batches, times: Times::of(seconds), first })
+    Ok(EpochTiming { setting, deviation, batches, times: Quartiles::of(seconds), first })
 }
 
-/// The seconds of so many epochs, by a clock that watches the run.
-fn clocked(
+/// The seconds of each of the first `epochs` epochs.
+fn time_epochs(
     engine: &mut dyn Trainer<f32>,
     job: &TrainJob<'_, Images>,
     batches: u64,
     epochs: usize,
 ) -> Result<Vec<f64>, Failure> {
     let (mut begin, mut seconds) = (Instant::now(), vec![]);
-    let mut watch = |event: &Event<'_>| {
+    let mut observe = |event: &Event<'_>| {
         match event {
             Event::Started { .. } => begin = Instant::now(),
             Event::Updated { update, .. } if update % batches == 0 => {
@@ -101,9 +104,9 @@ fn clocked(
         }
         if seconds.len() < epochs { Control::Continue } else { Control::Interrupt }
     };
-    let run = train(engine, job, &mut NoCheckpoints, &mut watch)?;
+    let run = train(engine, job, &mut NoCheckpoints, &mut observe)?;
     if run.stop != Stop::Interrupted {
-        let message = format!("training ended early, and its time means nothing: {}", run.stop);
+        let message = format!("training ended early, so its time is meaningless: {}", run.stop);
         return Err(Failure::new(
             message,
             "this is a bug of the engine: please report the command",
@@ -112,9 +115,9 @@ fn clocked(
     Ok(seconds)
 }
 
-/// The setting with the classes of the images; refused where it is made for others.
-fn fitted(setting: Setting, images: &Images) -> Result<Setting, Failure> {
-    let Shape { steps, width, symbols, .. } = setting.shape;
+/// The setting with the number of classes of the images. Fails if its shape does not fit them.
+fn fit_to_images(setting: BenchSetting, images: &Images) -> Result<BenchSetting, Failure> {
+    let BenchShape { steps, width, symbols, .. } = setting.shape;
     if (steps, width, symbols) != (images.steps(), 1, 0) {
         let message = format!(
             "--epoch: {} of shape {} does not read images of {} pixels, one a step",
@@ -122,14 +125,14 @@ fn fitted(setting: Setting, images: &Images) -> Result<Setting, Failure> {
             setting.shape,
             images.steps()
         );
-        let remedy = format!("--setting {USUAL}, or --shape B,{},1,D,K", images.steps());
+        let remedy = format!("--setting {DEFAULT_SETTING}, or --shape B,{},1,D,K", images.steps());
         return Err(Failure::new(message, remedy));
     }
-    Ok(Setting { shape: Shape { classes: CLASSES, ..setting.shape }, ..setting })
+    Ok(BenchSetting { shape: BenchShape { classes: CLASSES, ..setting.shape }, ..setting })
 }
 
-/// Passes over all images, and nothing else: no evaluation, no checkpoint.
-fn config(setting: &Setting, updates: u64) -> TrainConfig {
+/// Training without evaluation and without checkpoints.
+fn config(setting: &BenchSetting, updates: u64) -> TrainConfig {
     TrainConfig {
         optimiser: OPTIMISER,
         learning_rate: LearningRate::Constant { rate: setting.regime().learning_rate },
@@ -143,18 +146,18 @@ fn config(setting: &Setting, updates: u64) -> TrainConfig {
 }
 
 /// The table for a terminal.
-pub fn text(hardware: &Hardware, read: &Read, lines: &[Line]) -> String {
+pub fn text(hardware: &Hardware, read: &LoadedImages, lines: &[EpochTiming]) -> String {
     let heading = [
         "setting",
         "cell",
         "B,T,IN,D,K",
-        "s an epoch with reading",
+        "s per epoch with reading",
         "reading",
         "training",
         "quartiles",
-        "ms a batch",
+        "ms per batch",
         "first epoch",
-        "off by",
+        "error",
     ];
     let mut rows = vec![heading.map(String::from).to_vec()];
     rows.extend(lines.iter().map(|line| row(read, line)));
@@ -167,8 +170,8 @@ pub fn text(hardware: &Hardware, read: &Read, lines: &[Line]) -> String {
     )
 }
 
-fn row(read: &Read, line: &Line) -> Vec<String> {
-    let Line { setting, near, times, first, .. } = line;
+fn row(read: &LoadedImages, line: &EpochTiming) -> Vec<String> {
+    let EpochTiming { setting, deviation, times, first, .. } = line;
     vec![
         setting.name.clone(),
         setting.cell.name(),
@@ -177,14 +180,14 @@ fn row(read: &Read, line: &Line) -> Vec<String> {
         format!("{:.3}", read.times.median),
         format!("{:.3}", times.median),
         format!("{:.3}–{:.3}", times.low, times.high),
-        format!("{:.3}", milliseconds_a_batch(line)),
+        format!("{:.3}", milliseconds_per_batch(line)),
         format!("{first:.3}"),
-        format!("{:.0e}", near.loss.max(near.gradient)),
+        format!("{:.0e}", deviation.loss.max(deviation.gradient)),
     ]
 }
 
-/// The same as an object.
-pub fn value(hardware: &Hardware, read: &Read, lines: &[Line]) -> Value {
+/// The timings as JSON.
+pub fn value(hardware: &Hardware, read: &LoadedImages, lines: &[EpochTiming]) -> Value {
     let epochs: Vec<Value> = lines.iter().map(|line| object(read, line)).collect();
     json!({
         "device": hardware.device.to_string(),
@@ -199,8 +202,8 @@ pub fn value(hardware: &Hardware, read: &Read, lines: &[Line]) -> Value {
     })
 }
 
-fn object(read: &Read, line: &Line) -> Value {
-    let Line { setting, near, times, first, batches } = line;
+fn object(read: &LoadedImages, line: &EpochTiming) -> Value {
+    let EpochTiming { setting, deviation, times, first, batches } = line;
     json!({
         "setting": setting.name,
         "cell": setting.cell.name(),
@@ -211,11 +214,11 @@ fn object(read: &Read, line: &Line) -> Value {
         "epochs_timed": times.count,
         "first_seconds": first,
         "batches": batches,
-        "milliseconds_a_batch": milliseconds_a_batch(line),
-        "checked": checked(near),
+        "milliseconds_a_batch": milliseconds_per_batch(line),
+        "checked": checked(deviation),
     })
 }
 
-fn milliseconds_a_batch(line: &Line) -> f64 {
+fn milliseconds_per_batch(line: &EpochTiming) -> f64 {
     1e3 * line.times.median / line.batches as f64
 }

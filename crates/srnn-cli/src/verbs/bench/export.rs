@@ -1,18 +1,18 @@
-//! A setting as files, so that other programs start from the same weights and data and can check
-//! what they compute before they time it:
+//! A setting as files, so that other programs can start from the same weights and data, and check
+//! their results before timing:
 //!
 //! ```text
-//! setting.json            sizes, cell, the losses expected, the tolerance
-//! model/                  the network (docs/src/model-format.md)
-//! check.safetensors       input and targets of a few rows
-//! gradients.safetensors   of the loss on these rows, by the f64 reference, under the model's names
-//! batches.safetensors     what is timed: 0.input, 0.targets, …
+//! setting.json            sizes, cell, the expected losses, the tolerance
+//! model/                  the network (docs/model-format.md)
+//! check.safetensors       inputs and targets of a few rows
+//! gradients.safetensors   gradients on these rows by the f64 reference, under the model's names
+//! batches.safetensors     the batches to time: 0.input, 0.targets, …
 //! ```
 //!
 //! Inputs are `[B,T]` tokens or `[B,T,E]` numbers, targets `[B]`; tokens and targets are I64.
 
 use super::check::{self, Expected};
-use super::setting::Setting;
+use super::setting::BenchSetting;
 use super::{OPTIMISER, batches};
 use crate::failure::Failure;
 use crate::files;
@@ -24,7 +24,7 @@ use std::path::Path;
 
 /// Writes a setting to `folder`.
 pub fn export(
-    setting: &Setting,
+    setting: &BenchSetting,
     seed: u64,
     hardware: &Hardware,
     folder: &Path,
@@ -43,20 +43,20 @@ pub fn export(
     write(&folder.join("gradients.safetensors"), &gradients(&model, &expected))?;
     let all = batches.iter().enumerate().flat_map(|(i, batch)| tensors(batch, &format!("{i}.")));
     write(&folder.join("batches.safetensors"), &all.collect::<Vec<_>>())?;
-    // Last: where it is, all of it is.
-    let about = about(setting, &expected, &losses);
-    files::write(&folder.join("setting.json"), &format!("{about:#}\n"))
+    // Written last: if it exists, the export is complete.
+    let description = describe(setting, &expected, &losses);
+    files::write(&folder.join("setting.json"), &format!("{description:#}\n"))
 }
 
-/// A named tensor.
-struct Tensor {
+/// A tensor to write.
+struct ExportTensor {
     name: String,
     dtype: Dtype,
     shape: Vec<usize>,
     bytes: Vec<u8>,
 }
 
-fn about(setting: &Setting, expected: &Expected, losses: &[f64]) -> serde_json::Value {
+fn describe(setting: &BenchSetting, expected: &Expected, losses: &[f64]) -> serde_json::Value {
     let shape = setting.shape;
     json!({
         "name": setting.name,
@@ -66,13 +66,13 @@ fn about(setting: &Setting, expected: &Expected, losses: &[f64]) -> serde_json::
         "floor_us_a_token_two_cores": setting.floor.two_cores,
         "floor_ms_h200": setting.floor.h200,
         "tolerance": check::TOLERANCE,
-        "smallest_scale": check::SMALLEST,
+        "smallest_scale": check::MIN_SCALE,
         "check_loss": expected.gradients.loss.total,
         "batch_losses": losses,
     })
 }
 
-fn model_file(setting: &Setting, model: Model<f32>) -> ModelFile {
+fn model_file(setting: &BenchSetting, model: Model<f32>) -> ModelFile {
     ModelFile {
         model,
         alphabet: (0..setting.shape.symbols).map(|i| format!("s{i}")).collect(),
@@ -81,7 +81,7 @@ fn model_file(setting: &Setting, model: Model<f32>) -> ModelFile {
     }
 }
 
-fn tensors(batch: &Batch, prefix: &str) -> [Tensor; 2] {
+fn tensors(batch: &Batch, prefix: &str) -> [ExportTensor; 2] {
     let (rows, steps) = (batch.rows(), batch.row(0).len());
     let input = match &batch.input {
         Inputs::Tokens(ids) => integers(format!("{prefix}input"), vec![rows, steps], ids),
@@ -93,7 +93,7 @@ fn tensors(batch: &Batch, prefix: &str) -> [Tensor; 2] {
     [input, integers(format!("{prefix}targets"), vec![rows], batch.target_ids())]
 }
 
-fn gradients(model: &Model<f32>, expected: &Expected) -> Vec<Tensor> {
+fn gradients(model: &Model<f32>, expected: &Expected) -> Vec<ExportTensor> {
     let slots = Layout::of(&model.arch).slots.into_iter();
     let of = |range: std::ops::Range<usize>| -> Vec<f32> {
         expected.gradients.values[range].iter().map(|&value| value as f32).collect()
@@ -101,21 +101,21 @@ fn gradients(model: &Model<f32>, expected: &Expected) -> Vec<Tensor> {
     slots.map(|slot| singles(slot.name, slot.shape, &of(slot.range))).collect()
 }
 
-fn singles(name: String, shape: Vec<usize>, values: &[f32]) -> Tensor {
+fn singles(name: String, shape: Vec<usize>, values: &[f32]) -> ExportTensor {
     let bytes = values.iter().flat_map(|value| value.to_le_bytes()).collect();
-    Tensor { name, dtype: Dtype::F32, shape, bytes }
+    ExportTensor { name, dtype: Dtype::F32, shape, bytes }
 }
 
-fn integers(name: String, shape: Vec<usize>, ids: &[u32]) -> Tensor {
+fn integers(name: String, shape: Vec<usize>, ids: &[u32]) -> ExportTensor {
     let bytes = ids.iter().flat_map(|&id| (id as i64).to_le_bytes()).collect();
-    Tensor { name, dtype: Dtype::I64, shape, bytes }
+    ExportTensor { name, dtype: Dtype::I64, shape, bytes }
 }
 
-fn write(path: &Path, tensors: &[Tensor]) -> Result<(), Failure> {
+fn write(path: &Path, tensors: &[ExportTensor]) -> Result<(), Failure> {
     let views = tensors.iter().map(|tensor| {
         let view = TensorView::new(tensor.dtype, tensor.shape.clone(), &tensor.bytes);
-        (&tensor.name, view.expect("as many bytes as the shape says"))
+        (&tensor.name, view.expect("the bytes match the shape"))
     });
-    let bytes = safetensors::serialize(views, None).expect("short names and true shapes");
+    let bytes = safetensors::serialize(views, None).expect("valid names and shapes");
     files::write_bytes(path, &bytes)
 }

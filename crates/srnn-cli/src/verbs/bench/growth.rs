@@ -1,22 +1,22 @@
-//! How the time of a training step grows with each size: doubled four times, the others as they are.
+//! How the time of a training step grows with each size. One size is doubled four times while the
+//! others stay.
 
-use super::report::Line;
-use super::setting::{Setting, Shape};
+use super::report::StepTiming;
+use super::setting::{BenchSetting, BenchShape};
 use serde_json::{Value, json};
 use srnn::engine::Hardware;
 use srnn::format::aligned;
 
-/// Times along one size.
+/// The timings along one size.
 pub struct Growth {
-    /// Its letter.
-    pub axis: Axis,
-    /// From the smallest.
-    pub lines: Vec<Line>,
+    pub axis: GrowthAxis,
+    /// One timing per factor, smallest first.
+    pub lines: Vec<StepTiming>,
 }
 
-/// A size that grows.
+/// The size that grows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Axis {
+pub enum GrowthAxis {
     /// Steps.
     T,
     /// Rows.
@@ -29,26 +29,27 @@ pub enum Axis {
     V,
 }
 
-/// Where growth begins: the low-rank form is the cheaper one up to the largest K, and a step does
-/// enough for its length to be seen beside what every update costs.
+/// The base shape. Up to its largest K the low-rank form is cheaper, and a step is long enough to
+/// dominate the fixed cost of an update.
 pub const BASE: &str = "32,100,32,64,4,32";
 
 const FACTORS: [usize; 5] = [1, 2, 4, 8, 16];
 
-/// The settings along each size that the base has, smallest first.
-pub fn settings(base: &Setting) -> Vec<(Axis, Vec<Setting>)> {
-    let axes = [Axis::T, Axis::B, Axis::D, Axis::K, Axis::V].into_iter();
-    let there = |axis: &Axis| match axis {
-        Axis::K => base.cell.has_centroids(),
-        Axis::V => base.shape.symbols > 0,
-        Axis::T | Axis::B | Axis::D => true,
+/// For each size of the base, its settings from ×1 to ×16.
+pub fn settings(base: &BenchSetting) -> Vec<(GrowthAxis, Vec<BenchSetting>)> {
+    let axes =
+        [GrowthAxis::T, GrowthAxis::B, GrowthAxis::D, GrowthAxis::K, GrowthAxis::V].into_iter();
+    let applies = |axis: &GrowthAxis| match axis {
+        GrowthAxis::K => base.cell.has_centroids(),
+        GrowthAxis::V => base.shape.symbols > 0,
+        GrowthAxis::T | GrowthAxis::B | GrowthAxis::D => true,
     };
     let along = |axis| FACTORS.iter().map(|&by| grown(base, axis, by)).collect();
-    axes.filter(there).map(|axis| (axis, along(axis))).collect()
+    axes.filter(applies).map(|axis| (axis, along(axis))).collect()
 }
 
 /// The tables for a terminal.
-pub fn text(hardware: &Hardware, base: &Setting, growths: &[Growth]) -> String {
+pub fn text(hardware: &Hardware, base: &BenchSetting, growths: &[Growth]) -> String {
     let head = ["", "from"].map(String::from).into_iter();
     let factors = FACTORS.iter().map(|by| format!("×{by}, ms"));
     let mut rows: Vec<Vec<String>> =
@@ -68,8 +69,8 @@ pub fn text(hardware: &Hardware, base: &Setting, growths: &[Growth]) -> String {
     )
 }
 
-/// The same as an object.
-pub fn value(hardware: &Hardware, base: &Setting, growths: &[Growth]) -> Value {
+/// The tables as JSON.
+pub fn value(hardware: &Hardware, base: &BenchSetting, growths: &[Growth]) -> Value {
     let of = |growth: &Growth| {
         let sizes = growth.lines.iter().map(|line| size(line.setting.shape, growth.axis));
         let times = growth.lines.iter().map(|line| 1e3 * line.times.median);
@@ -89,39 +90,39 @@ pub fn value(hardware: &Hardware, base: &Setting, growths: &[Growth]) -> Value {
     })
 }
 
-impl Axis {
+impl GrowthAxis {
     fn name(self) -> &'static str {
         match self {
-            Axis::T => "T",
-            Axis::B => "B",
-            Axis::D => "D",
-            Axis::K => "K",
-            Axis::V => "V",
+            GrowthAxis::T => "T",
+            GrowthAxis::B => "B",
+            GrowthAxis::D => "D",
+            GrowthAxis::K => "K",
+            GrowthAxis::V => "V",
         }
     }
 }
 
-fn size(shape: Shape, axis: Axis) -> usize {
+fn size(shape: BenchShape, axis: GrowthAxis) -> usize {
     match axis {
-        Axis::T => shape.steps,
-        Axis::B => shape.rows,
-        Axis::D => shape.units,
-        Axis::K => shape.k,
-        Axis::V => shape.symbols,
+        GrowthAxis::T => shape.steps,
+        GrowthAxis::B => shape.rows,
+        GrowthAxis::D => shape.units,
+        GrowthAxis::K => shape.k,
+        GrowthAxis::V => shape.symbols,
     }
 }
 
-fn grown(base: &Setting, axis: Axis, by: usize) -> Setting {
+fn grown(base: &BenchSetting, axis: GrowthAxis, by: usize) -> BenchSetting {
     let mut shape = base.shape;
     let size = match axis {
-        Axis::T => &mut shape.steps,
-        Axis::B => &mut shape.rows,
-        Axis::D => &mut shape.units,
-        Axis::K => &mut shape.k,
-        Axis::V => &mut shape.symbols,
+        GrowthAxis::T => &mut shape.steps,
+        GrowthAxis::B => &mut shape.rows,
+        GrowthAxis::D => &mut shape.units,
+        GrowthAxis::K => &mut shape.k,
+        GrowthAxis::V => &mut shape.symbols,
     };
     *size = size.saturating_mul(by);
-    Setting { shape, ..base.clone() }
+    BenchSetting { shape, ..base.clone() }
 }
 
 fn exponent(growth: &Growth) -> f64 {
@@ -131,7 +132,7 @@ fn exponent(growth: &Growth) -> f64 {
     }))
 }
 
-/// The slope of the line through points that is nearest in the least squares.
+/// The slope of the least-squares line through points.
 fn slope(points: impl Iterator<Item = (f64, f64)> + Clone) -> f64 {
     let count = points.clone().count() as f64;
     let (x, y) = points.clone().fold((0.0, 0.0), |sum, (x, y)| (sum.0 + x, sum.1 + y));

@@ -1,103 +1,105 @@
-//! Times of training steps: several things to compare are run in turn, so that what the machine
-//! does meanwhile hits all of them.
+//! Times of training steps. Engines to compare take turns, so that other load on the machine affects
+//! all of them.
 
 use crate::failure::Failure;
 use srnn::engine::{Batch, NextBatch, Regime, Trainer};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Steps before the first that counts.
+/// Untimed steps at the start.
 const WARM_UPS: usize = 3;
-/// Steps of one side before it is another's turn; one more goes before them, because training makes
-/// one step after the other, so caches hold its own data and not the other side's.
+/// Timed steps of one engine before the next engine's turn. One untimed step precedes them: in
+/// training the caches hold the engine's own data, not another engine's.
 const BLOCK: usize = 5;
 
-/// One of the things to compare.
-pub struct Side {
-    /// The engine.
+/// An engine to time.
+pub struct TimedEngine {
     pub engine: Box<dyn Trainer<f32> + Send>,
-    /// Taken in turn, so that no step sees what the last one saw.
+    /// Used in turn, so that consecutive steps read different data.
     pub batches: Vec<Arc<Batch>>,
-    /// How steps are made.
     pub regime: Regime,
 }
 
 /// Median and quartiles of times in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Times {
-    /// A quarter is faster.
+pub struct Quartiles {
+    /// The first quartile.
     pub low: f64,
-    /// Half is faster.
     pub median: f64,
-    /// A quarter is slower.
+    /// The third quartile.
     pub high: f64,
-    /// How many were taken.
+    /// Number of times.
     pub count: usize,
 }
 
-/// Times at least `repeats` training steps of every side, block by block, every second round
-/// backwards.
-pub fn measure(sides: &mut [Side], repeats: usize) -> Result<Vec<Times>, Failure> {
-    for side in sides.iter_mut() {
+/// Times at least `repeats` training steps of every engine, block by block; every second round in
+/// reverse order.
+pub fn measure(engines: &mut [TimedEngine], repeats: usize) -> Result<Vec<Quartiles>, Failure> {
+    for timed in engines.iter_mut() {
         for i in 0..WARM_UPS {
-            step(side, i, Next::Told)?;
+            step(timed, i, Prefetch::NextBatch)?;
         }
     }
-    let mut seconds = vec![vec![]; sides.len()];
+    let mut seconds = vec![vec![]; engines.len()];
     for round in 0..repeats.div_ceil(BLOCK) {
-        let mut order: Vec<usize> = (0..sides.len()).collect();
+        let mut order: Vec<usize> = (0..engines.len()).collect();
         if round % 2 == 1 {
             order.reverse();
         }
-        for at in order {
-            step(&mut sides[at], round, Next::Told)?;
+        for index in order {
+            step(&mut engines[index], round, Prefetch::NextBatch)?;
             for i in 1..=BLOCK {
-                seconds[at].push(step(&mut sides[at], round + i, Next::Told)?);
+                seconds[index].push(step(&mut engines[index], round + i, Prefetch::NextBatch)?);
             }
         }
     }
-    Ok(seconds.into_iter().map(Times::of).collect())
+    Ok(seconds.into_iter().map(Quartiles::of).collect())
 }
 
-/// What an engine knows of the step after one.
+/// What an engine is told about the following step.
 #[derive(Clone, Copy)]
-pub enum Next {
-    /// Its batch, as in training: where steps follow each other, some of it is done in this one's
-    /// time, and as much of this one was in the time of the one before.
-    Told,
-    Unknown,
+pub enum Prefetch {
+    /// Its batch, as in training. Part of the next step is then done within this step's time, and
+    /// part of this step was done in the previous one.
+    NextBatch,
+    /// Nothing.
+    Nothing,
 }
 
-/// The seconds of one training step on batch `i`: loss, gradients, update. Batch `i + 1` comes next.
-pub fn step(side: &mut Side, i: usize, next: Next) -> Result<f64, Failure> {
-    let Side { engine, batches, regime } = side;
+/// The seconds of one training step on batch `i`: loss, gradients, update. Batch `i + 1` is next.
+pub fn step(timed: &mut TimedEngine, i: usize, prefetch: Prefetch) -> Result<f64, Failure> {
+    let TimedEngine { engine, batches, regime } = timed;
     let batch = |i: usize| &batches[i % batches.len()];
-    let mut next = || match next {
-        Next::Told => Some(NextBatch { batch: batch(i + 1).clone(), regime: *regime }),
-        Next::Unknown => None,
+    let mut next = || match prefetch {
+        Prefetch::NextBatch => Some(NextBatch { batch: batch(i + 1).clone(), regime: *regime }),
+        Prefetch::Nothing => None,
     };
     let begin = Instant::now();
-    let made = engine.step_and_prefetch(batch(i), regime, &mut next)?;
+    let report = engine.step_and_prefetch(batch(i), regime, &mut next)?;
     let seconds = begin.elapsed().as_secs_f64();
-    match made.is_finite() {
+    match report.is_finite() {
         true => Ok(seconds),
         false => Err(Failure::new(
-            format!("a training step gave a loss of {}: its time means nothing", made.loss.total),
+            format!(
+                "a training step gave a loss of {}, so its time is meaningless",
+                report.loss.total
+            ),
             "this is a bug of the engine: please report the command",
         )),
     }
 }
 
-impl Times {
-    /// Of at least one time.
-    pub fn of(mut seconds: Vec<f64>) -> Times {
+impl Quartiles {
+    /// The quartiles of at least one time.
+    pub fn of(mut seconds: Vec<f64>) -> Quartiles {
         seconds.sort_by(f64::total_cmp);
         let at = |part: f64| {
-            let place = part * (seconds.len() - 1) as f64;
-            let (below, above) = (seconds[place.floor() as usize], seconds[place.ceil() as usize]);
-            below + (above - below) * place.fract()
+            let position = part * (seconds.len() - 1) as f64;
+            let (below, above) =
+                (seconds[position.floor() as usize], seconds[position.ceil() as usize]);
+            below + (above - below) * position.fract()
         };
-        Times { low: at(0.25), median: at(0.5), high: at(0.75), count: seconds.len() }
+        Quartiles { low: at(0.25), median: at(0.5), high: at(0.75), count: seconds.len() }
     }
 }
 
@@ -106,10 +108,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quartiles_lie_between_the_times_they_are_of() {
-        let times = Times::of(vec![4.0, 1.0, 3.0, 2.0, 10.0]);
-        assert_eq!(times, Times { low: 2.0, median: 3.0, high: 4.0, count: 5 });
-        let even = Times::of(vec![2.0, 1.0]);
+    fn quartiles_are_interpolated() {
+        let times = Quartiles::of(vec![4.0, 1.0, 3.0, 2.0, 10.0]);
+        assert_eq!(times, Quartiles { low: 2.0, median: 3.0, high: 4.0, count: 5 });
+        let even = Quartiles::of(vec![2.0, 1.0]);
         assert_eq!((even.low, even.median, even.high), (1.25, 1.5, 1.75));
     }
 }

@@ -1,48 +1,46 @@
-//! Measurements for people and for programs.
+//! Timings as a table and as JSON.
 
-use super::check::Nearness;
-use super::measure::Times;
-use super::setting::Setting;
+use super::check::ReferenceDeviation;
+use super::measure::Quartiles;
+use super::setting::BenchSetting;
 use serde_json::{Value, json};
 use srnn::engine::{DeviceName, Hardware};
 use srnn::format::aligned;
 
-/// What stands where there is no number.
+/// The cell of a table without a number.
 const NONE: &str = "–";
 
-/// One line.
-pub struct Line {
-    /// What was measured.
-    pub setting: Setting,
-    /// How near it came to the reference.
-    pub near: Nearness,
-    /// How long it took.
-    pub times: Times,
-    /// Its time relative to that of the first of those it was compared with.
+/// The timing of one setting.
+pub struct StepTiming {
+    pub setting: BenchSetting,
+    /// The deviation from the reference.
+    pub deviation: ReferenceDeviation,
+    pub times: Quartiles,
+    /// The median time relative to that of the first setting.
     pub ratio: f64,
 }
 
 /// The table for a terminal.
-pub fn text(hardware: &Hardware, lines: &[Line]) -> String {
+pub fn text(hardware: &Hardware, lines: &[StepTiming]) -> String {
     let heading = [
         "setting",
         "cell",
         "B,T,IN,D,K[,V]",
-        "ms a step",
+        "ms per step",
         "quartiles",
-        "µs a time step",
+        "µs per time step",
         "Mtokens/s",
         "of the floor",
         "× first",
-        "off by",
+        "error",
     ];
     let mut rows = vec![heading.map(String::from).to_vec()];
     rows.extend(lines.iter().map(|line| row(hardware, line)));
     format!("Training steps (loss, gradients, update) on {hardware}:\n{}", aligned(&rows))
 }
 
-/// The same as an object.
-pub fn value(hardware: &Hardware, lines: &[Line]) -> Value {
+/// The timings as JSON.
+pub fn value(hardware: &Hardware, lines: &[StepTiming]) -> Value {
     let lines: Vec<Value> = lines.iter().map(|line| object(hardware, line)).collect();
     json!({
         "device": hardware.device.to_string(),
@@ -51,24 +49,24 @@ pub fn value(hardware: &Hardware, lines: &[Line]) -> Value {
     })
 }
 
-fn row(hardware: &Hardware, line: &Line) -> Vec<String> {
-    let Line { setting, near, times, ratio } = line;
+fn row(hardware: &Hardware, line: &StepTiming) -> Vec<String> {
+    let StepTiming { setting, deviation, times, ratio } = line;
     vec![
         setting.name.clone(),
         setting.cell.name(),
         setting.shape.to_string(),
         format!("{:.3}", 1e3 * times.median),
         format!("{:.3}–{:.3}", 1e3 * times.low, 1e3 * times.high),
-        format!("{:.2}", micros_a_step(line)),
-        format!("{:.2}", tokens_a_second(line) / 1e6),
+        format!("{:.2}", micros_per_step(line)),
+        format!("{:.2}", tokens_per_second(line) / 1e6),
         of_floor(hardware, line).map_or(NONE.into(), |part| format!("{:.0} %", 100.0 * part)),
         format!("{ratio:.2}"),
-        format!("{:.0e}", near.loss.max(near.gradient)),
+        format!("{:.0e}", deviation.loss.max(deviation.gradient)),
     ]
 }
 
-fn object(hardware: &Hardware, line: &Line) -> Value {
-    let Line { setting, near, times, ratio } = line;
+fn object(hardware: &Hardware, line: &StepTiming) -> Value {
+    let StepTiming { setting, deviation, times, ratio } = line;
     json!({
         "setting": setting.name,
         "cell": setting.cell.name(),
@@ -77,39 +75,39 @@ fn object(hardware: &Hardware, line: &Line) -> Value {
         "milliseconds": 1e3 * times.median,
         "quartiles": [1e3 * times.low, 1e3 * times.high],
         "steps_timed": times.count,
-        "microseconds_a_time_step": micros_a_step(line),
-        "tokens_a_second": tokens_a_second(line),
+        "microseconds_a_time_step": micros_per_step(line),
+        "tokens_a_second": tokens_per_second(line),
         "of_floor": of_floor(hardware, line),
         "times_first": ratio,
-        "checked": checked(near),
+        "checked": checked(deviation),
     })
 }
 
-/// What was compared with the reference, as an object.
-pub fn checked(near: &Nearness) -> Value {
+/// The comparison with the reference, as JSON.
+pub fn checked(deviation: &ReferenceDeviation) -> Value {
     json!({
-        "rows": near.rows,
-        "steps": near.steps,
-        "loss_error": near.loss,
-        "gradient_error": near.gradient,
-        "tensor": near.tensor,
+        "rows": deviation.rows,
+        "steps": deviation.steps,
+        "loss_error": deviation.loss,
+        "gradient_error": deviation.gradient,
+        "tensor": deviation.tensor,
     })
 }
 
-fn micros_a_step(line: &Line) -> f64 {
+fn micros_per_step(line: &StepTiming) -> f64 {
     1e6 * line.times.median / line.setting.shape.steps as f64
 }
 
-fn tokens_a_second(line: &Line) -> f64 {
+fn tokens_per_second(line: &StepTiming) -> f64 {
     tokens(line) / line.times.median
 }
 
-fn tokens(line: &Line) -> f64 {
+fn tokens(line: &StepTiming) -> f64 {
     (line.setting.shape.rows * line.setting.shape.steps) as f64
 }
 
-/// The floor as a part of the time taken; on the processor scaled from two threads to those used.
-fn of_floor(hardware: &Hardware, line: &Line) -> Option<f64> {
+/// The floor as a fraction of the time; on the CPU scaled from two threads to the number used.
+fn of_floor(hardware: &Hardware, line: &StepTiming) -> Option<f64> {
     let floor = line.setting.floor;
     let seconds = match hardware.device.name() {
         DeviceName::Cuda => 1e-3 * floor.h200?,

@@ -1,6 +1,7 @@
-//! What is measured: a cell and its sizes, by name or free, and the networks and batches of them.
+//! The settings to measure: a cell with its sizes, and the network and batches of it.
 
 use crate::failure::Failure;
+use crate::reading::parse_count;
 use clap::ValueEnum;
 use srnn::engine::{Batch, Inputs, Regime, Targets};
 use srnn::key::Key;
@@ -11,43 +12,40 @@ use srnn::model::{
 
 /// A cell and its sizes.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Setting {
-    /// Its name; `free` where the sizes are the user's.
+pub struct BenchSetting {
+    /// The name; `free` for --shape.
     pub name: String,
-    /// The cell.
     pub cell: CellName,
-    /// The sizes.
-    pub shape: Shape,
-    /// λ: 1 is the paper's network, less the direct form that training begins with.
+    pub shape: BenchShape,
+    /// λ: 1 is the paper's network; training starts below 1.
     pub lambda: f64,
-    /// What the hardware allows.
-    pub floor: Floor,
+    /// The lower bound of the step's time.
+    pub floor: TimeFloor,
 }
 
-/// What the hardware allows a training step to take, by arithmetic and memory alone; `None` where
-/// nobody has worked it out.
+/// Lower bounds of a training step's time by arithmetic and memory bandwidth; `None` if unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Floor {
-    /// Microseconds a token on two cores with AVX-512.
+pub struct TimeFloor {
+    /// Microseconds per token on two cores with AVX-512.
     pub two_cores: Option<f64>,
-    /// Milliseconds a training step on an NVIDIA H200.
+    /// Milliseconds per training step on an NVIDIA H200.
     pub h200: Option<f64>,
 }
 
-/// Sizes, in the letters of the paper.
+/// Sizes, with the paper's letters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape {
+pub struct BenchShape {
     /// B.
     pub rows: usize,
     /// T, start and end token included.
     pub steps: usize,
-    /// E: numbers a step, or the width of the embedding.
+    /// E: the width of a real input, or of the embedding.
     pub width: usize,
     /// D.
     pub units: usize,
-    /// K; plain cells have none and do not look.
+    /// K; ignored for plain cells.
     pub k: usize,
-    /// Symbols of the alphabet; 0 where steps read numbers.
+    /// V; 0 for real inputs.
     pub symbols: usize,
     /// C.
     pub classes: usize,
@@ -55,7 +53,6 @@ pub struct Shape {
 
 /// A cell, with centroids (`sr-`) or plain, with peepholes (`-p`) or without.
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)] // The names say it.
 pub enum CellName {
     SrLstmP,
     SrLstm,
@@ -65,35 +62,36 @@ pub enum CellName {
     Gru,
 }
 
-/// Beyond this many numbers in a batch a shape is taken for a mistake.
-const MOST_NUMBERS: usize = 1 << 28;
+/// Maximum numbers in a batch; a larger shape is probably a typing error.
+const MAX_NUMBERS: usize = 1 << 28;
 
-/// What two cores with AVX-512 do in a microsecond, in floating-point operations: a multiplication
-/// and an addition in 16 lanes, 3.69 times a nanosecond.
+/// Floating-point operations per microsecond on two cores with AVX-512: per core 2 units × 16 lanes ×
+/// 2 operations at 3.69 GHz.
 const TWO_CORES: f64 = 2.0 * 2.0 * 16.0 * 3690.0;
 
-/// Distinct tokens in a batch of `imdb`: 32×298 draws of 10,000, and two of its own.
+/// Distinct tokens in a batch of `imdb`: 32×298 draws from 10,000, and the start and end tokens.
 const IMDB_TOKENS: f64 = 6149.0;
 
-/// The recurrence of 256 units with 10 centroids, in microseconds a token on two cores.
+/// The recurrence of 256 units with 10 centroids, in microseconds per token on two cores.
 const TEN_CENTROIDS: f64 = 0.46;
 
-/// The same with the products of `imdb`'s inputs: rows of the embedding with W, the gradient of W
-/// and that of the rows, over a batch's distinct tokens.
+/// The same plus the input products of `imdb` over a batch's distinct tokens: embedding × W, and the
+/// gradients of both.
 const IMDB: f64 =
     TEN_CENTROIDS + 3.0 * 2.0 * IMDB_TOKENS * 256.0 * 1024.0 / (32.0 * 300.0) / TWO_CORES;
 
-/// The same with the products of `copying`'s ten numbers a step: with W, and the gradient of W.
+/// The same plus the input products of `copying`, with ten numbers per step: input × W and the gradient
+/// of W.
 const COPYING: f64 = TEN_CENTROIDS + 2.0 * 2.0 * 10.0 * 1024.0 / TWO_CORES;
 
-/// The settings with names: the shapes of the paper's experiments.
-pub fn named() -> Vec<Setting> {
-    let lstm = |name: &str, numbers: &str, classes, two_cores, h200| Setting {
+/// The named settings: the shapes of the paper's experiments.
+pub fn named() -> Vec<BenchSetting> {
+    let lstm = |name: &str, numbers: &str, classes, two_cores, h200| BenchSetting {
         name: name.into(),
         cell: CellName::SrLstmP,
-        shape: Shape { classes, ..numbers.parse().expect("written here") },
+        shape: BenchShape { classes, ..numbers.parse().expect("a valid constant") },
         lambda: 1.0,
-        floor: Floor { two_cores: Some(two_cores), h200 },
+        floor: TimeFloor { two_cores: Some(two_cores), h200 },
     };
     let tomita = lstm("tomita", "64,16,100,100,50,2", 2, 0.58, None);
     vec![
@@ -103,45 +101,49 @@ pub fn named() -> Vec<Setting> {
         lstm("mnist-100", "128,784,1,256,100", 10, 2.7, Some(1.6)),
         lstm("imdb", "32,300,256,256,10,10000", 2, IMDB, Some(0.2)),
         lstm("copying", "128,520,10,256,10", 10, COPYING, Some(0.35)),
-        Setting { cell: CellName::SrGru, ..tomita },
+        BenchSetting { cell: CellName::SrGru, ..tomita },
     ]
 }
 
-impl std::str::FromStr for Shape {
+impl std::str::FromStr for BenchShape {
     type Err = String;
 
     /// `B,T,IN,D,K`, or `B,T,IN,D,K,V` for tokens.
-    fn from_str(text: &str) -> Result<Shape, String> {
+    fn from_str(text: &str) -> Result<BenchShape, String> {
+        const LETTERS: [&str; 6] = ["B", "T", "IN", "D", "K", "V"];
         let form = "give five numbers B,T,IN,D,K, or six, B,T,IN,D,K,V, for tokens of V symbols";
-        let numbers: Result<Vec<usize>, _> = text.split(',').map(|n| n.trim().parse()).collect();
-        let (rows, steps, width, units, k, symbols) = match numbers.as_deref() {
-            Ok(&[b, t, e, d, k]) => (b, t, e, d, k, None),
-            Ok(&[b, t, e, d, k, v]) => (b, t, e, d, k, Some(v)),
-            Ok(other) => return Err(format!("{} numbers: {form}", other.len())),
-            Err(error) => return Err(format!("{error}: {form}")),
-        };
-        if symbols == Some(0) {
-            return Err("an alphabet of no symbols: leave V away where steps read numbers".into());
+        let parts: Vec<&str> = text.split(',').map(str::trim).collect();
+        if !(5..=6).contains(&parts.len()) {
+            return Err(format!("{} numbers: {form}", parts.len()));
         }
-        Ok(Shape { rows, steps, width, units, k, symbols: symbols.unwrap_or(0), classes: 2 })
+        let number = |(letter, part): (&str, &&str)| {
+            parse_count(part).map_err(|error| format!("{letter} is {part:?}: {error}; {form}"))
+        };
+        let numbers = LETTERS.into_iter().zip(&parts).map(number).collect::<Result<Vec<_>, _>>()?;
+        let symbols = numbers.get(5).copied();
+        if symbols == Some(0) {
+            return Err("V is 0: leave V out for a real input, without symbols".into());
+        }
+        let [rows, steps, width, units, k] = numbers[..5] else { unreachable!("counted above") };
+        Ok(BenchShape { rows, steps, width, units, k, symbols: symbols.unwrap_or(0), classes: 2 })
     }
 }
 
-impl std::fmt::Display for Shape {
+impl std::fmt::Display for BenchShape {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Shape { rows, steps, width, units, k, symbols, .. } = self;
+        let BenchShape { rows, steps, width, units, k, symbols, .. } = self;
         write!(f, "{rows},{steps},{width},{units},{k}")?;
         if *symbols > 0 { write!(f, ",{symbols}") } else { Ok(()) }
     }
 }
 
 impl CellName {
-    /// As it is written.
+    /// The name for --cell.
     pub fn name(self) -> String {
-        self.to_possible_value().expect("none is hidden").get_name().to_string()
+        self.to_possible_value().expect("no variant is hidden").get_name().to_string()
     }
 
-    /// Whether it moves between centroids.
+    /// Whether the cell has centroids.
     pub fn has_centroids(self) -> bool {
         matches!(self, CellName::SrLstmP | CellName::SrLstm | CellName::SrGru)
     }
@@ -155,20 +157,20 @@ impl CellName {
     }
 }
 
-impl Setting {
-    /// A setting without a name.
-    pub fn free(cell: CellName, shape: Shape) -> Setting {
-        Setting { name: "free".into(), cell, shape, lambda: 1.0, floor: Floor::default() }
+impl BenchSetting {
+    /// The setting of --shape.
+    pub fn free(cell: CellName, shape: BenchShape) -> BenchSetting {
+        BenchSetting { name: "free".into(), cell, shape, lambda: 1.0, floor: TimeFloor::default() }
     }
 
-    /// The same sizes with another cell or λ, of which no floor is known.
-    pub fn with(&self, cell: CellName, lambda: f64) -> Setting {
+    /// The same sizes with a cell and λ; the floor is unknown if either changes.
+    pub fn with(&self, cell: CellName, lambda: f64) -> BenchSetting {
         let same = cell == self.cell && lambda == self.lambda;
-        let floor = if same { self.floor } else { Floor::default() };
-        Setting { cell, lambda, floor, ..self.clone() }
+        let floor = if same { self.floor } else { TimeFloor::default() };
+        BenchSetting { cell, lambda, floor, ..self.clone() }
     }
 
-    /// How its steps are made.
+    /// The regime of the timed steps.
     pub fn regime(&self) -> Regime {
         Regime {
             lambda: self.lambda,
@@ -178,22 +180,22 @@ impl Setting {
             writing: 0.0,
             tau: 1.0,
             margin: 0.0,
-            // Small: what is timed should stay what was checked.
+            // Small, so that the timed weights stay close to the checked ones.
             learning_rate: 1e-4,
         }
     }
 
-    /// Its network, from a seed.
+    /// The network, initialised from a seed.
     pub fn model(&self, seed: u64) -> Result<Model<f32>, Failure> {
         self.check()?;
-        // Orthogonal matrices take minutes to make at a thousand units.
+        // Orthogonal matrices of a thousand units take minutes.
         let init = Init { recurrent: Recurrent::Uniform, ..Init::default() };
         Ok(Model::new(self.arch(), &init, Key::new(seed))?)
     }
 
-    /// A batch of `rows` rows of `steps` steps, named by `key`.
+    /// A random batch of `rows` rows of `steps` steps.
     pub fn batch(&self, rows: usize, steps: usize, key: Key) -> Batch {
-        let Shape { width, symbols, classes, .. } = self.shape;
+        let BenchShape { width, symbols, classes, .. } = self.shape;
         let mut input = key.child("input", 0).rng();
         let mut targets = key.child("targets", 0).rng();
         let token = |stream: &mut srnn::key::Rng, t: usize| match t {
@@ -215,7 +217,7 @@ impl Setting {
     }
 
     fn arch(&self) -> Arch {
-        let Shape { width, units, k, symbols, classes, .. } = self.shape;
+        let BenchShape { width, units, k, symbols, classes, .. } = self.shape;
         let centroids = Centroids { k, score: Score::Dot, tau: Temperature::ONE };
         Arch {
             input: match symbols {
@@ -234,25 +236,31 @@ impl Setting {
         }
     }
 
-    /// What an architecture does not know: rows and steps.
+    /// Checks every size, to name the number that is wrong.
     fn check(&self) -> Result<(), Failure> {
-        let Shape { rows, steps, width, symbols, .. } = self.shape;
+        let BenchShape { rows, steps, width, units, k, symbols, .. } = self.shape;
         let wrong = |what: String, remedy: &str| {
             Err(Failure::new(format!("shape {}: {what}", self.shape), remedy))
         };
-        let least = if symbols > 0 { 2 } else { 1 };
-        if rows == 0 {
-            return wrong("B is 0".into(), "give at least one row");
+        let centroids = if self.cell.has_centroids() { k } else { 1 };
+        let sizes = [
+            ("B (rows)", rows),
+            ("T (steps)", steps),
+            ("IN (input width)", width),
+            ("D (units)", units),
+            ("K (centroids)", centroids),
+        ];
+        if let Some((name, _)) = sizes.iter().find(|(_, size)| *size == 0) {
+            return wrong(format!("{name} is 0"), "give at least 1");
         }
-        if steps < least {
-            let remedy =
-                "T is at least 1, for tokens 2: they begin and end with tokens of their own";
-            return wrong(format!("T is {steps}"), remedy);
+        if symbols > 0 && steps < 2 {
+            let remedy = "give at least 2: tokens include a start and an end token";
+            return wrong(format!("T (steps) is {steps}"), remedy);
         }
         let numbers = rows.checked_mul(steps).and_then(|n| n.checked_mul(width));
         match numbers {
-            Some(0..=MOST_NUMBERS) => Ok(()),
-            _ => wrong(format!("B·T·IN is above {MOST_NUMBERS}"), "make one of them smaller"),
+            Some(0..=MAX_NUMBERS) => Ok(()),
+            _ => wrong(format!("B·T·IN is above {MAX_NUMBERS}"), "make one of them smaller"),
         }
     }
 }

@@ -1,11 +1,11 @@
-//! The specification that a network should meet.
+//! `--spec`: the language or automaton that the network should equal.
 
-use super::Certify;
+use super::CertifyArgs;
 use crate::automaton::{
     ACCEPT, Operand, REJECT, Side, comparable, complete, difference, is_acceptor, says, yes_class,
 };
 use crate::failure::Failure;
-use crate::runs::Saved;
+use crate::runs::SavedModel;
 use srnn::engine::Mode;
 use srnn::engine::cpu::Cpu;
 use srnn::extract::json::NamedAutomaton;
@@ -19,35 +19,36 @@ pub struct Specification {
     accept: Option<String>,
 }
 
-/// How it compares with the network's automaton.
-pub struct Compared {
-    /// As it was named.
+/// The comparison of a specification with the network's automaton.
+pub struct SpecComparison {
+    /// The specification's name.
     pub name: String,
     /// A shortest word on which the two differ.
     pub word: Option<Word>,
-    /// What the specification says of that word.
-    pub spec_says: Option<String>,
-    /// What the network itself says of it: its class, and the same in the words of the
-    /// specification.
-    pub network_says: Option<[String; 2]>,
+    /// The specification's class for that word.
+    pub spec_class: Option<String>,
+    /// The class that the network itself gives it: the network's name for it, and the
+    /// specification's.
+    pub network_class: Option<[String; 2]>,
 }
 
-impl Compared {
-    /// Whether the network itself contradicts the specification on the word.
+impl SpecComparison {
+    /// Whether the network itself contradicts the specification on that word.
     pub fn is_replayed(&self) -> bool {
-        self.word.is_some() && self.network_says.as_ref().map(|n| &n[1]) != self.spec_says.as_ref()
+        self.word.is_some()
+            && self.network_class.as_ref().map(|n| &n[1]) != self.spec_class.as_ref()
     }
 }
 
 impl Specification {
-    /// A file, a run, a grammar; or else an expression.
+    /// Reads a file, a run, a built-in grammar, or else a regular expression.
     pub fn read(
         text: &str,
         alphabet: &Alphabet,
-        arguments: &Certify,
+        arguments: &CertifyArgs,
     ) -> Result<Specification, Failure> {
         let named = text.starts_with("re:") || text.starts_with("tomita:");
-        let operand = match named || is_like_a_file(text) {
+        let operand = match named || looks_like_path(text) {
             true => Operand::open(text, None)?,
             false => Operand::Expression(text.into()),
         };
@@ -57,8 +58,12 @@ impl Specification {
         Ok(Specification { side, accept: arguments.accept.clone() })
     }
 
-    /// Against the network's automaton; a word on which they differ is given to the network.
-    pub fn compare(self, saved: &Saved, moore: &Moore<u32>) -> Result<Compared, Failure> {
+    /// Compares with the network's automaton. A word on which they differ is run on the network.
+    pub fn compare(
+        self,
+        saved: &SavedModel,
+        moore: &Moore<u32>,
+    ) -> Result<SpecComparison, Failure> {
         let classes = saved.file.classes.clone();
         let automaton = NamedAutomaton::new(classes, Partial::from(moore))?;
         let (name, moore) = ("the network".into(), moore.clone());
@@ -66,29 +71,29 @@ impl Specification {
         let sides = [network, self.side];
         let machines = comparable(&sides)?;
         let word = difference(&sides, &machines)?;
-        let spec_says = word.as_ref().map(|word| says(&machines, word)[1].clone());
-        let by_word = is_acceptor(&sides[0].automaton) != is_acceptor(&sides[1].automaton);
+        let spec_class = word.as_ref().map(|word| says(&machines, word)[1].clone());
+        let one_is_acceptor = is_acceptor(&sides[0].automaton) != is_acceptor(&sides[1].automaton);
         let accept = self.accept.as_deref();
-        let yes = match by_word || accept.is_some() {
+        let yes = match one_is_acceptor || accept.is_some() {
             true => Some(yes_class(&sides[0].automaton, &sides[0].name, accept)?),
             false => None,
         };
-        let network_says = word.as_ref().and_then(|word| replay(saved, word)).map(|class| {
+        let network_class = word.as_ref().and_then(|word| replay(saved, word)).map(|class| {
             let named = saved.file.classes[class as usize].clone();
-            let said = match yes {
+            let in_spec = match yes {
                 Some(yes) => if yes == class { ACCEPT } else { REJECT }.to_string(),
                 None => named.clone(),
             };
-            [named, said]
+            [named, in_spec]
         });
         let [_, Side { name, .. }] = sides;
-        Ok(Compared { name, word, spec_says, network_says })
+        Ok(SpecComparison { name, word, spec_class, network_class })
     }
 }
 
-/// Whether a text names something that is there, or looks like it: it has a slash or an extension,
-/// and nothing that only an expression has.
-fn is_like_a_file(text: &str) -> bool {
+/// Whether a text is an existing path or looks like one: it has a slash or an extension, and no
+/// operators of regular expressions.
+fn looks_like_path(text: &str) -> bool {
     let path = Path::new(text);
     let extension = path.extension().unwrap_or_default().to_string_lossy();
     let long = extension.len() > 1 && extension.contains(|c: char| c.is_ascii_alphabetic());
@@ -96,9 +101,10 @@ fn is_like_a_file(text: &str) -> bool {
     path.exists() || (text.contains('/') || long) && !expression
 }
 
-/// What the deployed network says of a word.
-fn replay(saved: &Saved, word: &Word) -> Option<u32> {
+/// The class that the f32 network gives a word. `None` if its outputs are not finite.
+fn replay(saved: &SavedModel, word: &Word) -> Option<u32> {
     let mut engine = Cpu::new(&saved.file.model, 1);
-    let answers = classify_words(&mut engine, WordSet::List(vec![word.clone()]), Mode::default());
-    answers.classes[0]
+    let classified =
+        classify_words(&mut engine, WordSet::List(vec![word.clone()]), Mode::default());
+    classified.classes[0]
 }

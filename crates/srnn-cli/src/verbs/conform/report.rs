@@ -1,15 +1,15 @@
-//! What is said of the program: what follows, and no more.
+//! The output of `conform`: what the test implies, and no more.
 
-use super::ask::{Again, Difference};
-use super::{Choice, Conform, Exam};
+use super::run_suite::{Difference, Repeat};
+use super::{ConformArgs, ConformanceTest, SuiteMethodFlag};
 use crate::failure::Failure;
 use crate::output::Output;
 use serde_json::{Value, json};
 use srnn::format::{plural, quoted};
 use srnn_automata::Symbol;
 
-impl Exam {
-    /// The program as it was typed.
+impl ConformanceTest {
+    /// The program with its arguments.
     pub fn command_line(&self) -> String {
         let parts: Vec<_> = self.command.iter().map(|part| part.to_string_lossy()).collect();
         parts.join(" ")
@@ -23,92 +23,95 @@ impl Exam {
         self.specification.minimal.automaton().alphabet().format_word(word)
     }
 
-    /// A word within a sentence.
     fn quoted(&self, word: &[Symbol]) -> String {
         quoted(self.specification.minimal.automaton().alphabet(), word)
     }
 
-    /// What the automaton says.
-    fn right(&self, word: &[Symbol]) -> &str {
+    /// The automaton's class of a word.
+    fn expected_class(&self, word: &[Symbol]) -> &str {
         let automaton = self.specification.minimal.automaton();
-        self.specification.answers.name(*automaton.output_of(word))
+        self.specification.class_names.name(*automaton.output_of(word))
     }
 }
 
-/// Shows the result.
+/// Prints the result.
 pub fn report(
-    exam: &Exam,
-    arguments: &Conform,
+    test: &ConformanceTest,
+    arguments: &ConformArgs,
     difference: Option<&Difference>,
     output: &Output,
 ) -> Result<(), Failure> {
     let text = match difference {
-        None => passed(exam, arguments.extra),
-        Some(difference) => different(exam, difference),
+        None => passed(test, arguments.extra),
+        Some(difference) => different(test, difference),
     };
-    output.result(text, &value(exam, arguments, difference))
+    output.result(text, &value(test, arguments, difference))
 }
 
-fn passed(exam: &Exam, extra: usize) -> String {
-    let (words, name) = (plural(exam.words.len(), "word"), &exam.specification.name);
-    let most = plural(exam.states().saturating_add(extra), "state");
-    let states = plural(exam.states(), "state");
+fn passed(test: &ConformanceTest, extra: usize) -> String {
+    let (words, name) = (plural(test.words.len(), "word"), &test.specification.name);
+    let most = plural(test.states().saturating_add(extra), "state");
+    let states = plural(test.states(), "state");
     format!(
         "passed {words}: if the program is a deterministic machine with at most {most}, it equals \
          {name} ({states} when minimal)"
     )
 }
 
-fn different(exam: &Exam, difference: &Difference) -> String {
-    let Difference { word, said, found_by, again, .. } = difference;
-    let (name, shown) = (&exam.specification.name, exam.quoted(word));
-    let right = exam.right(word);
-    let wrong = exam.specification.answers.name(*said);
+fn different(test: &ConformanceTest, difference: &Difference) -> String {
+    let Difference { word, given, found_by, repeat, .. } = difference;
+    let (name, shown) = (&test.specification.name, test.quoted(word));
+    let expected = test.expected_class(word);
+    let wrong = test.specification.class_names.name(*given);
     let mut text =
-        format!("different: on {shown}\n  {name} says {right}\n  the program says {wrong}");
+        format!("different: on {shown}\n  {name} gives {expected}\n  the program gives {wrong}");
     if word != found_by {
-        text += &format!("\nfound by asking {}", exam.quoted(found_by));
+        text += &format!("\nfound with {}", test.quoted(found_by));
     }
-    text += match again {
-        Again::Same => "",
-        Again::Otherwise => {
-            "\nasked once more, the program answered otherwise: it is no deterministic machine"
+    text += match repeat {
+        Repeat::Same => "",
+        Repeat::Changed => {
+            "\nin a second run the program gave another answer: it is not deterministic"
         }
-        Again::Nothing => "\nasked once more, the program did not answer",
+        Repeat::NoAnswer => "\nin a second run the program did not answer",
     };
     text
 }
 
-fn value(exam: &Exam, arguments: &Conform, difference: Option<&Difference>) -> Value {
-    let alphabet = exam.specification.minimal.automaton().alphabet();
+fn value(
+    test: &ConformanceTest,
+    arguments: &ConformArgs,
+    difference: Option<&Difference>,
+) -> Value {
+    let alphabet = test.specification.minimal.automaton().alphabet();
     let names = |word: &[Symbol]| -> Vec<String> {
         word.iter().map(|&symbol| alphabet.name(symbol).to_string()).collect()
     };
     let method = match arguments.method {
-        Choice::Wp => "wp",
-        Choice::W => "w",
+        SuiteMethodFlag::Wp => "wp",
+        SuiteMethodFlag::W => "w",
     };
     json!({
         "passed": difference.is_none(),
-        "automaton": exam.specification.name,
-        "program": exam.command_line(),
+        "automaton": test.specification.name,
+        "program": test.command_line(),
         "method": method,
-        "minimal_states": exam.states(),
+        "minimal_states": test.states(),
         "extra": arguments.extra,
         "equal_up_to_states":
-            difference.is_none().then(|| exam.states().saturating_add(arguments.extra)),
-        "words": exam.words.len(),
-        "asked": difference.map_or(exam.words.len(), |difference| difference.asked),
+            difference.is_none().then(|| test.states().saturating_add(arguments.extra)),
+        "words": test.words.len(),
+        "asked": difference.map_or(test.words.len(), |difference| difference.answered),
         "word": difference.map(|difference| names(&difference.word)),
-        "spelled": difference.map(|difference| exam.spelled(&difference.word)),
-        "automaton_says": difference.map(|difference| exam.right(&difference.word)),
+        "spelled": difference.map(|difference| test.spelled(&difference.word)),
+        "automaton_says": difference.map(|difference| test.expected_class(&difference.word)),
         "program_says":
-            difference.map(|difference| exam.specification.answers.name(difference.said)),
+            difference.map(|difference| test.specification.class_names.name(difference.given)),
         "found_by": difference.map(|difference| names(&difference.found_by)),
-        "repeats": difference.and_then(|difference| match difference.again {
-            Again::Same => Some(true),
-            Again::Otherwise => Some(false),
-            Again::Nothing => None,
+        "repeats": difference.and_then(|difference| match difference.repeat {
+            Repeat::Same => Some(true),
+            Repeat::Changed => Some(false),
+            Repeat::NoAnswer => None,
         }),
     })
 }

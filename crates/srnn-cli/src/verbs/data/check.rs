@@ -1,10 +1,10 @@
-//! `srnn data check`: what there is to know about a file before training on it.
+//! `srnn data check`: statistics and problems of a data file.
 
 use crate::automaton::listed;
 use crate::failure::{Answer, Failure};
 use crate::files;
 use crate::output::Output;
-use crate::reading::{Reading, rule_name};
+use crate::reading::{ReadFlags, token_rule_name};
 use clap::Args;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -16,119 +16,119 @@ use srnn::task::files::{
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-/// Look at a data file before training on it.
+/// Check a data file before training on it.
 ///
-/// Counts, alphabet, lengths, duplicates and contradictions.
+/// Prints counts, alphabet, lengths, duplicates and contradictions, and lists problems with their
+/// remedies.
 #[derive(Args)]
 #[command(
     before_help = "Examples:
   srnn data check traces.csv --label-column outcome
   srnn data check log.csv --format events --json",
-    after_help = "Exit codes: 0 it can be trained on; 1 it has problems, which are listed; 2 it cannot be read"
+    after_help = "Exit codes: 0 ready for training; 1 it has problems, which are listed; 2 it cannot be read"
 )]
-pub struct Check {
+pub struct DataCheckArgs {
     /// The file, or `-` for stdin with --format.
     file: PathBuf,
     #[command(flatten)]
-    reading: Reading,
+    reading: ReadFlags,
 }
 
-/// Something that is in the way of training.
+/// Something that prevents training.
 #[derive(Serialize)]
-struct Trouble {
+struct DataProblem {
     kind: &'static str,
     message: String,
     remedy: String,
-    /// Lines of the file, the first few.
+    /// The first affected lines of the file.
     lines: Vec<[u64; 2]>,
 }
 
-/// Does it.
-pub fn run(arguments: &Check, output: &Output) -> Result<Answer, Failure> {
-    let asked = arguments.reading.options()?;
-    // Everything is read, so that all problems are found at once.
+pub fn run(arguments: &DataCheckArgs, output: &Output) -> Result<Answer, Failure> {
+    let requested = arguments.reading.options()?;
+    // Everything is read, to find all problems at once.
     let options = ReadOptions {
         contradictions: Contradictions::Keep,
         unlabelled: Unlabelled::Skip,
-        ..asked.clone()
+        ..requested.clone()
     };
-    let input = Input::open(arguments)?;
+    let input = DataSource::open(arguments)?;
     let samples = input.read(&options)?;
     let summary = samples.data.summary();
-    let troubles = troubles(&input, &asked, &samples, &summary)?;
-    let guessed = asked.tokens == TokenRule::Guess && samples.texts > 0;
-    let text = text(&samples, &summary, guessed, &troubles);
-    output.result(text, &value(&samples, &summary, guessed, &troubles))?;
-    Ok(if troubles.is_empty() { Answer::Yes } else { Answer::No })
+    let problems = problems(&input, &requested, &samples, &summary)?;
+    let guessed = requested.tokens == TokenRule::Guess && samples.texts > 0;
+    let text = text(&samples, &summary, guessed, &problems);
+    output.result(text, &value(&samples, &summary, guessed, &problems))?;
+    Ok(if problems.is_empty() { Answer::Yes } else { Answer::No })
 }
 
-/// What is looked at; stdin can be read only once, and is kept.
-enum Input<'a> {
+/// Where the data come from. Stdin is buffered because it is read twice.
+enum DataSource<'a> {
     File(&'a Path),
     Stream(Vec<u8>),
 }
 
-impl Input<'_> {
-    fn open(arguments: &Check) -> Result<Input<'_>, Failure> {
+impl DataSource<'_> {
+    fn open(arguments: &DataCheckArgs) -> Result<DataSource<'_>, Failure> {
         match arguments.file.as_os_str() == files::STREAM {
-            false => Ok(Input::File(&arguments.file)),
+            false => Ok(DataSource::File(&arguments.file)),
             true if arguments.reading.format.is_none() => {
-                Err(Failure::new("stdin has no name to tell its format", "--format csv"))
+                Err(Failure::new("stdin has no extension that tells its format", "--format csv"))
             }
-            true => Ok(Input::Stream(files::read_stdin()?)),
+            true => Ok(DataSource::Stream(files::read_stdin()?)),
         }
     }
 
     fn read(&self, options: &ReadOptions) -> Result<Samples, DataError> {
         match self {
-            Input::File(path) => read(path, options),
-            Input::Stream(bytes) => read_from("stdin", bytes.as_slice(), options),
+            DataSource::File(path) => read(path, options),
+            DataSource::Stream(bytes) => read_from("stdin", bytes.as_slice(), options),
         }
     }
 }
 
-fn troubles(
-    input: &Input<'_>,
-    asked: &ReadOptions,
+fn problems(
+    input: &DataSource<'_>,
+    requested: &ReadOptions,
     samples: &Samples,
     summary: &Summary,
-) -> Result<Vec<Trouble>, Failure> {
+) -> Result<Vec<DataProblem>, Failure> {
     let mut found = Vec::new();
-    if samples.unlabelled > 0 && asked.unlabelled == Unlabelled::Refuse {
-        // Where the first is, only the reader that gives up there knows.
-        let options = ReadOptions { contradictions: Contradictions::Keep, ..asked.clone() };
-        found.extend(input.read(&options).err().map(|error| Trouble {
+    if samples.unlabelled > 0 && requested.unlabelled == Unlabelled::Refuse {
+        // Reading again with `Refuse` finds the line of the first unlabelled row.
+        let options = ReadOptions { contradictions: Contradictions::Keep, ..requested.clone() };
+        found.extend(input.read(&options).err().map(|error| DataProblem {
             message: format!(
                 "without a label: {}; the first: {}",
                 plural(samples.unlabelled, "sequence"),
                 at(&error)
             ),
             lines: error.line.map(|line| [line, line]).into_iter().collect(),
-            ..trouble("unlabelled", &error)
+            ..problem("unlabelled", &error)
         }));
     }
-    if summary.contradictions > 0 && asked.contradictions == Contradictions::Refuse {
+    if summary.contradictions > 0 && requested.contradictions == Contradictions::Refuse {
         found.push(contradictions(samples, summary));
     }
     found.extend(
         samples
-            .check_trainable(asked.one_symbol)
+            .check_trainable(requested.one_symbol)
             .err()
-            .map(|error| trouble("nothing-to-learn", &error)),
+            .map(|error| problem("nothing-to-learn", &error)),
     );
     Ok(found)
 }
 
-fn trouble(kind: &'static str, error: &DataError) -> Trouble {
+fn problem(kind: &'static str, error: &DataError) -> DataProblem {
     let (message, remedy) = (error.cause.to_string(), error.cause.remedy());
-    Trouble { kind, message, remedy, lines: vec![] }
+    DataProblem { kind, message, remedy, lines: vec![] }
 }
 
 fn at(error: &DataError) -> String {
     error.line.map_or(error.file.clone(), |line| format!("line {line}"))
 }
 
-fn contradictions(samples: &Samples, summary: &Summary) -> Trouble {
+fn contradictions(samples: &Samples, summary: &Summary) -> DataProblem {
     let lines: Vec<[u64; 2]> = summary
         .examples
         .iter()
@@ -136,10 +136,10 @@ fn contradictions(samples: &Samples, summary: &Summary) -> Trouble {
         .collect();
     let places: Vec<String> = lines.iter().map(|[a, b]| format!("{a} and {b}")).collect();
     let more = if summary.contradictions > lines.len() { ", …" } else { "" };
-    Trouble {
+    DataProblem {
         kind: "contradictions",
         message: format!(
-            "{} to an earlier equal sequence: lines {}{more}",
+            "{} with an earlier equal sequence: lines {}{more}",
             plural(summary.contradictions, "contradiction"),
             places.join(", ")
         ),
@@ -148,7 +148,7 @@ fn contradictions(samples: &Samples, summary: &Summary) -> Trouble {
     }
 }
 
-fn text(samples: &Samples, summary: &Summary, guessed: bool, troubles: &[Trouble]) -> String {
+fn text(samples: &Samples, summary: &Summary, guessed: bool, problems: &[DataProblem]) -> String {
     let mut text = String::new();
     let classes: Vec<String> =
         summary.per_class.iter().map(|(class, count)| format!("{class:?} {count}")).collect();
@@ -161,10 +161,10 @@ fn text(samples: &Samples, summary: &Summary, guessed: bool, troubles: &[Trouble
         plural(summary.symbols, "symbol"),
         listed(&samples.data.alphabet)
     );
-    let how = if guessed { " (guessed; set --tokens to be sure)" } else { "" };
+    let how = if guessed { " (guessed; --tokens sets it)" } else { "" };
     let _ = match samples.texts {
-        0 => writeln!(text, "  tokens      as the file lists them"),
-        _ => writeln!(text, "  tokens      {:?}{how}", rule_name(&samples.tokens)),
+        0 => writeln!(text, "  tokens      as listed in the file"),
+        _ => writeln!(text, "  tokens      {:?}{how}", token_rule_name(&samples.tokens)),
     };
     if let Some(lengths) = summary.lengths {
         let (min, median, max) = (lengths.min, lengths.median, lengths.max);
@@ -173,29 +173,29 @@ fn text(samples: &Samples, summary: &Summary, guessed: bool, troubles: &[Trouble
     let _ = writeln!(text, "  duplicates  {}", summary.duplicates);
     let _ = writeln!(text, "  contradict  {}", summary.contradictions);
     let _ = writeln!(text, "  unlabelled  {}", samples.unlabelled);
-    for trouble in troubles {
-        let _ = writeln!(text, "problem: {}\n  try: {}", trouble.message, trouble.remedy);
+    for problem in problems {
+        let _ = writeln!(text, "problem: {}\n  try: {}", problem.message, problem.remedy);
     }
-    if troubles.is_empty() {
-        text.push_str("ready to train on");
+    if problems.is_empty() {
+        text.push_str("ready for training");
     }
     text
 }
 
-fn value(samples: &Samples, summary: &Summary, guessed: bool, troubles: &[Trouble]) -> Value {
+fn value(samples: &Samples, summary: &Summary, guessed: bool, problems: &[DataProblem]) -> Value {
     json!({
         "file": samples.file,
         "digest": samples.data.digest(),
         "sequences": summary.count,
         "per_class": summary.per_class.iter().cloned().map(|(class, n)| (class, n.into())).collect::<serde_json::Map<_, Value>>(),
         "alphabet": samples.data.alphabet,
-        "tokens": rule_name(&samples.tokens),
+        "tokens": token_rule_name(&samples.tokens),
         "tokens_guessed": guessed,
         "lengths": summary.lengths,
         "duplicates": summary.duplicates,
         "contradictions": summary.contradictions,
         "unlabelled": samples.unlabelled,
-        "problems": troubles,
-        "trainable": troubles.is_empty(),
+        "problems": problems,
+        "trainable": problems.is_empty(),
     })
 }

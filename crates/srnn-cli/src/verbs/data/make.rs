@@ -1,10 +1,10 @@
-//! `srnn data make`: a built-in set as files.
+//! `srnn data make`: writes a built-in set to files.
 
 use crate::automaton::{listed, positive};
 use crate::failure::{Answer, Failure};
 use crate::files;
 use crate::output::Output;
-use crate::reading::{format_parser, whole};
+use crate::reading::{format_parser, parse_count};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use srnn::format::plural;
@@ -16,67 +16,66 @@ use std::path::{Path, PathBuf};
 
 /// Write a built-in set.
 ///
-/// A folder gets the training and the validation set, and a test set if --test asks for one; a file
-/// gets one of them.
+/// If OUT is a folder, it gets the training and the validation set, and the test set of --test. If
+/// OUT is a file, it gets one of them.
 #[derive(Args)]
 #[command(before_help = "Examples:
   srnn data make tomita:3 --out tomita3
   srnn data make bp:large:B --test bp:d20:l1000 --out parentheses")]
-pub struct Make {
-    /// `tomita:1` to `tomita:7`, `bp:small:A`, `bp:large:B`, `palindrome:A`, …: sets made as the
-    /// paper's.
+pub struct DataMakeArgs {
+    /// The set: `tomita:1` to `tomita:7`, `bp:small:A`, `bp:large:B`, `palindrome:A`, …, made as in
+    /// the paper.
     task: String,
-    /// A test set, too: `bp:d20:l1000` is depth 20 and up to 1,000 symbols; `palindrome:l500`,
-    /// `tomita:l29-40`.
+    /// Also write a test set: `bp:d20:l1000` has depth 20 and up to 1,000 symbols;
+    /// `palindrome:l500`, `tomita:l29-40`.
     #[arg(long, value_name = "SET")]
     test: Option<String>,
-    /// Strings of the test set.
-    #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = whole::<usize>)]
+    /// Number of strings of the test set.
+    #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = parse_count::<usize>)]
     strings: usize,
     /// A folder, a file (.csv, .tsv, .jsonl, .txt or .dat), or `-` for stdout.
     #[arg(long)]
     out: PathBuf,
-    /// The format; by default the file's extension tells, and a folder gets CSV.
+    /// The format [default: by the file's extension; CSV for a folder].
     #[arg(long, value_parser = format_parser())]
     format: Option<Format>,
-    /// Which set a file gets.
+    /// Which set to write to a file.
     #[arg(long, value_enum, default_value = "train")]
-    part: Part,
-    /// What the words are drawn by.
-    #[arg(long, default_value_t = 1, value_parser = whole::<u64>, allow_negative_numbers = true)]
+    part: SetName,
+    /// The seed of the random words.
+    #[arg(long, default_value_t = 1, value_parser = parse_count::<u64>, allow_negative_numbers = true)]
     seed: u64,
-    /// Replace files that are there already.
+    /// Replace files that exist.
     #[arg(long)]
     force: bool,
 }
 
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
-enum Part {
-    /// What is learned from.
+enum SetName {
+    /// The training set.
     Train,
-    /// What is held out.
+    /// The validation set.
     Valid,
-    /// What --test describes.
+    /// The test set of --test.
     Test,
 }
 
-impl Part {
+impl SetName {
     fn of(self, split: &Split) -> Result<&Dataset, Failure> {
         match self {
-            Part::Train => Ok(&split.train),
-            Part::Valid => Ok(&split.valid),
-            Part::Test => split.test.as_ref().ok_or_else(|| {
+            SetName::Train => Ok(&split.train),
+            SetName::Valid => Ok(&split.valid),
+            SetName::Test => split.test.as_ref().ok_or_else(|| {
                 Failure::new("--part test, but no --test", "--test bp:d20:l1000, for example")
             }),
         }
     }
 }
 
-/// Does it.
-pub fn run(arguments: &Make, output: &Output) -> Result<Answer, Failure> {
+pub fn run(arguments: &DataMakeArgs, output: &Output) -> Result<Answer, Failure> {
     let task: Task = arguments.task.parse()?;
     if output.json && arguments.out.as_os_str() == files::STREAM {
-        let message = "--json and --out - both want stdout";
+        let message = "--json and --out - both write to stdout";
         return Err(Failure::new(message, "--out FILE"));
     }
     let key = Key::new(arguments.seed);
@@ -109,42 +108,43 @@ pub fn run(arguments: &Make, output: &Output) -> Result<Answer, Failure> {
     Ok(Answer::Yes)
 }
 
-/// Which files to write, each with its format and set.
-fn plan(arguments: &Make) -> Result<Vec<(PathBuf, Format, Part)>, Failure> {
+/// The files to write, each with its format and set.
+fn plan(arguments: &DataMakeArgs) -> Result<Vec<(PathBuf, Format, SetName)>, Failure> {
     let out = &arguments.out;
-    let told = arguments.format;
+    let given = arguments.format;
     let by_name = Format::of_file_name(&out.to_string_lossy());
     let is_file = by_name.is_some() || (out.extension().is_some() && !out.is_dir());
     if out.as_os_str() == files::STREAM {
-        return Ok(vec![(out.clone(), told.unwrap_or(Format::CSV), arguments.part)]);
+        return Ok(vec![(out.clone(), given.unwrap_or(Format::CSV), arguments.part)]);
     }
     if is_file {
-        let format = told.or(by_name).ok_or_else(|| {
-            let message = format!("{}: its name does not tell the format", out.display());
+        let format = given.or(by_name).ok_or_else(|| {
+            let message = format!("{}: the format is not clear from the name", out.display());
             let remedy = "end it in .csv, .tsv, .jsonl, .txt or .dat, or set --format; \
                           a folder's name has no dot";
             Failure::new(message, remedy)
         })?;
         return Ok(vec![(out.clone(), format, arguments.part)]);
     }
-    let format = told.unwrap_or(Format::CSV);
+    let format = given.unwrap_or(Format::CSV);
     let file = |name: &str| out.join(format!("{name}.{}", format.extension()));
-    let mut plan = vec![(file("train"), format, Part::Train), (file("valid"), format, Part::Valid)];
+    let mut plan =
+        vec![(file("train"), format, SetName::Train), (file("valid"), format, SetName::Valid)];
     if arguments.test.is_some() {
-        plan.push((file("test"), format, Part::Test));
+        plan.push((file("test"), format, SetName::Test));
     }
     Ok(plan)
 }
 
-/// The set with the class names that a format's other readers know: Abbadingo's are 1 and 0.
+/// The set with the class names of the format: in Abbadingo they are 1 and 0.
 fn named_for(data: &Dataset, format: Format) -> Result<Dataset, Failure> {
     if format != Format::ABBADINGO {
         return Ok(data.clone());
     }
     let message =
-        || format!("Abbadingo has the labels 1 and 0, and the set {}", listed(&data.classes));
+        || format!("Abbadingo has the labels 1 and 0, but the set has {}", listed(&data.classes));
     let yes = positive(&data.classes).filter(|_| data.classes.len() == 2);
-    let yes = yes.ok_or_else(|| Failure::new(message(), "--format jsonl holds any"))?;
+    let yes = yes.ok_or_else(|| Failure::new(message(), "--format jsonl allows any labels"))?;
     let name = |class: u32| if class == yes { "1" } else { "0" }.to_string();
     Ok(Dataset { classes: (0..2).map(name).collect(), ..data.clone() })
 }

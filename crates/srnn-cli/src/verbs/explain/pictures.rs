@@ -1,4 +1,4 @@
-//! From explanations to pictures.
+//! The pictures of `explain`.
 
 use srnn::explain::counter::{Counter, CounterUnit, Fit};
 use srnn::explain::trajectory::transposed;
@@ -9,15 +9,15 @@ use srnn::render::heat_map::{self, ColourScale, HeatMap};
 use srnn::render::line_plot::{self, LinePlot, Series, Weight};
 use srnn::render::{ChartAxis, ChartTooLarge};
 
-/// A picture, or why there is none.
-pub type Drawn = Result<String, ChartTooLarge>;
+/// An SVG text, or why it cannot be drawn.
+pub type SvgResult = Result<String, ChartTooLarge>;
 
-/// Units that are told apart as lines; more are a heat map.
-const MOST_LINES: usize = 16;
-/// Lines beside a heat map: as many as in the paper's figure.
-const FEW_LINES: usize = 10;
+/// Maximum units that are drawn as lines; more become a heat map.
+const MAX_LINES: usize = 16;
+/// Lines in addition to a heat map: as many as in the paper's figure.
+const SELECTED_LINES: usize = 10;
 
-/// What a vector is called.
+/// The letter of a vector.
 pub fn letter(vector: Vector) -> &'static str {
     match vector {
         Vector::H => "h",
@@ -25,21 +25,21 @@ pub fn letter(vector: Vector) -> &'static str {
     }
 }
 
-/// The units of a vector along a sequence: lines where they can be told apart; where there are
-/// more, a heat map of all in `NAME.svg`, and lines of those that move most in `NAME-units.svg`.
-/// Units that count, where some are known, are among them and bold.
+/// The units of a vector along a sequence. Up to [`MAX_LINES`] units are lines in `NAME.svg`. More
+/// are a heat map in `NAME.svg`, and the units with the largest variance are lines in
+/// `NAME-units.svg`. The units `depth_units` are always among the lines, and bold.
 pub fn units(
     name: &str,
     of: Vector,
     path: &Trajectory,
-    counting: &[usize],
-) -> Vec<(String, Drawn)> {
+    depth_units: &[usize],
+) -> Vec<(String, SvgResult)> {
     let (title, values) = match of {
         Vector::H => ("Hidden state h", transposed(&path.h)),
         Vector::C => ("Cell state c", transposed(&path.c)),
     };
     let lines = |title: String, units: Vec<usize>| {
-        let series = |&unit: &usize| match counting.contains(&unit) {
+        let series = |&unit: &usize| match depth_units.contains(&unit) {
             true => bold(Series::of_steps(format!("unit {unit} (depth)"), &values[unit])),
             false => Series::of_steps(format!("unit {unit}"), &values[unit]),
         };
@@ -52,11 +52,11 @@ pub fn units(
             series: units.iter().map(series).collect(),
         })
     };
-    if values.len() <= MOST_LINES {
+    if values.len() <= MAX_LINES {
         return vec![(format!("{name}.svg"), lines(title.into(), (0..values.len()).collect()))];
     }
-    let some = format!("{title}: {FEW_LINES} units that move most");
-    let few = lines(some, moving(&values, counting));
+    let selected_title = format!("{title}: {SELECTED_LINES} units with the largest variance");
+    let selected = lines(selected_title, most_varying(&values, depth_units));
     let map = heat_map::svg(&HeatMap {
         title: title.into(),
         rows: ChartAxis::Numbers("unit".into()),
@@ -65,15 +65,15 @@ pub fn units(
         values,
         value_label: letter(of).into(),
     });
-    vec![(format!("{name}.svg"), map), (format!("{name}-units.svg"), few)]
+    vec![(format!("{name}.svg"), map), (format!("{name}-units.svg"), selected)]
 }
 
 fn bold(series: Series) -> Series {
     Series { weight: Weight::Bold, ..series }
 }
 
-/// The units with the largest deviations along the sequence, and those that count, in their order.
-fn moving(values: &[Vec<f64>], counting: &[usize]) -> Vec<usize> {
+/// The units with the largest variance along the sequence, and `depth_units`, in ascending order.
+fn most_varying(values: &[Vec<f64>], depth_units: &[usize]) -> Vec<usize> {
     let deviation = |values: &[f64]| {
         let mean = values.iter().sum::<f64>() / values.len() as f64;
         values.iter().map(|value| (value - mean).powi(2)).sum::<f64>()
@@ -81,14 +81,16 @@ fn moving(values: &[Vec<f64>], counting: &[usize]) -> Vec<usize> {
     let mut ranked: Vec<(usize, f64)> =
         values.iter().enumerate().map(|(unit, values)| (unit, deviation(values))).collect();
     ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
-    let others = ranked.into_iter().map(|(unit, _)| unit).filter(|unit| !counting.contains(unit));
-    let mut units: Vec<usize> = counting.iter().copied().chain(others).take(FEW_LINES).collect();
+    let others =
+        ranked.into_iter().map(|(unit, _)| unit).filter(|unit| !depth_units.contains(unit));
+    let mut units: Vec<usize> =
+        depth_units.iter().copied().chain(others).take(SELECTED_LINES).collect();
     units.sort_unstable();
     units
 }
 
-/// The probabilities of the centroids along a sequence.
-pub fn alpha(path: &Trajectory) -> Drawn {
+/// The probabilities α of the centroids along a sequence.
+pub fn alpha(path: &Trajectory) -> SvgResult {
     heat_map::svg(&HeatMap {
         title: "Probability of each centroid".into(),
         rows: ChartAxis::Numbers("centroid".into()),
@@ -99,8 +101,8 @@ pub fn alpha(path: &Trajectory) -> Drawn {
     })
 }
 
-/// The centroids, a row each.
-pub fn centroids(values: Vec<Vec<f64>>) -> Drawn {
+/// The centroids, one row each.
+pub fn centroids(values: Vec<Vec<f64>>) -> SvgResult {
     heat_map::svg(&HeatMap {
         title: "Centroids".into(),
         rows: ChartAxis::Numbers("centroid".into()),
@@ -111,8 +113,8 @@ pub fn centroids(values: Vec<Vec<f64>>) -> Drawn {
     })
 }
 
-/// The mean of the largest, the second largest, … probability.
-pub fn ranked(usage: &Usage) -> Drawn {
+/// The mean of the largest, the second largest, … probability α.
+pub fn ranked(usage: &Usage) -> SvgResult {
     let bar = |(rank, &mean): (usize, &f64)| ((rank + 1).to_string(), mean);
     bar_chart::svg(&BarChart {
         title: "Mean probability by rank".into(),
@@ -123,7 +125,7 @@ pub fn ranked(usage: &Usage) -> Drawn {
 }
 
 /// How often each centroid is the most probable one.
-pub fn visits(usage: &Usage) -> Drawn {
+pub fn visits(usage: &Usage) -> SvgResult {
     let bar = |(centroid, &count): (usize, &u64)| (centroid.to_string(), count as f64);
     bar_chart::svg(&BarChart {
         title: "Steps at which a centroid is the most probable".into(),
@@ -133,10 +135,10 @@ pub fn visits(usage: &Usage) -> Drawn {
     })
 }
 
-/// The error of the counter at every depth.
-pub fn counter(counter: &Counter) -> Drawn {
+/// The error of the decoded depth at every depth.
+pub fn counter(counter: &Counter) -> SvgResult {
     let series = |name: String, fit: &Fit, weight: Weight| {
-        // Below 0 strings are lost, and have no depth.
+        // Depth −1 means one closing token too many; the string has no depth from there on.
         let counted = fit.by_quantity.iter().filter(|at| at.quantity >= 0);
         let points = counted.map(|at| (at.quantity as f64, at.error)).collect();
         Series { name, points, others: vec![], weight }
@@ -158,10 +160,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn units_that_move_most_are_chosen_and_keep_their_order() {
+    fn units_with_the_largest_variance_are_chosen_and_keep_their_order() {
         let reach = |j: usize| if j.is_multiple_of(2) { 0.0 } else { 100.0 - j as f64 };
         let values: Vec<Vec<f64>> = (0..30).map(|j| vec![5.0, 5.0 - reach(j)]).collect();
-        assert_eq!(moving(&values, &[]), [1, 3, 5, 7, 9, 11, 13, 15, 17, 19]);
-        assert_eq!(moving(&values, &[4]), [1, 3, 4, 5, 7, 9, 11, 13, 15, 17]);
+        assert_eq!(most_varying(&values, &[]), [1, 3, 5, 7, 9, 11, 13, 15, 17, 19]);
+        assert_eq!(most_varying(&values, &[4]), [1, 3, 4, 5, 7, 9, 11, 13, 15, 17]);
     }
 }

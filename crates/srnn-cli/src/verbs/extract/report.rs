@@ -1,11 +1,11 @@
-//! What is shown of an extraction.
+//! The output of `extract`.
 
-use super::Counted;
-use super::way::Way;
+use super::ExtractionData;
+use super::method::MethodOutput;
 use crate::automaton::table;
 use crate::failure::Failure;
 use crate::output::Output;
-use crate::runs::Saved;
+use crate::runs::SavedModel;
 use serde_json::{Value, json};
 use srnn::extract::json::NamedAutomaton;
 use srnn::extract::{Agreement, CoverStatus, EvaluatedAutomaton, Extraction, KeptCover, WordSet};
@@ -14,54 +14,54 @@ use srnn_automata::{Alphabet, Partial, UnknownTransition};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-/// Everything there is to show.
-pub struct Study<'a> {
-    pub saved: &'a Saved,
+/// The results to print.
+pub struct ExtractionReport<'a> {
+    pub saved: &'a SavedModel,
     pub found: &'a Extraction,
-    pub data: &'a Counted,
-    pub ways: &'a [Way<'a>],
-    /// The files of each way.
+    pub data: &'a ExtractionData,
+    pub outputs: &'a [MethodOutput<'a>],
+    /// The files of each method.
     pub files: &'a [Vec<PathBuf>],
 }
 
-/// States of an automaton that is shown as a table.
-const MOST_STATES: usize = 30;
+/// Maximum states of an automaton that is printed as a table.
+const MAX_TABLE_STATES: usize = 30;
 
-/// Shows it.
-pub fn report(study: &Study<'_>, output: &Output) -> Result<(), Failure> {
-    if study.data.unreadable > 0 {
-        let count = plural(study.data.unreadable, "sequence");
-        output.note(format!("warning: not read for tokens that the model does not know: {count}"));
+/// Prints the results.
+pub fn report(results: &ExtractionReport<'_>, output: &Output) -> Result<(), Failure> {
+    if results.data.unreadable > 0 {
+        let count = plural(results.data.unreadable, "sequence");
+        output.note(format!("warning: left out for tokens that the model does not know: {count}"));
     }
     let mut text = String::new();
     let mut values = Vec::new();
-    for (way, files) in study.ways.iter().zip(study.files) {
-        text.push_str(&lines(way, files, study.data.given));
-        values.push(value(way, files, study.data.given));
+    for (method, files) in results.outputs.iter().zip(results.files) {
+        text.push_str(&lines(method, files, results.data.given));
+        values.push(value(method, files, results.data.given));
     }
-    let first = study.ways.first().and_then(|way| way.judged.as_ref().ok());
-    text.extend(first.and_then(|judged| small_table(study.saved, judged)));
-    output.result(text, &summary(study, values))
+    let first = results.outputs.first().and_then(|first| first.judged.as_ref().ok());
+    text.extend(first.and_then(|judged| small_table(results.saved, judged)));
+    output.result(text, &summary(results, values))
 }
 
-fn summary(study: &Study<'_>, ways: Vec<Value>) -> Value {
-    let longest = match study.found.words {
+fn summary(results: &ExtractionReport<'_>, methods: Vec<Value>) -> Value {
+    let longest = match results.found.words {
         WordSet::UpTo { longest, .. } => Some(longest),
         WordSet::List(_) => None,
     };
     json!({
-        "model": study.saved.folder.display().to_string(),
-        "words": { "count": study.found.words.len(), "longest": longest },
-        "data": study.data.given.then(|| {
-            json!({ "words": study.data.words.len(), "unreadable": study.data.unreadable })
+        "model": results.saved.folder.display().to_string(),
+        "words": { "count": results.found.words.len(), "longest": longest },
+        "data": results.data.given.then(|| {
+            json!({ "words": results.data.words.len(), "unreadable": results.data.unreadable })
         }),
-        "ways": ways,
+        "ways": methods,
     })
 }
 
-fn lines(way: &Way<'_>, files: &[PathBuf], on_data: bool) -> String {
-    let name = way.name();
-    let judged = match &way.judged {
+fn lines(method: &MethodOutput<'_>, files: &[PathBuf], on_data: bool) -> String {
+    let name = method.name();
+    let judged = match &method.judged {
         Ok(judged) => judged,
         Err(reason) => return format!("{name}: no automaton: {reason}\n"),
     };
@@ -72,19 +72,19 @@ fn lines(way: &Way<'_>, files: &[PathBuf], on_data: bool) -> String {
     };
     let _ = writeln!(
         text,
-        " ({} before minimising, {} of centroids used){}",
+        " ({} before minimisation, {} of centroids used){}",
         extracted.automaton.state_count(),
         plural(extracted.used_centroids.tuples, "tuple"),
-        way.kept.map_or(String::new(), |kept| format!(", {}", standing(kept)))
+        method.kept.map_or(String::new(), |kept| format!(", {}", cover_status(kept)))
     );
     let alphabet = extracted.automaton.alphabet();
     let _ = writeln!(text, "  on all short words: {}", agreement(&judged.on_words, alphabet));
     if on_data {
         let _ = writeln!(text, "  on the data: {}", agreement(&judged.on_data, alphabet));
     }
-    if !way.ties.is_empty() {
-        let ties = plural(way.ties.len(), "transition");
-        let _ = writeln!(text, "  chosen among equally frequent ones: {ties}");
+    if !method.ties.is_empty() {
+        let ties = plural(method.ties.len(), "transition");
+        let _ = writeln!(text, "  chosen among equally frequent targets: {ties}");
     }
     for file in files {
         let _ = writeln!(text, "  wrote {}", file.display());
@@ -95,49 +95,47 @@ fn lines(way: &Way<'_>, files: &[PathBuf], on_data: bool) -> String {
 fn agreement(agreement: &Agreement, alphabet: &Alphabet) -> String {
     let all = agreement.words();
     let (equal, all) = (grouped(agreement.equal as u64), grouped(all as u64));
-    let part = percent(agreement.rate());
-    let mut text = format!("agrees with the network on {equal} of {all} ({part})");
+    let fraction = percent(agreement.rate());
+    let mut text = format!("agrees with the network on {equal} of {all} ({fraction})");
     if agreement.unknown > 0 {
         let _ = write!(text, ", unknown transitions on {}", grouped(agreement.unknown as u64));
     }
     if let Some(word) = &agreement.difference {
-        let _ = write!(text, ", not on {}", quoted(alphabet, word));
+        let _ = write!(text, ", differs on {}", quoted(alphabet, word));
     }
     text
 }
 
-fn standing(kept: &KeptCover) -> String {
+fn cover_status(kept: &KeptCover) -> String {
     let tolerance = kept.cover.tolerance;
     match kept.status {
         CoverStatus::Confirmed { finer } => {
             format!("tolerance {tolerance}, confirmed by tolerance {finer}")
         }
-        CoverStatus::Unconfirmed => format!("tolerance {tolerance}, confirmed by no finer one"),
-        CoverStatus::Disagrees => {
-            format!("tolerance {tolerance}, and it disagrees with the network")
-        }
+        CoverStatus::Unconfirmed => format!("tolerance {tolerance}, not confirmed by a finer one"),
+        CoverStatus::Disagrees => format!("tolerance {tolerance}, differs from the network"),
     }
 }
 
-fn small_table(saved: &Saved, judged: &EvaluatedAutomaton) -> Option<String> {
+fn small_table(saved: &SavedModel, judged: &EvaluatedAutomaton) -> Option<String> {
     let minimal = judged.extracted.minimal.as_ref().ok()?;
     let named = NamedAutomaton::new(saved.file.classes.clone(), Partial::from(minimal)).ok()?;
-    (minimal.state_count() <= MOST_STATES).then(|| table(&named))
+    (minimal.state_count() <= MAX_TABLE_STATES).then(|| table(&named))
 }
 
-fn value(way: &Way<'_>, files: &[PathBuf], on_data: bool) -> Value {
-    let judged = way.judged.as_ref().ok();
+fn value(method: &MethodOutput<'_>, files: &[PathBuf], on_data: bool) -> Value {
+    let judged = method.judged.as_ref().ok();
     let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
     json!({
-        "method": way.name(),
-        "refused": way.judged.as_ref().err(),
+        "method": method.name(),
+        "refused": method.judged.as_ref().err(),
         "states": judged.map(|j| j.extracted.automaton.state_count()),
         "minimal_states": judged.and_then(|j| j.extracted.minimal.as_ref().ok()).map(|m| m.state_count()),
         "used_centroids": judged.map(|j| &j.extracted.used_centroids.layers),
         "unknown_pairs": judged.map(|j| unknown(&j.extracted.automaton)),
-        "ties": way.ties.len(),
-        "tolerance": way.kept.map(|kept| kept.cover.tolerance),
-        "standing": way.kept.map(|kept| match kept.status {
+        "ties": method.ties.len(),
+        "tolerance": method.kept.map(|kept| kept.cover.tolerance),
+        "standing": method.kept.map(|kept| match kept.status {
             CoverStatus::Confirmed { .. } => "confirmed",
             CoverStatus::Unconfirmed => "unconfirmed",
             CoverStatus::Disagrees => "disagrees",

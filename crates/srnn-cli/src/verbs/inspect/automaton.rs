@@ -1,6 +1,6 @@
-//! An automaton file: sizes, classes, table.
+//! Describes an automaton file: sizes, classes, table.
 
-use super::About;
+use super::Description;
 use crate::automaton::{complete, is_acceptor, listed, read, table};
 use crate::failure::Failure;
 use serde_json::json;
@@ -8,10 +8,10 @@ use srnn::format::plural;
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// States of an automaton that is shown as a table.
-const MOST_STATES: usize = 50;
+/// Maximum states of an automaton that is printed as a table.
+const MAX_TABLE_STATES: usize = 50;
 
-pub fn about(path: &Path) -> Result<About, Failure> {
+pub fn describe(path: &Path) -> Result<Description, Failure> {
     let named = read(path, None, None)?;
     let automaton = named.automaton();
     let name = path.display().to_string();
@@ -19,13 +19,13 @@ pub fn about(path: &Path) -> Result<About, Failure> {
     let (states, unknown) = (automaton.state_count(), automaton.unknown().len());
     let mut text = format!("automaton {name}\n  {}", plural(states, "state"));
     let _ = match minimal {
-        Some(minimal) if minimal == states => writeln!(text, ", the fewest possible"),
+        Some(minimal) if minimal == states => writeln!(text, ", minimal"),
         Some(minimal) => writeln!(text, ", {minimal} when minimal"),
-        None => writeln!(text, ", not known: {}", plural(unknown, "transition")),
+        None => writeln!(text, ", {} unknown", plural(unknown, "transition")),
     };
     let _ = writeln!(text, "  alphabet  {}", listed(automaton.alphabet().names()));
     let _ = writeln!(text, "  classes   {}", listed(named.classes()));
-    if states <= MOST_STATES {
+    if states <= MAX_TABLE_STATES {
         text.push_str(&table(&named));
     }
     let value = json!({
@@ -38,5 +38,5 @@ pub fn about(path: &Path) -> Result<About, Failure> {
         "alphabet": automaton.alphabet().names(),
         "classes": named.classes(),
     });
-    Ok(About { text, value })
+    Ok(Description { text, value })
 }

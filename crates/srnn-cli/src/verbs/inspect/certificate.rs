@@ -1,6 +1,6 @@
-//! A certificate: what it states, of which network, with how much room.
+//! Describes a certificate: its statement, its network, its margins.
 
-use super::About;
+use super::Description;
 use crate::failure::Failure;
 use crate::files;
 use serde_json::json;
@@ -9,8 +9,8 @@ use srnn::format::plural;
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// Whether a file says that it is a certificate.
-pub fn is_one(path: &Path) -> bool {
+/// Whether a file starts like a certificate.
+pub fn is_certificate(path: &Path) -> bool {
     let head = std::fs::File::open(path).and_then(|file| {
         let mut head = vec![];
         std::io::Read::read_to_end(&mut std::io::Read::take(file, 256), &mut head)?;
@@ -19,21 +19,21 @@ pub fn is_one(path: &Path) -> bool {
     head.is_ok_and(|head| String::from_utf8_lossy(&head).contains("\"srnn-certificate\""))
 }
 
-pub fn about(path: &Path) -> Result<About, Failure> {
+pub fn describe(path: &Path) -> Result<Description, Failure> {
     let name = path.display().to_string();
     let certificate = Certificate::from_json(&files::read_text(path)?).map_err(|error| {
-        Failure::new(format!("{name}: {error}"), "make it again with srnn certify")
+        Failure::new(format!("{name}: {error}"), "write it again with srnn certify")
     })?;
     let depth = certificate.cells.iter().map(|cell| cell.depth).max().unwrap_or(0);
     let radii = certificate.cells.iter().flat_map(|cell| &cell.radii);
     let widest = radii.copied().fold(0.0, f64::max);
     let states = certificate.automaton.outputs.len();
     let mut text = format!("certificate {name}\n  {}\n", certificate.statement);
-    let _ = writeln!(text, "  not checked here: srnn check MODEL {name} does that");
+    let _ = writeln!(text, "  not verified here; srnn check MODEL {name} verifies it");
     let _ = writeln!(text, "  network  {}", certificate.model.digest);
     let _ = writeln!(
         text,
-        "  proof    {}, followed {}, radii up to {widest:.2e}, margins from {:.2} logits",
+        "  proof    {}, followed {}, radii up to {widest:.2e}, minimum logit margin: {:.2}",
         plural(certificate.cells.len(), "cell"),
         plural(depth, "step"),
         certificate.margin()
@@ -51,5 +51,5 @@ pub fn about(path: &Path) -> Result<About, Failure> {
         "widest_radius": widest,
         "margin": certificate.margin(),
     });
-    Ok(About { text, value })
+    Ok(Description { text, value })
 }

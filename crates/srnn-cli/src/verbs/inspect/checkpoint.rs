@@ -1,6 +1,6 @@
-//! Checkpoints: one, or all of a run.
+//! Describes one checkpoint, or all checkpoints of a run.
 
-use super::{About, tensors};
+use super::{Description, tensors};
 use crate::failure::Failure;
 use crate::files;
 use serde::Deserialize;
@@ -11,24 +11,24 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-/// The part of a manifest that is shown.
+/// The fields of a manifest that are printed or checked.
 #[derive(Deserialize)]
-struct Manifest {
+struct CheckpointManifest {
     format: u32,
     update: u64,
     config: String,
     data: String,
-    files: BTreeMap<String, Seal>,
+    files: BTreeMap<String, ManifestFile>,
 }
 
 #[derive(Deserialize)]
-struct Seal {
+struct ManifestFile {
     bytes: u64,
 }
 
-pub fn about(folder: &Path) -> Result<About, Failure> {
-    let manifest: Manifest = read(&folder.join("manifest.json"))?;
-    let progress: Progress = read(&folder.join("progress.json"))?;
+pub fn describe(folder: &Path) -> Result<Description, Failure> {
+    let manifest: CheckpointManifest = read_json(&folder.join("manifest.json"))?;
+    let progress: Progress = read_json(&folder.join("progress.json"))?;
     check_sizes(folder, &manifest)?;
     let mut text = format!("checkpoint {}\n", folder.display());
     let _ = writeln!(text, "  after update {} (format {})", manifest.update, manifest.format);
@@ -38,13 +38,13 @@ pub fn about(folder: &Path) -> Result<About, Failure> {
         let (train, valid) = (percent(last.train.accuracy), percent(last.valid.accuracy));
         let _ = writeln!(
             text,
-            "  {}; the last, at update {}: train {train}, validation {valid}, loss {:.4}",
+            "  {}; the latest at update {}: train {train}, validation {valid}, loss {:.4}",
             plural(progress.history.len(), "evaluation"),
             last.update,
             last.loss
         );
     }
-    let state = tensors::about(&folder.join("state.safetensors"))?;
+    let state = tensors::describe(&folder.join("state.safetensors"))?;
     text.push_str(&state.text);
     let value = json!({
         "kind": "checkpoint",
@@ -57,16 +57,16 @@ pub fn about(folder: &Path) -> Result<About, Failure> {
         "best": progress.best,
         "tensors": state.value["tensors"],
     });
-    Ok(About { text, value })
+    Ok(Description { text, value })
 }
 
 /// Whether a folder holds checkpoints, or folders of checkpoints.
-pub fn is_among(folder: &Path) -> bool {
+pub fn has_checkpoints(folder: &Path) -> bool {
     !folders(folder).is_empty()
 }
 
-/// All checkpoints of a run: of one seed, or of each.
-pub fn about_all(folder: &Path) -> Result<About, Failure> {
+/// Lists the checkpoints of a run, of one seed or of each.
+pub fn describe_all(folder: &Path) -> Result<Description, Failure> {
     let mut text = String::new();
     let mut values: Vec<Value> = Vec::new();
     for path in folders(folder) {
@@ -74,36 +74,36 @@ pub fn about_all(folder: &Path) -> Result<About, Failure> {
         let _ = writeln!(text, "checkpoints {}: updates {updates:?}", path.display());
         values.push(json!({ "path": path.display().to_string(), "updates": updates }));
     }
-    Ok(About { text, value: json!({ "kind": "checkpoints", "folders": values }) })
+    Ok(Description { text, value: json!({ "kind": "checkpoints", "folders": values }) })
 }
 
 fn folders(folder: &Path) -> Vec<PathBuf> {
-    let has_some =
+    let is_nonempty =
         |path: &PathBuf| CheckpointFolder::new(path).list().is_ok_and(|list| !list.is_empty());
-    let inside = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|e| e.path());
-    let mut found: Vec<PathBuf> = inside
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|e| e.path());
+    let mut found: Vec<PathBuf> = entries
         .chain([folder.to_path_buf()])
         .filter(|path| path.is_dir())
-        .filter(has_some)
+        .filter(is_nonempty)
         .collect();
     found.sort();
     found
 }
 
-fn check_sizes(folder: &Path, manifest: &Manifest) -> Result<(), Failure> {
-    for (name, seal) in &manifest.files {
+fn check_sizes(folder: &Path, manifest: &CheckpointManifest) -> Result<(), Failure> {
+    for (name, file) in &manifest.files {
         let path = folder.join(name);
         let found = files::open(&path)?.metadata()?.len();
-        if found != seal.bytes {
+        if found != file.bytes {
             let message =
-                format!("{}: {found} bytes, but the manifest says {}", path.display(), seal.bytes);
+                format!("{}: {found} bytes, but the manifest says {}", path.display(), file.bytes);
             return Err(Failure::new(message, "the checkpoint is damaged: use an older one"));
         }
     }
     Ok(())
 }
 
-fn read<A: for<'de> Deserialize<'de>>(path: &Path) -> Result<A, Failure> {
+fn read_json<A: for<'de> Deserialize<'de>>(path: &Path) -> Result<A, Failure> {
     let text = files::read_text(path)?;
     serde_json::from_str(&text).map_err(|error| {
         let message = format!("{}: {error}", path.display());

@@ -1,6 +1,6 @@
-//! A model: its shape in words, its names, its numbers by tensor.
+//! Describes a model: architecture, alphabet, classes, tensors.
 
-use super::About;
+use super::Description;
 use crate::automaton::listed;
 use crate::failure::Failure;
 use serde_json::json;
@@ -11,21 +11,27 @@ use srnn::model::{
 use std::fmt::Write as _;
 use std::path::Path;
 
-pub fn about(folder: &Path) -> Result<About, Failure> {
+pub fn describe(folder: &Path) -> Result<Description, Failure> {
     let file = ModelFile::load(folder)?;
     let (layout, digest) = (file.model.layout(), digest(&file.model));
-    let mut text = format!("model {}\n  {}\n", folder.display(), in_words(&file.model.arch));
+    let mut text =
+        format!("model {}\n  {}\n", folder.display(), architecture_text(&file.model.arch));
     let _ = writeln!(text, "  alphabet  {}", listed(&file.alphabet));
     if let Some(unknown) = file.unknown {
         let name = &file.alphabet[unknown as usize];
-        let _ = writeln!(text, "  unknown   tokens not in the alphabet are read as {name:?}");
+        let _ = writeln!(text, "  unknown   tokens outside the alphabet are read as {name:?}");
     }
     let _ = writeln!(text, "  classes   {}", listed(&file.classes));
     let _ = writeln!(text, "  digest    {digest}");
     let _ = writeln!(text, "  {} parameters", layout.len);
     for slot in &layout.slots {
-        let _ =
-            writeln!(text, "    {:20} {:>9}  {}", slot.name, slot.range.len(), spread(&file, slot));
+        let _ = writeln!(
+            text,
+            "    {:20} {:>9}  {}",
+            slot.name,
+            slot.range.len(),
+            shape_and_range(&file, slot)
+        );
     }
     let tensors = layout.slots.iter().map(
         |slot| json!({ "name": slot.name, "shape": slot.shape, "parameters": slot.range.len() }),
@@ -34,7 +40,7 @@ pub fn about(folder: &Path) -> Result<About, Failure> {
         "kind": "model",
         "path": folder.display().to_string(),
         "arch": file.model.arch,
-        "in_words": in_words(&file.model.arch),
+        "in_words": architecture_text(&file.model.arch),
         "alphabet": file.alphabet,
         "unknown": file.unknown,
         "classes": file.classes,
@@ -42,28 +48,28 @@ pub fn about(folder: &Path) -> Result<About, Failure> {
         "parameters": layout.len,
         "tensors": tensors.collect::<Vec<_>>(),
     });
-    Ok(About { text, value })
+    Ok(Description { text, value })
 }
 
 /// Shape and range of a tensor.
-fn spread(file: &ModelFile, slot: &Slot) -> String {
+fn shape_and_range(file: &ModelFile, slot: &Slot) -> String {
     let values = &file.model.params[slot.range.clone()];
-    let least = values.iter().copied().fold(f32::INFINITY, f32::min);
-    let most = values.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    format!("{:?}, from {least:.3} to {most:.3}", slot.shape)
+    let min = values.iter().copied().fold(f32::INFINITY, f32::min);
+    let max = values.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    format!("{:?}, from {min:.3} to {max:.3}", slot.shape)
 }
 
-/// The shape of a network in words.
-fn in_words(arch: &Arch) -> String {
+/// One line about the architecture.
+fn architecture_text(arch: &Arch) -> String {
     let input = match arch.input {
         Input::Tokens { symbols, embedding, start, end } => {
-            let marks = match (start, end) {
+            let markers = match (start, end) {
                 (true, true) => ", start and end token",
                 (true, false) => ", start token",
                 (false, true) => ", end token",
                 (false, false) => "",
             };
-            format!("{}{marks} → embedding of {embedding}", plural(symbols, "symbol"))
+            format!("{}{markers} → embedding of {embedding}", plural(symbols, "symbol"))
         }
         Input::Real { width } => format!("vectors of {width} numbers"),
     };

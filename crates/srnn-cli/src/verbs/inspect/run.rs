@@ -1,6 +1,6 @@
-//! A run: its parts, each as far as it is there.
+//! Describes a run by the parts that exist.
 
-use super::{About, automaton, certificate, checkpoint, model};
+use super::{Description, automaton, certificate, checkpoint, model};
 use crate::failure::Failure;
 use crate::files;
 use crate::runs;
@@ -9,60 +9,60 @@ use srnn::format::{percent, plural};
 use std::fmt::Write as _;
 use std::path::Path;
 
-pub fn about(folder: &Path) -> Result<About, Failure> {
+pub fn describe(folder: &Path) -> Result<Description, Failure> {
     let mut text = format!("run {}\n", folder.display());
     let mut value = Map::new();
     value.insert("kind".into(), "run".into());
     value.insert("path".into(), folder.display().to_string().into());
     for (part, file) in [("data", "data.json"), ("result", "result.json")] {
         if let Some(found) = json_file(&folder.join(file))? {
-            text.push_str(&scalars(part, &found));
+            text.push_str(&scalar_fields(part, &found));
             text.push_str(&seeds(&found));
             value.insert(part.into(), found);
         }
     }
-    if let Some(doubted) = doubted(folder)? {
-        text.push_str(&doubted.text);
-        value.insert("wrong_labels".into(), doubted.value);
+    if let Some(wrong) = wrong_labels(folder)? {
+        text.push_str(&wrong.text);
+        value.insert("wrong_labels".into(), wrong.value);
     }
-    for (part, about) in parts(folder)? {
-        text.push_str(&about.text);
-        value.insert(part.into(), about.value);
+    for (part, description) in parts(folder)? {
+        text.push_str(&description.text);
+        value.insert(part.into(), description.value);
     }
-    Ok(About { text, value: Value::Object(value) })
+    Ok(Description { text, value: Value::Object(value) })
 }
 
-fn parts(folder: &Path) -> Result<Vec<(&'static str, About)>, Failure> {
+fn parts(folder: &Path) -> Result<Vec<(&'static str, Description)>, Failure> {
     let mut parts = Vec::new();
     if folder.join("model").is_dir() {
-        parts.push(("model", model::about(&folder.join("model"))?));
+        parts.push(("model", model::describe(&folder.join("model"))?));
     }
     if let Some(file) = runs::automaton_in(folder) {
-        parts.push(("automaton", automaton::about(&file)?));
+        parts.push(("automaton", automaton::describe(&file)?));
     }
     parts.push(("certificate", proof(folder)?));
     let checkpoints = folder.join("checkpoints");
-    if checkpoint::is_among(&checkpoints) {
-        parts.push(("checkpoints", checkpoint::about_all(&checkpoints)?));
+    if checkpoint::has_checkpoints(&checkpoints) {
+        parts.push(("checkpoints", checkpoint::describe_all(&checkpoints)?));
     }
     Ok(parts)
 }
 
-/// What the certificate of a run claims, or that there is none.
-fn proof(folder: &Path) -> Result<About, Failure> {
+/// The certificate of a run, or a line that there is none.
+fn proof(folder: &Path) -> Result<Description, Failure> {
     match folder.join(runs::CERTIFICATE) {
-        path if path.is_file() => certificate::about(&path),
+        path if path.is_file() => certificate::describe(&path),
         _ => {
             let run = folder.display();
-            let remedy = format!("srnn certify {run} looks for a proof");
+            let remedy = format!("srnn certify {run} searches for a proof");
             let text = format!("certificate: none, so nothing is proved; {remedy}\n");
-            Ok(About { text, value: Value::Null })
+            Ok(Description { text, value: Value::Null })
         }
     }
 }
 
-/// How many labels the run believes to be wrong, where it doubted them.
-fn doubted(folder: &Path) -> Result<Option<About>, Failure> {
+/// The number of labels believed wrong, if the run listed any.
+fn wrong_labels(folder: &Path) -> Result<Option<Description>, Failure> {
     let path = folder.join(runs::WRONG_LABELS);
     if !path.is_file() {
         return Ok(None);
@@ -70,10 +70,10 @@ fn doubted(folder: &Path) -> Result<Option<About>, Failure> {
     let count = files::read_text(&path)?.lines().filter(|line| !line.trim().is_empty()).count();
     let (file, labels) = (path.display().to_string(), plural(count, "label"));
     let text = format!(
-        "  {labels} believed wrong, listed in {file};\n  the accuracies of the seeds are by the \
-         labels believed, where nothing else is said\n"
+        "  {labels} believed wrong, listed in {file};\n  the accuracies of the seeds use the \
+         corrected labels, unless marked \"as given\"\n"
     );
-    Ok(Some(About { text, value: json!({ "count": count, "file": file }) }))
+    Ok(Some(Description { text, value: json!({ "count": count, "file": file }) }))
 }
 
 fn json_file(path: &Path) -> Result<Option<Value>, Failure> {
@@ -87,19 +87,23 @@ fn json_file(path: &Path) -> Result<Option<Value>, Failure> {
     Ok(Some(value))
 }
 
-/// What fits a line each; the rest is for programs.
-fn scalars(part: &str, value: &Value) -> String {
+/// The fields that fit on one line; --json has all of them.
+fn scalar_fields(part: &str, value: &Value) -> String {
     let mut text = format!("  {part}\n");
     for (name, field) in value.as_object().into_iter().flatten() {
-        if let Some(words) = in_words(field) {
-            let _ = writeln!(text, "    {:18} {words}", name.replace('_', " "));
+        // Labels are flipped only by --label-noise; labels believed wrong have their own line.
+        if name == "labels_flipped" && field == 0 {
+            continue;
+        }
+        if let Some(shown) = scalar_text(field) {
+            let _ = writeln!(text, "    {:18} {shown}", name.replace('_', " "));
         }
     }
     text
 }
 
-/// A field that is one thing; nothing where there is nothing to say.
-fn in_words(field: &Value) -> Option<String> {
+/// The text of a scalar; `None` for null, arrays and objects.
+fn scalar_text(field: &Value) -> Option<String> {
     match field {
         Value::String(text) => Some(text.clone()),
         Value::Number(number) => Some(number.to_string()),
@@ -109,8 +113,7 @@ fn in_words(field: &Value) -> Option<String> {
     }
 }
 
-/// How each seed was trained, as far as the result says; by the labels believed where some are
-/// not.
+/// One line per seed. If labels are believed wrong, accuracies use the corrected ones.
 fn seeds(result: &Value) -> String {
     let mut text = String::new();
     let kept = &result["kept"]["seed"];
@@ -133,8 +136,8 @@ fn seeds(result: &Value) -> String {
     text
 }
 
-/// A phrase that tells how often a seed is right by the labels given, where some are not believed.
+/// The accuracy by the labels as given, if some are believed wrong.
 fn as_given(seed: &Value) -> String {
     let given = seed["by_given_labels"]["valid_accuracy"].as_f64().map(percent);
-    given.map_or(String::new(), |part| format!(" as believed, {part} as given"))
+    given.map_or(String::new(), |part| format!(" as corrected, {part} as given"))
 }

@@ -1,6 +1,6 @@
-//! The header of a safetensors file: names, types and shapes, without the numbers.
+//! Describes the header of a safetensors file: names, types and shapes.
 
-use super::About;
+use super::Description;
 use crate::failure::Failure;
 use crate::files;
 use serde::{Deserialize, Serialize};
@@ -10,17 +10,17 @@ use std::fmt::Write as _;
 use std::io::Read as _;
 use std::path::Path;
 
-/// A larger header is a mistake or an attack.
-const MOST_HEADER: u64 = 16 << 20;
+/// Maximum bytes of a header; a larger one is damaged or hostile.
+const MAX_HEADER: u64 = 16 << 20;
 
 #[derive(Serialize, Deserialize)]
-struct Tensor {
+struct TensorHeader {
     dtype: String,
     shape: Vec<u64>,
     data_offsets: [u64; 2],
 }
 
-pub fn about(path: &Path) -> Result<About, Failure> {
+pub fn describe(path: &Path) -> Result<Description, Failure> {
     let tensors = header(path)?;
     let mut text = format!("tensors {}\n", path.display());
     for (name, tensor) in &tensors {
@@ -34,12 +34,12 @@ pub fn about(path: &Path) -> Result<About, Failure> {
         "path": path.display().to_string(),
         "tensors": list.collect::<Vec<Value>>(),
     });
-    Ok(About { text, value })
+    Ok(Description { text, value })
 }
 
-fn header(path: &Path) -> Result<BTreeMap<String, Tensor>, Failure> {
+fn header(path: &Path) -> Result<BTreeMap<String, TensorHeader>, Failure> {
     let damaged = |why: String| {
-        let message = format!("{}: no safetensors file: {why}", path.display());
+        let message = format!("{}: not a safetensors file: {why}", path.display());
         Failure::new(message, "copy or download it again")
     };
     let mut file = files::open(path)?;
@@ -47,7 +47,7 @@ fn header(path: &Path) -> Result<BTreeMap<String, Tensor>, Failure> {
     let mut length = [0; 8];
     file.read_exact(&mut length).map_err(|_| damaged(format!("only {size} bytes")))?;
     let length = u64::from_le_bytes(length);
-    if length > MOST_HEADER || length > size.saturating_sub(8) {
+    if length > MAX_HEADER || length > size.saturating_sub(8) {
         return Err(damaged(format!("a header of {length} bytes in a file of {size}")));
     }
     let mut bytes = vec![0; length as usize];
@@ -56,11 +56,11 @@ fn header(path: &Path) -> Result<BTreeMap<String, Tensor>, Failure> {
         serde_json::from_slice(&bytes).map_err(|error| damaged(format!("header: {error}")))?;
     let tensors = header.into_iter().filter(|(name, _)| name != "__metadata__");
     let tensor = |(name, value)| {
-        let tensor: Tensor = serde_json::from_value(value)
+        let tensor: TensorHeader = serde_json::from_value(value)
             .map_err(|error| damaged(format!("tensor {name:?}: {error}")))?;
         let [begin, end] = tensor.data_offsets;
         if begin > end || end > size - 8 - length {
-            return Err(damaged(format!("tensor {name:?} ends outside the file")));
+            return Err(damaged(format!("tensor {name:?} ends beyond the file")));
         }
         Ok((name, tensor))
     };

@@ -1,94 +1,102 @@
-//! `srnn predict --automaton`: the automaton answers, and no network is needed.
+//! `srnn predict --automaton`: classifies with an automaton, without the network.
 
-mod answers;
+mod class_writer;
+mod classifier;
 mod interrupt;
-mod machine;
 mod progress;
 mod report;
 mod stream;
-mod tokens;
+mod token_lines;
 
-use super::inputs::{self, Asked, Source};
-use super::{Predict, check_labels, confusion, verdict};
+use super::inputs::{self, InputSequence, InputSource};
+use super::{PredictArgs, check_labels, confusion, verdict};
 use crate::failure::{Answer, Failure};
 use crate::files;
 use crate::output::Output;
-use answers::{Answers, Stop};
-use machine::Machine;
-use report::{One, Summary, report};
+use class_writer::{ClassWriter, StopReason};
+use classifier::AutomatonClassifier;
+use report::{ListedPrediction, StreamSummary, report};
 use srnn::stream::StreamProgress;
 use srnn_automata::State;
 use std::path::Path;
 use std::time::Instant;
 
-/// Does it.
-pub fn run(arguments: &Predict, output: &Output) -> Result<Answer, Failure> {
-    let machine = Machine::open(arguments)?;
+pub fn run(arguments: &PredictArgs, output: &Output) -> Result<Answer, Failure> {
+    let classifier = AutomatonClassifier::open(arguments)?;
     let source = inputs::source(arguments)?;
     if let (Some(out), false) = (out_file(arguments), arguments.force) {
         files::check_free(out)?;
     }
     match source {
-        Source::Listed => listed(arguments, &machine, output),
-        Source::Lines(path) => {
+        InputSource::Listed => classify_listed(arguments, &classifier, output),
+        InputSource::Lines(path) => {
             check_labels(arguments, None)?;
-            stream::lines(arguments, &machine, path, output)
+            stream::classify_lines(arguments, &classifier, path, output)
         }
     }
 }
 
-/// Sequences that are in memory: arguments, or a table.
-fn listed(arguments: &Predict, machine: &Machine, output: &Output) -> Result<Answer, Failure> {
+/// Classifies sequences that are in memory: arguments, or a table.
+fn classify_listed(
+    arguments: &PredictArgs,
+    classifier: &AutomatonClassifier,
+    output: &Output,
+) -> Result<Answer, Failure> {
     let begin = Instant::now();
-    let asked = inputs::listed(arguments, &machine.rule, machine.symbols())?;
-    if asked.is_empty() {
-        return Err(inputs::nothing());
+    let inputs = inputs::listed(arguments, &classifier.rule, classifier.symbols())?;
+    if inputs.is_empty() {
+        return Err(inputs::no_sequences());
     }
-    let ends = asked.iter().map(|asked| machine.run(asked)).collect::<Result<Vec<State>, _>>();
-    let ends = ends.map_err(|failure| meant_file(failure, &arguments.inputs))?;
-    let said = ends.iter().map(|&end| machine.class(end));
-    let confusion = confusion(&machine.classes, &asked, said)?;
+    let ends = inputs.iter().map(|input| classifier.run(input)).collect::<Result<Vec<State>, _>>();
+    let ends = ends.map_err(|failure| suggest_file(failure, &arguments.inputs))?;
+    let predicted = ends.iter().map(|&end| classifier.class(end));
+    let confusion = confusion(&classifier.classes, &inputs, predicted)?;
     check_labels(arguments, confusion.as_ref())?;
-    let mut answers = Answers::open(arguments, machine, output)?;
-    match answers.tell(&ends) {
-        Err(Stop::Failed(failure)) => return Err(failure),
-        Err(Stop::Gone | Stop::Interrupted) | Ok(()) => {}
+    let mut writer = ClassWriter::open(arguments, classifier, output)?;
+    match writer.write(&ends) {
+        Err(StopReason::Failed(failure)) => return Err(failure),
+        Err(StopReason::ReaderClosed | StopReason::Interrupted) | Ok(()) => {}
     }
-    let summary = Summary {
-        machine,
-        reading: StreamProgress { words: asked.len() as u64, bytes: 0 },
+    let summary = StreamSummary {
+        classifier,
+        reading: StreamProgress { words: inputs.len() as u64, bytes: 0 },
         seconds: begin.elapsed().as_secs_f64(),
         kernel: None,
-        counts: answers.close()?,
-        one_by_one: match arguments.file {
-            None => one_by_one(machine, &asked, &ends),
+        counts: writer.finish()?,
+        predictions: match arguments.file {
+            None => listed_predictions(classifier, &inputs, &ends),
             Some(_) => vec![],
         },
         confusion: confusion.as_ref(),
     };
     report(&summary, arguments, output)?;
-    Ok(verdict(arguments, confusion.as_ref()))
+    Ok(verdict(arguments, summary.counts.classified(), confusion.as_ref(), output))
 }
 
-fn one_by_one(machine: &Machine, asked: &[Asked], ends: &[State]) -> Vec<One> {
-    let one = |(asked, &end): (&Asked, &State)| One {
-        place: asked.place.clone(),
-        tokens: asked.tokens.clone(),
-        label: machine.class(end).map(|class| machine.classes[class as usize].clone()),
+fn listed_predictions(
+    classifier: &AutomatonClassifier,
+    inputs: &[InputSequence],
+    ends: &[State],
+) -> Vec<ListedPrediction> {
+    let prediction = |(input, &end): (&InputSequence, &State)| ListedPrediction {
+        place: input.place.clone(),
+        tokens: input.tokens.clone(),
+        label: classifier.class(end).map(|class| classifier.classes[class as usize].clone()),
     };
-    asked.iter().zip(ends).map(one).collect()
+    inputs.iter().zip(ends).map(prediction).collect()
 }
 
-/// The file that answers go to.
-fn out_file(arguments: &Predict) -> Option<&Path> {
+/// The file of --out; `None` for stdout.
+fn out_file(arguments: &PredictArgs) -> Option<&Path> {
     arguments.out.as_deref().filter(|path| path.as_os_str() != files::STREAM)
 }
 
-/// A file's name among the sequences is easily typed.
-fn meant_file(failure: Failure, inputs: &[String]) -> Failure {
+/// Suggests --file if one of the sequences is the name of a file.
+fn suggest_file(failure: Failure, inputs: &[String]) -> Failure {
     match inputs.iter().find(|input| Path::new(input).is_file()) {
         Some(file) => {
-            let remedy = format!("--file {file} reads that file, with --lines one word a line");
+            let remedy =
+                format!("--file {file} reads that file; add --lines for one word per line");
             Failure { remedy, ..failure }
         }
         None => failure,

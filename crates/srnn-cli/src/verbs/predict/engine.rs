@@ -1,21 +1,21 @@
-//! The engine that answers, and whether the run's certificate covers it.
+//! The engine that classifies, and whether the run's certificate covers it.
 
-use crate::runs::Saved;
+use crate::runs::SavedModel;
 use clap::ValueEnum;
 use serde_json::{Value, json};
 use srnn_check::check_files;
 
-/// What computes the answers.
+/// The engine of --engine.
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EngineName {
-    /// Single precision, vectors and threads.
+    /// Single precision, SIMD and threads.
     Cpu,
-    /// Double precision, one equation a line: slow.
+    /// Double precision, written for clarity; slow.
     Reference,
 }
 
 impl EngineName {
-    /// As certificates name it.
+    /// The name that certificates use.
     pub fn name(self) -> &'static str {
         match self {
             EngineName::Cpu => "cpu",
@@ -24,55 +24,56 @@ impl EngineName {
     }
 }
 
-/// What the run's certificate says of an engine.
+/// Whether the run's certificate covers an engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Standing {
-    /// There is none.
-    None,
-    /// It names the engine.
+pub enum CertificateCoverage {
+    /// The run has no certificate.
+    NoCertificate,
+    /// It covers this engine.
     Covered,
-    /// It names others.
+    /// It covers only these other engines.
     OtherEngines(Vec<String>),
-    /// It proves nothing of this network.
+    /// The checker refuses it, for this reason.
     Refused(String),
 }
 
-impl Standing {
-    /// Of an engine that runs a saved model. What a file says counts only where the checker agrees.
-    pub fn of(saved: &Saved, engine: EngineName) -> Standing {
-        let Some(path) = saved.certificate() else { return Standing::None };
+impl CertificateCoverage {
+    /// Verifies the certificate of a saved model, and looks for `engine` in it.
+    pub fn of(saved: &SavedModel, engine: EngineName) -> CertificateCoverage {
+        let Some(path) = saved.certificate() else { return CertificateCoverage::NoCertificate };
         match check_files(&saved.folder, &path) {
-            Err(refused) => Standing::Refused(format!("{}: {refused}", path.display())),
-            Ok(checked) if checked.engines.iter().any(|e| e == engine.name()) => Standing::Covered,
-            Ok(checked) => Standing::OtherEngines(checked.engines),
+            Err(refused) => CertificateCoverage::Refused(format!("{}: {refused}", path.display())),
+            Ok(checked) if checked.engines.iter().any(|e| e == engine.name()) => {
+                CertificateCoverage::Covered
+            }
+            Ok(checked) => CertificateCoverage::OtherEngines(checked.engines),
         }
     }
 
-    /// In words; nothing where there is nothing to say.
-    pub fn words(&self, engine: EngineName) -> Option<String> {
+    /// One line for people; `None` without a certificate.
+    pub fn text(&self, engine: EngineName) -> Option<String> {
         let engine = engine.name();
         match self {
-            Standing::None => None,
-            Standing::Covered => Some(format!(
-                "the certificate covers the engine {engine}: these answers are those of the automaton that it proves"
+            CertificateCoverage::NoCertificate => None,
+            CertificateCoverage::Covered => Some(format!(
+                "the certificate covers the engine {engine}: these classes are those of the proved automaton"
             )),
-            Standing::OtherEngines(covered) => Some(format!(
-                "warning: the certificate covers the engine {}, not {engine}: these answers are \
+            CertificateCoverage::OtherEngines(covered) => Some(format!(
+                "warning: the certificate covers the engine {}, not {engine}: these classes are \
                  not certified",
                 covered.join(", ")
             )),
-            Standing::Refused(why) => {
-                Some(format!("warning: {why}: these answers are not certified"))
+            CertificateCoverage::Refused(why) => {
+                Some(format!("warning: {why}: these classes are not certified"))
             }
         }
     }
 
-    /// As JSON.
     pub fn value(&self, engine: EngineName) -> Value {
         json!({
             "engine": engine.name(),
-            "covered": *self == Standing::Covered,
-            "note": self.words(engine),
+            "covered": *self == CertificateCoverage::Covered,
+            "note": self.text(engine),
         })
     }
 }

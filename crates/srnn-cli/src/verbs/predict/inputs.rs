@@ -1,132 +1,139 @@
-//! What is asked: sequences from arguments, files and stdin.
+//! The sequences to classify: from arguments, files and stdin.
 
-use super::Predict;
+use super::PredictArgs;
 use crate::failure::Failure;
 use crate::files;
-use crate::reading::divided;
-use crate::samples::read_any;
+use crate::reading::read_optional_labels;
+use crate::reading::split_tokens;
 use srnn::task::files::{Contradictions, ReadOptions, Samples, TokenRule, read};
 use std::io::IsTerminal as _;
 use std::path::Path;
 
-/// A sequence to be labelled.
+/// A sequence to classify.
 #[derive(Clone, Debug)]
-pub struct Asked {
-    /// Where it comes from, for messages.
+pub struct InputSequence {
+    /// Where it comes from, for messages: a file and line, or an argument.
     pub place: String,
     /// Its tokens.
     pub tokens: Vec<String>,
-    /// Its label, where that is known.
+    /// Its label, if known.
     pub label: Option<String>,
 }
 
-/// Where sequences stand one a line.
-pub enum Source<'a> {
+/// Where the sequences come from.
+pub enum InputSource<'a> {
     /// Arguments, or a table in a file.
     Listed,
-    /// Lines of this file, or of stdin.
+    /// Lines of this file, or of stdin for `-`.
     Lines(&'a Path),
 }
 
-/// Where the sequences are.
-pub fn source(arguments: &Predict) -> Result<Source<'_>, Failure> {
+/// The source that the arguments name.
+pub fn source(arguments: &PredictArgs) -> Result<InputSource<'_>, Failure> {
     match &arguments.file {
-        _ if !arguments.inputs.is_empty() => Ok(Source::Listed),
+        _ if !arguments.inputs.is_empty() => Ok(InputSource::Listed),
         Some(file) if arguments.lines || file.as_os_str() == files::STREAM => {
-            Ok(Source::Lines(file))
+            Ok(InputSource::Lines(file))
         }
-        Some(_) => Ok(Source::Listed),
+        Some(_) => Ok(InputSource::Listed),
         None if std::io::stdin().is_terminal() => {
             let remedy = "give sequences as arguments, with --file FILE, or on stdin";
-            Err(Failure::new("there is nothing to predict", remedy))
+            Err(Failure::new("no sequences are given", remedy))
         }
-        None => Ok(Source::Lines(Path::new(files::STREAM))),
+        None => Ok(InputSource::Lines(Path::new(files::STREAM))),
     }
 }
 
-/// Refuses what divides nothing.
+/// Fails for an empty separator.
 pub fn check_rule(rule: &TokenRule) -> Result<(), Failure> {
     match *rule == TokenRule::Separator(String::new()) {
         true => {
-            let remedy = "--tokens characters takes every character as a token";
+            let remedy = "--tokens characters makes every character a token";
             Err(Failure::new("--tokens: the separator is empty", remedy))
         }
         false => Ok(()),
     }
 }
 
-/// Nothing is asked.
-pub fn nothing() -> Failure {
+/// The error for an empty input.
+pub fn no_sequences() -> Failure {
     Failure::new("there is no sequence to predict", "give at least one")
 }
 
-/// All that is asked.
-pub fn gather(
-    arguments: &Predict,
+/// All sequences to classify.
+pub fn collect(
+    arguments: &PredictArgs,
     rule: &TokenRule,
     alphabet: &[String],
-) -> Result<Vec<Asked>, Failure> {
+) -> Result<Vec<InputSequence>, Failure> {
     check_rule(rule)?;
-    let divided = |text: &str| divided(text, rule, alphabet);
-    let asked = match source(arguments)? {
-        Source::Lines(file) => lines(file, divided)?,
-        Source::Listed => listed(arguments, rule, alphabet)?,
+    let inputs = match source(arguments)? {
+        InputSource::Lines(file) => lines(file, rule, alphabet)?,
+        InputSource::Listed => listed(arguments, rule, alphabet)?,
     };
-    match asked.is_empty() {
-        true => Err(nothing()),
-        false => Ok(asked),
+    match inputs.is_empty() {
+        true => Err(no_sequences()),
+        false => Ok(inputs),
     }
 }
 
-/// Arguments, or the sequences of a table.
+/// The sequences of arguments or of a table.
 pub fn listed(
-    arguments: &Predict,
+    arguments: &PredictArgs,
     rule: &TokenRule,
     alphabet: &[String],
-) -> Result<Vec<Asked>, Failure> {
+) -> Result<Vec<InputSequence>, Failure> {
     match &arguments.file {
         Some(file) => table(arguments, file, rule),
-        None => Ok(words(&arguments.inputs, |text| divided(text, rule, alphabet))),
+        None => Ok(words(&arguments.inputs, rule, alphabet)),
     }
 }
 
-fn words(inputs: &[String], divided: impl Fn(&str) -> Vec<String>) -> Vec<Asked> {
-    let asked = |(number, text): (usize, &String)| Asked {
+fn words(inputs: &[String], rule: &TokenRule, alphabet: &[String]) -> Vec<InputSequence> {
+    let input = |(number, text): (usize, &String)| InputSequence {
         place: format!("argument {}", number + 1),
-        tokens: divided(text),
+        tokens: split_tokens(text, rule, alphabet),
         label: None,
     };
-    inputs.iter().enumerate().map(asked).collect()
+    inputs.iter().enumerate().map(input).collect()
 }
 
-/// One sequence a line; an empty line is the empty sequence.
-fn lines(path: &Path, divided: impl Fn(&str) -> Vec<String>) -> Result<Vec<Asked>, Failure> {
+/// One sequence per line; an empty line is the empty sequence.
+fn lines(
+    path: &Path,
+    rule: &TokenRule,
+    alphabet: &[String],
+) -> Result<Vec<InputSequence>, Failure> {
     let text = files::read_text(path)?;
     let name = files::shown(path);
-    let asked = |(number, line): (usize, &str)| Asked {
+    let input = |(number, line): (usize, &str)| InputSequence {
         place: format!("{name}:{}", number + 1),
-        tokens: divided(line),
+        tokens: split_tokens(line, rule, alphabet),
         label: None,
     };
-    Ok(text.trim_start_matches('\u{feff}').lines().enumerate().map(asked).collect())
+    Ok(text.trim_start_matches('\u{feff}').lines().enumerate().map(input).collect())
 }
 
-/// A data file. Labels are welcome and not needed, unless the flags say otherwise.
-fn table(arguments: &Predict, file: &Path, rule: &TokenRule) -> Result<Vec<Asked>, Failure> {
+/// A data file. Labels are optional unless --unlabelled is set.
+fn table(
+    arguments: &PredictArgs,
+    file: &Path,
+    rule: &TokenRule,
+) -> Result<Vec<InputSequence>, Failure> {
     let options = ReadOptions { tokens: rule.clone(), ..arguments.reading.options()? };
     let samples = match arguments.reading.unlabelled {
         Some(_) => read(file, &ReadOptions { contradictions: Contradictions::Keep, ..options })?,
-        None => read_any(file, &options)?,
+        None => read_optional_labels(file, &options)?,
     };
     Ok(sequences(&samples))
 }
 
-fn sequences(samples: &Samples) -> Vec<Asked> {
+fn sequences(samples: &Samples) -> Vec<InputSequence> {
     let data = &samples.data;
-    let asked = |(sequence, line): (&srnn::task::Sequence, &u64)| Asked {
+    let input = |(sequence, line): (&srnn::task::Sequence, &u64)| InputSequence {
         place: format!("{}:{line}", samples.file),
         tokens: sequence.tokens.iter().map(|&id| data.alphabet[id as usize].clone()).collect(),
         label: Some(data.classes[sequence.label as usize].clone()).filter(|l| !l.is_empty()),
     };
-    data.sequences.iter().zip(&samples.lines).map(asked).collect()
+    data.sequences.iter().zip(&samples.lines).map(input).collect()
 }

@@ -1,6 +1,6 @@
-//! Ctrl-C while a stream is read.
+//! Ctrl-C while reading a stream.
 
-use super::answers::Stop;
+use super::class_writer::StopReason;
 use crate::failure::Failure;
 use crate::output::Output;
 use srnn::format::grouped;
@@ -9,43 +9,47 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-/// How long reading may take to see that it is to end. A stream that gives nothing never does.
+/// How long the reader gets to notice Ctrl-C. It never does if it waits for a stream without data.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// Whether Ctrl-C was pressed.
-pub struct Pressed(Arc<AtomicBool>);
+/// Set by Ctrl-C.
+pub struct Interrupt(Arc<AtomicBool>);
 
-/// Watches for Ctrl-C; `beside` goes away with the program.
-pub fn watch(beside: Option<PathBuf>, output: &Output) -> Result<Pressed, Failure> {
-    let (pressed, output) = (Arc::new(AtomicBool::new(false)), *output);
-    let flag = pressed.clone();
+/// Installs the handler for Ctrl-C. If the reader does not end in time, the handler removes
+/// `temporary_file` and exits.
+pub fn install(temporary_file: Option<PathBuf>, output: &Output) -> Result<Interrupt, Failure> {
+    let (interrupted, output) = (Arc::new(AtomicBool::new(false)), *output);
+    let flag = interrupted.clone();
     ctrlc::set_handler(move || {
         flag.store(true, Relaxed);
         std::thread::sleep(GRACE);
-        if let Some(beside) = &beside {
-            let _ = std::fs::remove_file(beside);
+        if let Some(file) = &temporary_file {
+            let _ = std::fs::remove_file(file);
         }
         output.failure(&failure("while waiting for more words"));
         std::process::exit(130);
     })?;
-    Ok(Pressed(pressed))
+    Ok(Interrupt(interrupted))
 }
 
-impl Pressed {
-    /// Stops where it was.
-    pub fn check(&self) -> Result<(), Stop> {
+impl Interrupt {
+    /// Fails with [`StopReason::Interrupted`] after Ctrl-C.
+    pub fn check(&self) -> Result<(), StopReason> {
         match self.0.load(Relaxed) {
-            true => Err(Stop::Interrupted),
+            true => Err(StopReason::Interrupted),
             false => Ok(()),
         }
     }
 }
 
-/// The end of a program that had answered so many words.
+/// The error after Ctrl-C, with the number of words that were classified.
 pub fn after(words: u64) -> Failure {
     failure(&format!("after {} words", grouped(words)))
 }
 
 fn failure(when: &str) -> Failure {
-    Failure::interrupted(when, "run it again; a file of --out is written whole or not at all")
+    Failure::interrupted(
+        when,
+        "run it again; the file of --out is written completely or not at all",
+    )
 }

@@ -1,4 +1,4 @@
-//! How far the reading of a stream is.
+//! Progress of reading a stream.
 
 use crate::output::Output;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -6,57 +6,57 @@ use srnn::format::grouped;
 use srnn::stream::StreamProgress;
 use std::time::{Duration, Instant};
 
-/// How often to say how far it is where no bar is drawn.
-const BETWEEN_LINES: Duration = Duration::from_secs(5);
+/// Time between lines of progress, if no bar is drawn.
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(5);
 
-/// How far it is.
-pub enum Progress {
-    /// Not to be said.
-    Silent,
+/// How progress is shown.
+pub enum StreamBar {
+    /// Not at all.
+    Hidden,
     /// A bar.
     Bar(ProgressBar),
-    /// A line now and then.
+    /// A line every few seconds.
     Lines {
-        /// Where it goes.
         output: Output,
-        /// When there was one.
-        said: Instant,
+        /// The time of the last line.
+        last: Instant,
     },
 }
 
-impl Progress {
-    /// Of a stream of so many bytes, where that is known.
-    pub fn new(bytes: Option<u64>, output: &Output) -> Progress {
+impl StreamBar {
+    /// Starts for a stream; `bytes` is its length, if known.
+    pub fn new(bytes: Option<u64>, output: &Output) -> StreamBar {
         if !output.draws_bars() {
-            return Progress::Lines { output: *output, said: Instant::now() };
+            return StreamBar::Lines { output: *output, last: Instant::now() };
         }
         let (bar, template) = match bytes {
             Some(bytes) => {
-                (ProgressBar::new(bytes), "{bar:30} {bytes}/{total_bytes} {bytes_per_sec} {eta:>4}")
+                let rest = "{bytes}/{total_bytes} {bytes_per_sec} {eta:>4}";
+                (ProgressBar::new(bytes), format!("{} {rest}", output.bar(30)))
             }
-            None => (ProgressBar::no_length(), "{spinner} {bytes} {bytes_per_sec}"),
+            None => (ProgressBar::no_length(), "{spinner} {bytes} {bytes_per_sec}".into()),
         };
-        let style = ProgressStyle::with_template(template).expect("a template that parses");
-        Progress::Bar(bar.with_style(style))
+        let style = ProgressStyle::with_template(&template).expect("a valid template");
+        StreamBar::Bar(bar.with_style(style))
     }
 
-    /// It is here.
+    /// Shows the position.
     pub fn show(&mut self, reading: StreamProgress) {
         match self {
-            Progress::Silent => {}
-            Progress::Bar(bar) => bar.set_position(reading.bytes),
-            Progress::Lines { output, said } if said.elapsed() >= BETWEEN_LINES => {
+            StreamBar::Hidden => {}
+            StreamBar::Bar(bar) => bar.set_position(reading.bytes),
+            StreamBar::Lines { output, last } if last.elapsed() >= PROGRESS_INTERVAL => {
                 let StreamProgress { words, bytes } = reading;
                 output.note(format!("{} words, {} bytes", grouped(words), grouped(bytes)));
-                *said = Instant::now();
+                *last = Instant::now();
             }
-            Progress::Lines { .. } => {}
+            StreamBar::Lines { .. } => {}
         }
     }
 
-    /// It is over.
+    /// Removes the bar.
     pub fn end(&self) {
-        if let Progress::Bar(bar) = self {
+        if let StreamBar::Bar(bar) = self {
             bar.finish_and_clear();
         }
     }

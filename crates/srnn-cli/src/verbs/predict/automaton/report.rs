@@ -1,9 +1,9 @@
-//! What is said when all words are answered.
+//! The output of `predict --automaton`.
 
-use super::super::Predict;
+use super::super::PredictArgs;
 use super::super::report::scores;
-use super::answers::Counts;
-use super::machine::Machine;
+use super::class_writer::ClassCounts;
+use super::classifier::AutomatonClassifier;
 use super::out_file;
 use crate::failure::Failure;
 use crate::output::Output;
@@ -12,36 +12,38 @@ use srnn::format::{grouped, plural};
 use srnn::stream::{Kernel, StreamProgress};
 use srnn::task::Confusion;
 
-/// All that is known then.
-pub struct Summary<'a> {
-    /// Who answered.
-    pub machine: &'a Machine,
-    /// What was read; bytes only where it was a stream.
+/// The result of classifying a stream or a list.
+pub struct StreamSummary<'a> {
+    pub classifier: &'a AutomatonClassifier,
+    /// Words and bytes read; 0 bytes unless it was a stream.
     pub reading: StreamProgress,
-    /// How often each class was the answer.
-    pub counts: Counts,
-    /// How long it took, reading and writing included.
+    pub counts: ClassCounts,
+    /// Elapsed time, including reading and writing.
     pub seconds: f64,
-    /// How states were found, where bytes were symbols.
+    /// The kernel of the compiled automaton, if one was used.
     pub kernel: Option<Kernel>,
-    /// Single answers, where few were asked for.
-    pub one_by_one: Vec<One>,
-    /// Against the labels, where there are some.
+    /// Single predictions, for sequences given as arguments.
+    pub predictions: Vec<ListedPrediction>,
+    /// The comparison with labels, if there are any.
     pub confusion: Option<&'a Confusion>,
 }
 
-/// One answer.
-pub struct One {
-    /// Where the sequence was.
+/// The prediction for a sequence given as an argument.
+pub struct ListedPrediction {
+    /// Where the sequence comes from.
     pub place: String,
     /// Its tokens.
     pub tokens: Vec<String>,
-    /// The class.
+    /// The class; `None` after an unknown transition.
     pub label: Option<String>,
 }
 
-/// Shows it. Where answers are on stdout, what else there is goes to people.
-pub fn report(summary: &Summary, arguments: &Predict, output: &Output) -> Result<(), Failure> {
+/// Prints the result. If the classes are on stdout, the summary goes to stderr.
+pub fn report(
+    summary: &StreamSummary,
+    arguments: &PredictArgs,
+    output: &Output,
+) -> Result<(), Failure> {
     let mut text = sentence(summary);
     text.extend(summary.confusion.map(|confusion| format!("\n{}", scores(confusion))));
     let out = out_file(arguments);
@@ -49,11 +51,11 @@ pub fn report(summary: &Summary, arguments: &Predict, output: &Output) -> Result
         output.note(text.trim_end());
         return Ok(());
     }
-    let Summary { machine, reading, counts, confusion, .. } = summary;
-    let classes = machine.classes.iter().cloned().zip(counts.classes.iter().map(|&n| json!(n)));
+    let StreamSummary { classifier, reading, counts, confusion, .. } = summary;
+    let classes = classifier.classes.iter().cloned().zip(counts.classes.iter().map(|&n| json!(n)));
     let value = json!({
-        "automaton": machine.name,
-        "states": machine.automaton.state_count(),
+        "automaton": classifier.name,
+        "states": classifier.automaton.state_count(),
         "kernel": summary.kernel.map(|kernel| match kernel {
             Kernel::Shuffle => "shuffle",
             Kernel::Table => "walk",
@@ -64,7 +66,7 @@ pub fn report(summary: &Summary, arguments: &Predict, output: &Output) -> Result
         "answers": classes.collect::<Map<_, _>>(),
         "not_known": counts.not_known,
         "out": out.map(|path| path.display().to_string()),
-        "predictions": summary.one_by_one.iter().map(one).collect::<Vec<_>>(),
+        "predictions": summary.predictions.iter().map(prediction).collect::<Vec<_>>(),
         "accuracy": confusion.and_then(Confusion::accuracy),
         "confusion": confusion,
         "per_class": confusion.map(Confusion::scores),
@@ -72,24 +74,24 @@ pub fn report(summary: &Summary, arguments: &Predict, output: &Output) -> Result
     output.result(text, &value)
 }
 
-/// How many words there were, and what was answered.
-fn sentence(summary: &Summary) -> String {
-    let Summary { machine, reading, counts, seconds, .. } = summary;
+/// The counts in one line.
+fn sentence(summary: &StreamSummary) -> String {
+    let StreamSummary { classifier, reading, counts, seconds, .. } = summary;
     let bytes = match reading.bytes {
         0 => String::new(),
         bytes => format!(" ({} bytes)", grouped(bytes)),
     };
     let words = plural(reading.words as usize, "word");
-    let answered = machine.classes.iter().zip(&counts.classes);
-    let mut answers: Vec<String> =
-        answered.map(|(class, &count)| format!("{class:?} {}", grouped(count))).collect();
+    let counted = classifier.classes.iter().zip(&counts.classes);
+    let mut listed: Vec<String> =
+        counted.map(|(class, &count)| format!("{class:?} {}", grouped(count))).collect();
     if counts.not_known > 0 {
-        answers.push(format!("not known {}", grouped(counts.not_known)));
+        listed.push(format!("unknown {}", grouped(counts.not_known)));
     }
-    format!("{words}{bytes} in {seconds:.2} s: {}", answers.join(", "))
+    format!("{words}{bytes} in {seconds:.2} s: {}", listed.join(", "))
 }
 
-fn one(one: &One) -> Value {
-    let One { place, tokens, label } = one;
+fn prediction(prediction: &ListedPrediction) -> Value {
+    let ListedPrediction { place, tokens, label } = prediction;
     json!({ "place": place, "tokens": tokens, "label": label })
 }

@@ -1,11 +1,12 @@
-//! Words one a line, of a file or stdin of any size.
+//! Classifies the lines of a file or of stdin, of any size.
 
-use super::super::{Predict, inputs};
-use super::answers::{Answers, Stop};
-use super::machine::Machine;
-use super::progress::Progress;
-use super::report::{Summary, report};
-use super::{interrupt, tokens};
+use super::super::verdict;
+use super::super::{PredictArgs, inputs};
+use super::class_writer::{ClassWriter, StopReason};
+use super::classifier::AutomatonClassifier;
+use super::progress::StreamBar;
+use super::report::{StreamSummary, report};
+use super::{interrupt, token_lines};
 use crate::failure::{Answer, Failure};
 use crate::files;
 use crate::output::Output;
@@ -17,49 +18,49 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::time::Instant;
 
-/// Answers every line.
-pub fn lines(
-    arguments: &Predict,
-    machine: &Machine,
+/// Classifies every line.
+pub fn classify_lines(
+    arguments: &PredictArgs,
+    classifier: &AutomatonClassifier,
     path: &Path,
     output: &Output,
 ) -> Result<Answer, Failure> {
     let begin = Instant::now();
     let (name, limits) = (files::shown(path), arguments.reading.options()?.limits);
     let Decompressed { content: text, compressed } = open(path)?;
-    let mut answers = Answers::open(arguments, machine, output)?;
-    let pressed = interrupt::watch(answers.beside(), output)?;
+    let mut writer = ClassWriter::open(arguments, classifier, output)?;
+    let interrupt = interrupt::install(writer.temporary_file(), output)?;
     let bytes = length(path).filter(|_| !compressed);
-    let mut progress = progress_of(bytes, &answers, output);
-    let tell = |ends: &[State], reading: StreamProgress| {
+    let mut progress = progress_of(bytes, &writer, output);
+    let write = |ends: &[State], reading: StreamProgress| {
         progress.show(reading);
-        answers.tell(ends)?;
-        pressed.check()
+        writer.write(ends)?;
+        interrupt.check()
     };
-    let program = machine.program();
+    let program = classifier.program();
     let read = match &program {
-        Some(program) => run_lines(program, text, tell),
-        None => tokens::words(machine, text, &name, &limits, tell),
+        Some(program) => run_lines(program, text, write),
+        None => token_lines::run_lines(classifier, text, &name, &limits, write),
     };
     progress.end();
     let reading = match read {
-        // Whoever closed the pipe has read enough.
-        Err(StreamError::Stopped(Stop::Gone)) => return Ok(Answer::Yes),
-        Err(broken) => return Err(failure(broken, machine, path, answers.words())),
-        Ok(reading) if reading.words == 0 => return Err(inputs::nothing()),
+        // A closed pipe means that the reader has enough.
+        Err(StreamError::Stopped(StopReason::ReaderClosed)) => return Ok(Answer::Yes),
+        Err(broken) => return Err(failure(broken, classifier, path, writer.words())),
+        Ok(reading) if reading.words == 0 => return Err(inputs::no_sequences()),
         Ok(reading) => reading,
     };
-    let summary = Summary {
-        machine,
+    let summary = StreamSummary {
+        classifier,
         reading,
-        counts: answers.close()?,
+        counts: writer.finish()?,
         seconds: begin.elapsed().as_secs_f64(),
         kernel: program.as_ref().map(CompiledAutomaton::kernel),
-        one_by_one: vec![],
+        predictions: vec![],
         confusion: None,
     };
     report(&summary, arguments, output)?;
-    Ok(Answer::Yes)
+    Ok(verdict(arguments, summary.counts.classified(), None, output))
 }
 
 fn open(path: &Path) -> Result<Decompressed<'static>, Failure> {
@@ -70,35 +71,42 @@ fn open(path: &Path) -> Result<Decompressed<'static>, Failure> {
     decompress(input).map_err(|error| unreadable(path, &error))
 }
 
-/// A bar would be drawn over answers on a terminal.
-fn progress_of(bytes: Option<u64>, answers: &Answers, output: &Output) -> Progress {
-    match answers.are_on_a_terminal() {
-        true => Progress::Silent,
-        false => Progress::new(bytes, output),
+/// No progress if classes are printed to a terminal: a bar would overwrite them.
+fn progress_of(bytes: Option<u64>, writer: &ClassWriter, output: &Output) -> StreamBar {
+    match writer.is_on_terminal() {
+        true => StreamBar::Hidden,
+        false => StreamBar::new(bytes, output),
     }
 }
 
-/// The length of a file that has one.
+/// The length of a regular file.
 fn length(path: &Path) -> Option<u64> {
-    let about = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
-    Some(about.len())
+    let metadata = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
+    Some(metadata.len())
 }
 
-fn failure(broken: StreamError<Stop>, machine: &Machine, path: &Path, words: u64) -> Failure {
+fn failure(
+    broken: StreamError<StopReason>,
+    classifier: &AutomatonClassifier,
+    path: &Path,
+    words: u64,
+) -> Failure {
     let name = files::shown(path);
     match broken {
         StreamError::InvalidSymbol { line, column, what } => {
-            machine.no_symbol(&format!("{name}:{line}:{column}"), &what)
+            classifier.unknown_symbol(&format!("{name}:{line}:{column}"), &what)
         }
         StreamError::Read(error) => unreadable(path, &error),
-        StreamError::Stopped(Stop::Failed(failure)) => failure,
-        StreamError::Stopped(Stop::Interrupted | Stop::Gone) => interrupt::after(words),
+        StreamError::Stopped(StopReason::Failed(failure)) => failure,
+        StreamError::Stopped(StopReason::Interrupted | StopReason::ReaderClosed) => {
+            interrupt::after(words)
+        }
     }
 }
 
 fn unreadable(path: &Path, error: &io::Error) -> Failure {
     Failure::new(
         format!("{}: {error}", files::shown(path)),
-        "check that it may be read, and is whole",
+        "check its permissions, and that it is complete",
     )
 }

@@ -1,10 +1,10 @@
-//! One sequence, step by step.
+//! `explain` for one sequence, step by step.
 
-use super::saving::Saving;
-use super::{Explain, Subject, batch, brackets, measure_depth, pictures};
+use super::output_folder::OutputFolder;
+use super::{ExplainArgs, ExplainedModel, batch, brackets, measure_depth, pictures};
 use crate::failure::Failure;
-use crate::output::{Output, visible};
-use crate::reading::divided;
+use crate::output::{Output, escape_control};
+use crate::reading::split_tokens;
 use serde_json::{Map, Value, json};
 use srnn::engine::Fields;
 use srnn::engine::cpu::Cpu;
@@ -13,71 +13,74 @@ use srnn::explain::{Observation, Trajectory, Vector, counter, drift::norms, obse
 use srnn::format::{aligned, plural};
 use std::fmt::Write as _;
 
-/// Shows it, and writes what --out asks for.
+/// Prints the explanation of a sequence, and writes the files of --out.
 pub fn explain(
-    arguments: &Explain,
-    subject: &Subject,
+    arguments: &ExplainArgs,
+    explained: &ExplainedModel,
     text: &str,
     output: &Output,
 ) -> Result<(), Failure> {
-    let tokens = divided(text, &subject.rule, &subject.saved.file.alphabet);
-    let word = subject.vocabulary.encode(&tokens).map_err(|unseen| {
-        let remedy = "leave it out, or divide the sequence by another rule with --tokens";
+    let tokens = split_tokens(text, &explained.rule, &explained.saved.file.alphabet);
+    let word = explained.vocabulary.encode(&tokens).map_err(|unseen| {
+        let remedy = "leave it out, or split the sequence by another rule with --tokens";
         Failure::new(unseen, remedy)
     })?;
-    let stand_ins = word.iter().zip(&tokens).filter(|&(&id, token)| subject.name(id) != **token);
-    let stand_ins = stand_ins.count();
-    if stand_ins > 0 {
-        output.note(format!("warning: {} not seen in training", plural(stand_ins, "token")));
+    let unseen = word.iter().zip(&tokens).filter(|&(&id, token)| explained.name(id) != **token);
+    let unseen = unseen.count();
+    if unseen > 0 {
+        output.note(format!("warning: {} not seen in training", plural(unseen, "token")));
     }
-    let model = &subject.saved.file.model;
+    let model = &explained.saved.file.model;
     let mut engine = Cpu::new(model, 1);
     let fields = Fields { alpha: true, h: true, c: true, u: false };
-    let mut seen = observe(&mut engine, &batch(&model.arch, &[word]), subject.layer, fields);
-    if let Some(ids) = brackets(arguments, subject)? {
+    let mut seen = observe(&mut engine, &batch(&model.arch, &[word]), explained.layer, fields);
+    if let Some(ids) = brackets(arguments, explained)? {
         measure_depth(&mut seen, ids);
     }
-    let path = trajectory(&seen, 0, |id| subject.name(id));
+    let path = trajectory(&seen, 0, |id| explained.name(id));
     let files = match &arguments.out {
-        Some(folder) => save(subject, &seen, &path, &Saving::new(folder, arguments.force, output))?,
+        Some(folder) => {
+            save(explained, &seen, &path, &OutputFolder::new(folder, arguments.force, output))?
+        }
         None => vec![],
     };
     let steps = steps(&seen, &path);
-    let mut value = said(subject, &seen);
-    value["model"] = json!(subject.saved.folder.display().to_string());
+    let mut value = classification(explained, &seen);
+    value["model"] = json!(explained.saved.folder.display().to_string());
     value["tokens"] = json!(tokens);
-    value["layer"] = json!(subject.layer);
-    value["steps"] = steps.iter().map(Step::value).collect();
+    value["layer"] = json!(explained.layer);
+    value["steps"] = steps.iter().map(StepRow::value).collect();
     value["files"] = json!(files);
-    output.result(shown(&tokens, &value, &steps, &files), &value)
+    output.result(result_text(&tokens, &value, &steps, &files), &value)
 }
 
 /// The label and the probability of each class.
-fn said(subject: &Subject, seen: &Observation) -> Value {
-    let classes = &subject.saved.file.classes;
+fn classification(explained: &ExplainedModel, seen: &Observation) -> Value {
+    let classes = &explained.saved.file.classes;
     let Some(class) = seen.class(0) else {
-        let reason = "the network gives no number: its weights are too large";
+        let reason = "the network's output is not finite: its weights are too large";
         return json!({ "label": null, "probabilities": null, "reason": reason });
     };
-    let shares = log_softmax(&seen.logits[0]).into_iter().map(|log| json!(log.exp()));
-    let shares: Map<String, Value> = classes.iter().cloned().zip(shares).collect();
-    json!({ "label": classes[class as usize], "probabilities": shares, "reason": null })
+    let probabilities = log_softmax(&seen.logits[0]).into_iter().map(|log| json!(log.exp()));
+    let probabilities: Map<String, Value> = classes.iter().cloned().zip(probabilities).collect();
+    json!({ "label": classes[class as usize], "probabilities": probabilities, "reason": null })
 }
 
-/// What is shown of a step.
-struct Step {
+/// The row of the table for one step.
+struct StepRow {
     token: String,
-    /// The two most probable centroids; none for a vanilla layer.
+    /// The two most probable centroids with their α; empty for a plain layer.
     centroids: Vec<(usize, f64)>,
+    /// ‖h‖.
     h: f64,
-    /// `None` for cells without a cell state.
+    /// ‖c‖; `None` for cells without a cell state.
     c: Option<f64>,
 }
 
-fn steps(seen: &Observation, path: &Trajectory) -> Vec<Step> {
+fn steps(seen: &Observation, path: &Trajectory) -> Vec<StepRow> {
     let h = norms(seen, Vector::H, 0);
     let c = if seen.c.is_empty() { vec![] } else { norms(seen, Vector::C, 0) };
-    let step = |t: usize| Step {
+    let step = |t: usize| StepRow {
         token: path.tokens[t].clone(),
         centroids: path.alpha.get(t).map_or(vec![], |alpha| two_largest(alpha)),
         h: h[t],
@@ -93,7 +96,7 @@ fn two_largest(alpha: &[f64]) -> Vec<(usize, f64)> {
     ranked
 }
 
-impl Step {
+impl StepRow {
     fn value(&self) -> Value {
         let alpha =
             |&(centroid, alpha): &(usize, f64)| json!({ "centroid": centroid, "alpha": alpha });
@@ -107,7 +110,8 @@ impl Step {
     }
 
     fn cells(&self, number: usize) -> Vec<String> {
-        let mut cells = vec![number.to_string(), visible(&self.token).replace(['\n', '\t'], "␣")];
+        let mut cells =
+            vec![number.to_string(), escape_control(&self.token).replace(['\n', '\t'], "␣")];
         if let Some((first, _)) = self.centroids.first() {
             let alpha = |&(centroid, alpha): &(usize, f64)| format!("{centroid}: {alpha:.3}");
             let alphas: Vec<String> = self.centroids.iter().map(alpha).collect();
@@ -119,17 +123,18 @@ impl Step {
     }
 }
 
-fn shown(tokens: &[String], value: &Value, steps: &[Step], files: &[String]) -> String {
+fn result_text(tokens: &[String], value: &Value, steps: &[StepRow], files: &[String]) -> String {
     let single = tokens.iter().all(|token| token.chars().count() == 1);
     let word = match tokens.is_empty() {
         true => "ε".to_string(),
         false => tokens.join(if single { "" } else { " " }),
     };
-    let shares = value["probabilities"].as_object().into_iter().flatten();
-    let shares: Vec<String> =
-        shares.map(|(class, p)| format!("{class} {:.4}", p.as_f64().unwrap_or(f64::NAN))).collect();
+    let probabilities = value["probabilities"].as_object().into_iter().flatten();
+    let probabilities: Vec<String> = probabilities
+        .map(|(class, p)| format!("{class} {:.4}", p.as_f64().unwrap_or(f64::NAN)))
+        .collect();
     let label = value["label"].as_str().unwrap_or("-");
-    let what = value["reason"].as_str().map_or(shares.join(", "), String::from);
+    let what = value["reason"].as_str().map_or(probabilities.join(", "), String::from);
     let mut text = format!("{word}\t{label}\t{what}").replace('\n', "\\n") + "\n";
     let mut header = vec!["step", "token"];
     if steps.iter().any(|step| !step.centroids.is_empty()) {
@@ -144,29 +149,29 @@ fn shown(tokens: &[String], value: &Value, steps: &[Step], files: &[String]) -> 
     text
 }
 
-/// `trajectory.json` and the pictures.
+/// Writes `trajectory.json` and the pictures.
 fn save(
-    subject: &Subject,
+    explained: &ExplainedModel,
     seen: &Observation,
     path: &Trajectory,
-    saving: &Saving,
+    output_folder: &OutputFolder,
 ) -> Result<Vec<String>, Failure> {
     let mut drawn = Vec::new();
     for (name, of) in [("hidden", Vector::H), ("cell", Vector::C)] {
         if !seen.vector(of).is_empty() {
-            drawn.extend(pictures::units(name, of, path, &counting(seen, of)));
+            drawn.extend(pictures::units(name, of, path, &depth_units(seen, of)));
         }
     }
     if !path.alpha.is_empty() {
         drawn.push(("alpha.svg".into(), pictures::alpha(path)));
     }
     let mut value = serde_json::to_value(path)?;
-    value["layer"] = json!(subject.layer);
-    saving.save("trajectory.json", &value, drawn)
+    value["layer"] = json!(explained.layer);
+    output_folder.save("trajectory.json", &value, drawn)
 }
 
-/// The unit that tells the depth best; none where depth was not measured.
-fn counting(seen: &Observation, of: Vector) -> Vec<usize> {
+/// The unit that encodes the depth best; none if the depth was not measured.
+fn depth_units(seen: &Observation, of: Vector) -> Vec<usize> {
     if seen.quantity.is_empty() {
         return vec![];
     }

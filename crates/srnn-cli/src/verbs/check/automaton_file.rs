@@ -1,6 +1,6 @@
-//! The automaton file beside a certificate: is it the automaton that is proved?
+//! Compares the automaton file next to a certificate with the automaton that is proved.
 //!
-//! The checker knows nothing of such files, and a proof says nothing of them.
+//! The checker does not read such files, so a proof does not cover them.
 
 use crate::automaton::{complete, read};
 use crate::failure::Failure;
@@ -12,28 +12,27 @@ use srnn::format::quoted;
 use srnn_automata::{Alphabet, Moore, State, distinguish};
 use std::path::{Path, PathBuf};
 
-/// How an automaton file compares with a proof.
-pub struct Beside {
-    /// The file.
+/// The comparison of an automaton file with a proof.
+pub struct AutomatonFileCheck {
+    /// The automaton file.
     pub path: PathBuf,
-    /// Why it is not the automaton that is proved; nothing where it is.
+    /// How it differs from the automaton that is proved; `None` if it does not.
     pub difference: Option<String>,
 }
 
-impl Beside {
-    /// In words, with the remedy.
-    pub fn words(&self) -> String {
+impl AutomatonFileCheck {
+    /// One line for people, with the remedy.
+    pub fn text(&self) -> String {
         let path = self.path.display();
         match &self.difference {
-            None => format!("{path} is the automaton that is proved"),
+            None => format!("{path} equals the automaton that is proved"),
             Some(why) => format!(
-                "but {path} is not the automaton that is proved: {why}\n  try: srnn extract RUN \
-                 --force writes it again"
+                "but {path} differs from the automaton that is proved: {why}\n  try: srnn extract \
+                 RUN --force writes it again"
             ),
         }
     }
 
-    /// As JSON.
     pub fn value(&self) -> Value {
         json!({
             "file": self.path.display().to_string(),
@@ -43,15 +42,15 @@ impl Beside {
     }
 }
 
-/// The automaton file beside a certificate that the checker has confirmed, where there is one.
-pub fn automaton(certificate: &Path) -> Result<Option<Beside>, Failure> {
+/// Compares the automaton file next to a verified certificate. `None` if there is no such file.
+pub fn compare_with_proof(certificate: &Path) -> Result<Option<AutomatonFileCheck>, Failure> {
     let folder = certificate.parent().unwrap_or(Path::new(""));
     let Some(path) = runs::automaton_in(folder) else { return Ok(None) };
     let proved = proved(certificate)?;
-    Ok(Some(Beside { difference: difference(&path, &proved), path }))
+    Ok(Some(AutomatonFileCheck { difference: difference(&path, &proved), path }))
 }
 
-/// The automaton of a certificate, its outputs by name.
+/// The automaton of a certificate, with named outputs.
 fn proved(path: &Path) -> Result<Moore<String>, Failure> {
     let Certificate { model, automaton, .. } = Certificate::from_json(&files::read_text(path)?)?;
     let next = automaton.transitions.into_iter().flatten().map(State).collect();
@@ -74,6 +73,6 @@ fn difference(path: &Path, proved: &Moore<String>) -> Option<String> {
     match distinguish(proved, &found) {
         Ok(None) => None,
         Ok(Some(word)) => Some(format!("they differ on {}", quoted(proved.alphabet(), &word))),
-        Err(_) => Some("it has other symbols".into()),
+        Err(_) => Some("its alphabet differs".into()),
     }
 }

@@ -1,41 +1,41 @@
-//! The automaton that answers, and how it reads.
+//! The automaton that classifies, and how it reads text.
 
-use super::super::Predict;
-use super::super::inputs::{Asked, check_rule};
+use super::super::PredictArgs;
+use super::super::inputs::{InputSequence, check_rule};
 use crate::automaton::{Operand, listed, symbols_of_expression};
 use crate::failure::Failure;
-use crate::reading::token_rule;
+use crate::reading::parse_token_rule;
 use crate::runs;
 use srnn::stream::{ByteClasses, CompiledAutomaton};
 use srnn::task::files::TokenRule;
 use srnn::task::{UNKNOWN, Vocabulary};
 use srnn_automata::{Alphabet, Moore, State, Symbol};
 
-/// An automaton with named classes, complete and as small as it can be.
-pub struct Machine {
-    /// As it was named.
+/// A complete, minimal automaton with named classes and a token rule.
+pub struct AutomatonClassifier {
+    /// The name that the user gave.
     pub name: String,
     /// The names of its classes.
     pub classes: Vec<String>,
-    /// Its outputs are classes, or one more where a transition was not known.
+    /// Outputs are indices of `classes`; `classes.len()` stands for an unknown transition.
     pub automaton: Moore<u32>,
-    /// How a text becomes symbols; never a guess.
+    /// How a text is split into symbols; never [`TokenRule::Guess`].
     pub rule: TokenRule,
     vocabulary: Vocabulary,
 }
 
-/// What of a line is no symbol.
+/// A token that is not in the alphabet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NoSymbol {
-    /// Its column, in characters from 1.
+pub struct UnknownSymbol {
+    /// Its column in the line, in characters from 1.
     pub column: u64,
     /// The token.
     pub token: String,
 }
 
-impl Machine {
+impl AutomatonClassifier {
     /// The automaton that the arguments name.
-    pub fn open(arguments: &Predict) -> Result<Machine, Failure> {
+    pub fn open(arguments: &PredictArgs) -> Result<AutomatonClassifier, Failure> {
         let text = arguments.run.to_string_lossy();
         let operand = Operand::open(&text, None)?;
         let alphabet = match &operand {
@@ -45,16 +45,21 @@ impl Machine {
         let automaton = operand.resolve(&alphabet)?;
         let classes = automaton.classes().to_vec();
         let rule = match &arguments.reading.tokens {
-            Some(text) => token_rule(text)?,
+            Some(text) => parse_token_rule(text)?,
             None => runs::rule_of_run(&arguments.run)?.unwrap_or(TokenRule::Guess),
         };
         check_rule(&rule)?;
         let not_known = classes.len() as u32;
         let smallest = automaton.automaton().complete(not_known).minimize();
-        Ok(Machine::new(operand.name(), classes, smallest, rule))
+        Ok(AutomatonClassifier::new(operand.name(), classes, smallest, rule))
     }
 
-    fn new(name: String, classes: Vec<String>, automaton: Moore<u32>, rule: TokenRule) -> Machine {
+    fn new(
+        name: String,
+        classes: Vec<String>,
+        automaton: Moore<u32>,
+        rule: TokenRule,
+    ) -> AutomatonClassifier {
         let names = automaton.alphabet().names().to_vec();
         let unknown = automaton.alphabet().symbol(UNKNOWN).map(|symbol| symbol.0);
         let rule = match rule {
@@ -62,7 +67,7 @@ impl Machine {
             rule => rule,
         };
         let vocabulary = Vocabulary::new(names, unknown).expect("distinct names");
-        Machine { name, classes, automaton, rule, vocabulary }
+        AutomatonClassifier { name, classes, automaton, rule, vocabulary }
     }
 
     /// The names of its symbols.
@@ -70,13 +75,13 @@ impl Machine {
         self.vocabulary.symbols()
     }
 
-    /// The class of words that end in this state; `None` where a transition was not known.
+    /// The class of words that end in this state; `None` after an unknown transition.
     pub fn class(&self, end: State) -> Option<u32> {
         let class = *self.automaton.output(end);
         Some(class).filter(|&class| (class as usize) < self.classes.len())
     }
 
-    /// The program for its bytes, where bytes are all there is to know.
+    /// The automaton compiled for bytes, if every symbol is one byte and whitespace is ignored.
     pub fn program(&self) -> Option<CompiledAutomaton> {
         let plain = self.rule == TokenRule::Characters && self.vocabulary.unknown().is_none();
         let alphabet: &Alphabet = self.automaton.alphabet();
@@ -84,30 +89,30 @@ impl Machine {
         Some(CompiledAutomaton::new(&self.automaton, &bytes))
     }
 
-    /// Where a sequence ends.
-    pub fn run(&self, asked: &Asked) -> Result<State, Failure> {
+    /// The state in which a sequence ends.
+    pub fn run(&self, input: &InputSequence) -> Result<State, Failure> {
         let step = |state, (number, token): (usize, &String)| {
             self.step(state, token).ok_or_else(|| {
-                let place = format!("{}: token {}", asked.place, number + 1);
-                self.no_symbol(&place, &format!("{token:?}"))
+                let place = format!("{}: token {}", input.place, number + 1);
+                self.unknown_symbol(&place, &format!("{token:?}"))
             })
         };
-        asked.tokens.iter().enumerate().try_fold(self.automaton.start(), step)
+        input.tokens.iter().enumerate().try_fold(self.automaton.start(), step)
     }
 
-    /// Where the word of a line ends. Divides it as [`crate::reading::divided`] does, without a
-    /// text for every token.
-    pub fn run_line(&self, line: &str) -> Result<State, NoSymbol> {
+    /// The state in which the word of a line ends. Splits the line as
+    /// [`crate::reading::split_tokens`] does, without allocating its tokens.
+    pub fn run_line(&self, line: &str) -> Result<State, UnknownSymbol> {
         let start = self.automaton.start();
         let token = |state, token: &str| {
-            let no_symbol = || NoSymbol { column: column(line, token), token: token.into() };
-            self.step(state, token).ok_or_else(no_symbol)
+            let unknown = || UnknownSymbol { column: column(line, token), token: token.into() };
+            self.step(state, token).ok_or_else(unknown)
         };
         match &self.rule {
             TokenRule::Characters => {
-                let visible = self.symbols().iter().any(|name| is_blank(name));
+                let keeps_blanks = self.symbols().iter().any(|name| is_blank(name));
                 let mut characters = line.split_inclusive(|_: char| true);
-                characters.try_fold(start, |state, one| match is_blank(one) && !visible {
+                characters.try_fold(start, |state, one| match is_blank(one) && !keeps_blanks {
                     true => Ok(state),
                     false => token(state, one),
                 })
@@ -122,13 +127,12 @@ impl Machine {
         }
     }
 
-    /// The error about something that is no symbol.
-    pub fn no_symbol(&self, place: &str, what: &str) -> Failure {
-        let message = format!("{place}: {what} is no symbol of {}", self.name);
+    /// The error for a token that is not in the alphabet.
+    pub fn unknown_symbol(&self, place: &str, what: &str) -> Failure {
+        let message = format!("{place}: {what} is not a symbol of {}", self.name);
         let symbols = listed(self.symbols());
-        let remedy = format!(
-            "correct it; the symbols are {symbols}, and --tokens says how a text is divided"
-        );
+        let remedy =
+            format!("correct it; the symbols are {symbols}, and --tokens sets how a text is split");
         Failure::new(message, remedy)
     }
 
@@ -142,7 +146,7 @@ fn is_blank(name: &str) -> bool {
     name.chars().all(|c| c.is_ascii_whitespace())
 }
 
-/// The column of a part of a line.
+/// The column at which `part` starts; `part` must be a slice of `line`.
 fn column(line: &str, part: &str) -> u64 {
     let bytes = part.as_ptr().addr() - line.as_ptr().addr();
     line[..bytes].chars().count() as u64 + 1
@@ -151,19 +155,19 @@ fn column(line: &str, part: &str) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reading::divided;
+    use crate::reading::split_tokens;
 
-    fn machine(names: &[&str], rule: TokenRule) -> Machine {
+    fn classifier(names: &[&str], rule: TokenRule) -> AutomatonClassifier {
         let alphabet = Alphabet::new(names.iter().map(|name| name.to_string()).collect()).unwrap();
         let states = 7 * names.len() as u32 + 3;
         let next = |state: State, symbol: Symbol| State((5 * state.0 + symbol.0 + 1) % states);
         let automaton = Moore::from_fn(alphabet, states, |state| state.0, next).unwrap();
         let classes = (0..states).map(|state| state.to_string()).collect();
-        Machine::new("it".into(), classes, automaton, rule)
+        AutomatonClassifier::new("it".into(), classes, automaton, rule)
     }
 
     #[test]
-    fn a_line_is_divided_as_a_sequence_is() {
+    fn a_line_is_split_as_a_sequence_is() {
         let separator = TokenRule::Separator(", ".into());
         for (names, rule, lines) in [
             (&["a", "é"][..], TokenRule::Characters, &["", "aé", " a é\té "][..]),
@@ -173,21 +177,21 @@ mod tests {
             (&["a", "b"], TokenRule::Guess, &["abba", "a b"]),
             (&["a", "<unk>"], TokenRule::Characters, &["abcä"]),
         ] {
-            let machine = machine(names, rule);
+            let classifier = classifier(names, rule);
             for line in lines {
-                let tokens = divided(line, &machine.rule, machine.symbols());
-                let asked = Asked { place: "here".into(), tokens, label: None };
-                let expected = machine.run(&asked).unwrap();
-                assert_eq!(machine.run_line(line), Ok(expected), "{names:?} {line:?}");
+                let tokens = split_tokens(line, &classifier.rule, classifier.symbols());
+                let input = InputSequence { place: "here".into(), tokens, label: None };
+                let expected = classifier.run(&input).unwrap();
+                assert_eq!(classifier.run_line(line), Ok(expected), "{names:?} {line:?}");
             }
         }
     }
 
     #[test]
-    fn what_is_no_symbol_has_a_column_in_characters() {
+    fn an_unknown_symbol_has_a_column_in_characters() {
         let columns = |names: &[&str], rule: TokenRule, line: &str| {
-            let no_symbol = machine(names, rule).run_line(line).unwrap_err();
-            (no_symbol.column, no_symbol.token)
+            let unknown_symbol = classifier(names, rule).run_line(line).unwrap_err();
+            (unknown_symbol.column, unknown_symbol.token)
         };
         assert_eq!(columns(&["é"], TokenRule::Characters, "éé xé"), (4, "x".into()));
         assert_eq!(columns(&["é", "ab"], TokenRule::Whitespace, "é  ab éa"), (7, "éa".into()));
@@ -196,9 +200,9 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_enough_only_where_every_symbol_is_one() {
+    fn an_automaton_is_compiled_only_if_every_symbol_is_one_byte() {
         let has_program =
-            |names: &[&str], rule: TokenRule| machine(names, rule).program().is_some();
+            |names: &[&str], rule: TokenRule| classifier(names, rule).program().is_some();
         assert!(has_program(&["0", "1"], TokenRule::Guess));
         assert!(!has_program(&["0", "1"], TokenRule::Whitespace));
         assert!(!has_program(&["0", "é"], TokenRule::Characters));

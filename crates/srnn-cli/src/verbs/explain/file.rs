@@ -1,11 +1,11 @@
-//! All sequences of a file.
+//! `explain` for all sequences of a file.
 
-use super::saving::Saving;
-use super::{Explain, Subject, batch, brackets, measure_depth, pictures};
+use super::output_folder::OutputFolder;
+use super::{ExplainArgs, ExplainedModel, batch, brackets, measure_depth, pictures};
 use crate::automaton::positive;
 use crate::failure::Failure;
 use crate::output::Output;
-use crate::samples::read_any;
+use crate::reading::read_optional_labels;
 use serde_json::{Value, json};
 use srnn::engine::cpu::Cpu;
 use srnn::engine::{Batch, Fields};
@@ -22,54 +22,58 @@ use srnn::task::files::ReadOptions;
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// Steps of a batch, so that long files do not fill the memory.
+/// Maximum steps of a batch, to bound the memory.
 const STEPS: usize = 1 << 14;
-/// Steps on which depth is looked at: these are kept all at once.
+/// Maximum steps for the analysis of depth, which keeps all of them in memory.
 const DEPTH_STEPS: usize = 1 << 16;
 
-/// What there is to say.
-struct Explained {
+/// The explanation of a file.
+struct FileExplanation {
     sequences: usize,
     unreadable: usize,
     usage: Option<Usage>,
     drift: Drift,
-    depth: Option<Depth>,
+    depth: Option<DepthExplanation>,
 }
 
-/// What is said of the nesting depth.
-struct Depth {
-    /// In the cell state, where there is one, and in the hidden state.
+/// How the network encodes the nesting depth.
+struct DepthExplanation {
+    /// The depth decoded from c, if the cell has one, and from h.
     counters: Vec<Counter>,
     machine: Option<Pushdown>,
-    /// How many sequences were looked at.
+    /// Number of sequences analysed.
     sequences: usize,
 }
 
-/// Shows it, and writes what --out asks for.
+/// Prints the explanation of a file, and writes the files of --out.
 pub fn explain(
-    arguments: &Explain,
-    subject: &Subject,
+    arguments: &ExplainArgs,
+    explained: &ExplainedModel,
     file: &Path,
     output: &Output,
 ) -> Result<(), Failure> {
-    let (words, unreadable) = words(arguments, subject, file)?;
-    let batches = batches(subject, &words);
-    let explained = Explained {
+    let (words, unreadable) = words(arguments, explained, file)?;
+    let batches = batches(explained, &words);
+    let explanation = FileExplanation {
         sequences: words.len(),
         unreadable,
-        usage: subject.centroids().map(|_| usage(watch(subject, &batches, ALPHA))),
-        drift: drift(watch(subject, &batches, VECTORS), arguments.shortest),
-        depth: depth(arguments, subject, &batches)?,
+        usage: explained.centroids().map(|_| usage(observations(explained, &batches, ALPHA))),
+        drift: drift(observations(explained, &batches, VECTORS), arguments.shortest),
+        depth: depth(arguments, explained, &batches)?,
     };
-    let mut value = explained.value(subject);
+    let mut value = explanation.value(explained);
     let files = match &arguments.out {
         Some(folder) => {
-            let saving = Saving::new(folder, arguments.force, output);
-            saving.save("explanation.json", &value, explained.pictures(subject, output))?
+            let output_folder = OutputFolder::new(folder, arguments.force, output);
+            output_folder.save(
+                "explanation.json",
+                &value,
+                explanation.pictures(explained, output),
+            )?
         }
         None => vec![],
     };
-    let mut text = explained.text(subject);
+    let mut text = explanation.text(explained);
     files.iter().for_each(|file| writeln!(text, "written: {file}").expect("a string"));
     value["files"] = json!(files);
     output.result(text, &value)
@@ -78,15 +82,15 @@ pub fn explain(
 const ALPHA: Fields = Fields { alpha: true, u: false, h: false, c: false };
 const VECTORS: Fields = Fields { alpha: false, u: false, h: true, c: true };
 
-/// Refuses words without labels, one a line: they are read as labels of empty sequences, which the
-/// model does not know.
+/// Refuses a plain file of words without labels: they would be read as unknown labels of empty
+/// sequences.
 fn refuse_words_as_labels(data: &Dataset, known: &[String], file: &Path) -> Result<(), Failure> {
     let empty = data.sequences.iter().all(|sequence| sequence.tokens.is_empty());
     if !empty || data.classes.is_empty() || data.classes.iter().any(|label| known.contains(label)) {
         return Ok(());
     }
     let message = format!(
-        "{}: every sequence is empty, and the model knows none of the labels, as {:?}",
+        "{}: every sequence is empty, and no label is a class of the model: the first is {:?}",
         file.display(),
         data.classes[0]
     );
@@ -94,19 +98,19 @@ fn refuse_words_as_labels(data: &Dataset, known: &[String], file: &Path) -> Resu
     Err(Failure::new(message, remedy))
 }
 
-/// The sequences as the model reads them, and how many it cannot read.
+/// The encoded sequences, and the number of those with unknown tokens.
 fn words(
-    arguments: &Explain,
-    subject: &Subject,
+    arguments: &ExplainArgs,
+    explained: &ExplainedModel,
     file: &Path,
 ) -> Result<(Vec<Vec<u32>>, usize), Failure> {
-    let options = ReadOptions { tokens: subject.rule.clone(), ..arguments.reading.options()? };
-    let data = read_any(file, &options)?.data;
-    refuse_words_as_labels(&data, &subject.saved.file.classes, file)?;
+    let options = ReadOptions { tokens: explained.rule.clone(), ..arguments.reading.options()? };
+    let data = read_optional_labels(file, &options)?.data;
+    refuse_words_as_labels(&data, &explained.saved.file.classes, file)?;
     let encode = |tokens: &[u32]| {
         let names: Vec<String> =
             tokens.iter().map(|&id| data.alphabet[id as usize].clone()).collect();
-        subject.vocabulary.encode(&names).ok()
+        explained.vocabulary.encode(&names).ok()
     };
     let all = data.sequences.len();
     let words: Vec<Vec<u32>> =
@@ -114,7 +118,7 @@ fn words(
     match words.is_empty() {
         true => Err(Failure::new(
             format!(
-                "{}: none of {} can be read by the model",
+                "{}: none of {} has only tokens of the model",
                 file.display(),
                 plural(all, "sequence")
             ),
@@ -124,82 +128,84 @@ fn words(
     }
 }
 
-fn batches(subject: &Subject, words: &[Vec<u32>]) -> Vec<Batch> {
+fn batches(explained: &ExplainedModel, words: &[Vec<u32>]) -> Vec<Batch> {
     let (mut batches, mut first, mut steps) = (Vec::new(), 0, 0);
     for (at, word) in words.iter().enumerate() {
         steps += word.len() + 2;
         if steps > STEPS && at > first {
-            batches.push(batch(subject.arch(), &words[first..at]));
+            batches.push(batch(explained.arch(), &words[first..at]));
             (first, steps) = (at, word.len() + 2);
         }
     }
-    batches.push(batch(subject.arch(), &words[first..]));
+    batches.push(batch(explained.arch(), &words[first..]));
     batches
 }
 
-/// One observation after the other: they are not kept.
-fn watch<'a>(
-    subject: &'a Subject,
+/// The observations of all batches, computed one at a time.
+fn observations<'a>(
+    explained: &'a ExplainedModel,
     batches: &'a [Batch],
     fields: Fields,
 ) -> impl Iterator<Item = Observation> + 'a {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let mut engine = Cpu::new(&subject.saved.file.model, threads);
-    batches.iter().map(move |batch| observe(&mut engine, batch, subject.layer, fields))
+    let mut engine = Cpu::new(&explained.saved.file.model, threads);
+    batches.iter().map(move |batch| observe(&mut engine, batch, explained.layer, fields))
 }
 
-/// Where depth is counted, if --open says what it is.
+/// How the depth is encoded; `None` without --open.
 fn depth(
-    arguments: &Explain,
-    subject: &Subject,
+    arguments: &ExplainArgs,
+    explained: &ExplainedModel,
     batches: &[Batch],
-) -> Result<Option<Depth>, Failure> {
-    let Some(ids) = brackets(arguments, subject)? else { return Ok(None) };
-    let vectors: &[Vector] = match subject.arch().layers[subject.layer].cell.has_memory() {
+) -> Result<Option<DepthExplanation>, Failure> {
+    let Some(ids) = brackets(arguments, explained)? else { return Ok(None) };
+    let vectors: &[Vector] = match explained.arch().layers[explained.layer].cell.has_memory() {
         true => &[Vector::C, Vector::H],
         false => &[Vector::H],
     };
     let fields = Fields { alpha: true, h: true, c: true, u: false };
-    let mut seen: Vec<Observation> = watch(subject, &spread_out(batches), fields).collect();
+    let mut seen: Vec<Observation> =
+        observations(explained, &spread_out(batches), fields).collect();
     seen.iter_mut().for_each(|seen| measure_depth(seen, ids));
     let counter = |&of: &Vector| {
         counter::counter(&seen, &counter::CounterConfig { of, ..counter::CounterConfig::default() })
     };
     let counters: Option<Vec<Counter>> = vectors.iter().map(counter).collect();
     let counters = counters.ok_or_else(|| {
-        let message = "no step has a depth from 0 to 5, or the states are no numbers";
+        let message = "no step has a depth from 0 to 5, or the states are not finite";
         Failure::new(message, "check --open and --close, and the model")
     })?;
-    let [open, close] = ids.map(|id| subject.name(id));
+    let [open, close] = ids.map(|id| explained.name(id));
     let names = PushdownNames {
         classes: &[&open, &close, "other"],
         class_of: &|id| ids.iter().position(|&one| one == id).unwrap_or(ids.len()),
-        answers: &subject.saved.file.classes,
+        answers: &explained.saved.file.classes,
     };
-    let machine = subject.centroids().and_then(|_| pushdown::pushdown(&seen, &names));
+    let machine = explained.centroids().and_then(|_| pushdown::pushdown(&seen, &names));
     let sequences = seen.iter().map(|seen| seen.offsets.len() - 1).sum();
-    Ok(Some(Depth { counters, machine, sequences }))
+    Ok(Some(DepthExplanation { counters, machine, sequences }))
 }
 
-/// As many batches as may be kept, from all over the file: often one class comes first.
+/// Every n-th batch, so that at most about [`DEPTH_STEPS`] steps are kept. A prefix of the file
+/// would not do: files are often sorted by class.
 fn spread_out(batches: &[Batch]) -> Vec<Batch> {
     let steps: usize = batches.iter().map(Batch::steps).sum();
     let stride = steps.div_ceil(DEPTH_STEPS).max(1);
     batches.iter().step_by(stride).cloned().collect()
 }
 
-impl Subject {
-    /// K.
+impl ExplainedModel {
+    /// K, if the layer has centroids.
     fn centroids(&self) -> Option<usize> {
         self.arch().layers[self.layer].centroids.map(|centroids| centroids.k)
     }
 }
 
-impl Explained {
-    fn value(&self, subject: &Subject) -> Value {
+impl FileExplanation {
+    fn value(&self, explained: &ExplainedModel) -> Value {
         json!({
-            "model": subject.saved.folder.display().to_string(),
-            "layer": subject.layer,
+            "model": explained.saved.folder.display().to_string(),
+            "layer": explained.layer,
             "sequences": self.sequences,
             "unreadable": self.unreadable,
             "usage": self.usage,
@@ -210,43 +216,49 @@ impl Explained {
         })
     }
 
-    fn text(&self, subject: &Subject) -> String {
+    fn text(&self, explained: &ExplainedModel) -> String {
         let mut text = format!("{} read", plural(self.sequences, "sequence"));
         if self.unreadable > 0 {
-            let _ = write!(text, ", {} with unseen tokens left out", self.unreadable);
+            let _ = write!(text, ", {} with unknown tokens left out", self.unreadable);
         }
-        let _ = writeln!(text, "; layer {}", subject.layer);
-        text.extend(self.usage.as_ref().map(of_usage));
-        text.push_str(&of_slope("h", self.drift.h));
-        text.push_str(&of_slope("c", self.drift.c));
-        if let Some(Depth { counters, sequences, .. }) = &self.depth {
+        let _ = writeln!(text, "; layer {}", explained.layer);
+        text.extend(self.usage.as_ref().map(usage_text));
+        text.push_str(&drift_text("h", self.drift.h));
+        text.push_str(&drift_text("c", self.drift.c));
+        if let Some(DepthExplanation { counters, sequences, .. }) = &self.depth {
             let all = self.sequences;
             text.push_str(&format!(
-                "depth, on {sequences} of {all} sequences, from all over the file; fitted to depths 0 to 5:\n"
+                "depth, on {sequences} of {all} sequences spread over the file; fitted on depths 0 to 5:\n"
             ));
-            text.push_str(&of_counters(counters));
+            text.push_str(&counters_text(counters));
         }
         text
     }
 
-    fn pictures(&self, subject: &Subject, output: &Output) -> Vec<(&str, pictures::Drawn)> {
+    fn pictures(
+        &self,
+        explained: &ExplainedModel,
+        output: &Output,
+    ) -> Vec<(&str, pictures::SvgResult)> {
         let mut drawn = Vec::new();
         if let Some(usage) = &self.usage {
             drawn.push(("ranked.svg", pictures::ranked(usage)));
             drawn.push(("visits.svg", pictures::visits(usage)));
-            drawn.push(("centroids.svg", pictures::centroids(centroids(subject))));
+            drawn.push(("centroids.svg", pictures::centroids(centroids(explained))));
         }
         let Some(depth) = &self.depth else { return drawn };
         drawn.push(("counter.svg", pictures::counter(&depth.counters[0])));
         let Some(machine) = &depth.machine else { return drawn };
-        // Where no name tells which class means yes, no state has two rings.
-        let accepting = positive(&subject.saved.file.classes).map_or(usize::MAX, |at| at as usize);
+        // If no class is named like "accept", no state is drawn as accepting.
+        let accepting =
+            positive(&explained.saved.file.classes).map_or(usize::MAX, |at| at as usize);
         let window = DepthWindow { accepting, ..DepthWindow::default() };
-        // At depths that were rarely seen, every move has a large part.
+        // At rarely seen depths, every transition has a large share.
         let whole = DepthWindow { deepest: i64::MAX, min_fraction: 0.1, ..window.clone() };
         let title = |title: &str, window: &DepthWindow, picture| {
             let least = 100.0 * window.min_fraction;
-            let title = format!("{title}; without moves under {least} % of their depth and token");
+            let title =
+                format!("{title}; without transitions under {least} % of their depth and token");
             DfaPicture { title, ..picture }
         };
         let machines = [
@@ -263,15 +275,15 @@ impl Explained {
     }
 }
 
-/// The rows of S.
-fn centroids(subject: &Subject) -> Vec<Vec<f64>> {
-    let model = &subject.saved.file.model;
-    let units = model.arch.layers[subject.layer].units;
-    let values = &model.params[model.layout().layers[subject.layer].centroids.clone()];
+/// The rows of S, one per centroid.
+fn centroids(explained: &ExplainedModel) -> Vec<Vec<f64>> {
+    let model = &explained.saved.file.model;
+    let units = model.arch.layers[explained.layer].units;
+    let values = &model.params[model.layout().layers[explained.layer].centroids.clone()];
     values.chunks(units).map(|row| row.iter().map(|&value| value.into()).collect()).collect()
 }
 
-fn of_usage(usage: &Usage) -> String {
+fn usage_text(usage: &Usage) -> String {
     let row = |(centroid, (&visits, &mean)): (usize, (&u64, &f64))| {
         let part = visits as f64 / usage.steps.max(1) as f64;
         (visits, vec![centroid.to_string(), percent(part), format!("{mean:.3}")])
@@ -285,7 +297,7 @@ fn of_usage(usage: &Usage) -> String {
     let ranked: Vec<String> =
         usage.ranked.iter().take(5).map(|mean| format!("{mean:.3}")).collect();
     format!(
-        "{}{} of {} centroids have {:.0} % of {} steps\nmean α by rank: {}; mean entropy {:.3} nats\n",
+        "{}{} of {} centroids cover {:.0} % of {} steps\nmean α by rank: {}; mean entropy {:.3} nats\n",
         aligned(&table),
         usage.carrying,
         usage.visits.len(),
@@ -296,16 +308,16 @@ fn of_usage(usage: &Usage) -> String {
     )
 }
 
-fn of_slope(name: &str, slope: Option<Slope>) -> String {
+fn drift_text(name: &str, slope: Option<Slope>) -> String {
     slope.map_or(String::new(), |slope| {
         let Slope { mean, spread, norm, rows } = slope;
         let rows = plural(rows, "long sequence");
-        format!("drift of ‖{name}‖: {mean:+.5} a step (spread {spread:.5}, mean norm {norm:.3}, {rows})\n")
+        format!("drift of ‖{name}‖: {mean:+.5} per step (spread {spread:.5}, mean norm {norm:.3}, {rows})\n")
     })
 }
 
-/// How well each vector tells the depth, and the first one at every depth.
-fn of_counters(counters: &[Counter]) -> String {
+/// How well each vector encodes the depth, and the errors of the first vector at every depth.
+fn counters_text(counters: &[Counter]) -> String {
     let mut text = String::new();
     for counter in counters {
         let (best, v) = (&counter.best[0], pictures::letter(counter.of));
@@ -320,7 +332,7 @@ fn of_counters(counters: &[Counter]) -> String {
     let mut rows = vec![header.map(String::from).to_vec()];
     let (best, readout) = (&counters[0].best[0].fit, &counters[0].readout.fit);
     let each = best.by_quantity.iter().zip(&readout.by_quantity);
-    // Below 0 strings are lost, and have no depth.
+    // Depth −1 means one closing token too many; the string has no depth from there on.
     for (one, all) in each.filter(|(one, _)| one.quantity >= 0) {
         let mut row = vec![one.quantity.to_string(), grouped(one.steps)];
         for at in [one, all] {

@@ -1,4 +1,4 @@
-//! Files of explanations.
+//! Writing explanations to a folder.
 
 use crate::failure::Failure;
 use crate::files;
@@ -7,21 +7,21 @@ use serde_json::Value;
 use srnn::render::ChartTooLarge;
 use std::path::{Path, PathBuf};
 
-/// Where files go.
-pub struct Saving<'a> {
+/// The folder of --out.
+pub struct OutputFolder<'a> {
     folder: &'a Path,
     force: bool,
     output: &'a Output,
 }
 
-impl<'a> Saving<'a> {
-    /// Into a folder; what is there is replaced only by force.
-    pub fn new(folder: &'a Path, force: bool, output: &'a Output) -> Saving<'a> {
-        Saving { folder, force, output }
+impl<'a> OutputFolder<'a> {
+    /// Existing files are replaced only with `force`.
+    pub fn new(folder: &'a Path, force: bool, output: &'a Output) -> OutputFolder<'a> {
+        OutputFolder { folder, force, output }
     }
 
-    /// Writes the numbers and every picture that can be drawn; nothing where one of them is there
-    /// already. Returns the files.
+    /// Writes `value` to the file `numbers`, and every picture that can be drawn. Without `force`,
+    /// writes nothing if one of the files exists. Returns the paths.
     pub fn save(
         &self,
         numbers: &str,

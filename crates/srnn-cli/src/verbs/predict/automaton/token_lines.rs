@@ -1,67 +1,68 @@
-//! Lines whose symbols are more than single bytes.
+//! Classifies lines whose symbols are not single bytes.
 
-use super::answers::Stop;
-use super::machine::{Machine, NoSymbol};
+use super::class_writer::StopReason;
+use super::classifier::{AutomatonClassifier, UnknownSymbol};
 use crate::failure::Failure;
 use srnn::stream::{StreamError, StreamProgress};
 use srnn::task::files::DataLimits;
 use srnn_automata::State;
 use std::io::{BufRead, BufReader, Read};
 
-/// Bytes that are read at a time.
+/// Bytes read at a time.
 const CHUNK: usize = 256 << 10;
-/// Most answers that are kept waiting.
+/// Maximum words between two writes.
 const BATCH: usize = 4096;
 
-/// What [`srnn::stream::run_lines`] does, for any rule that divides a line into symbols; `name` is the
-/// text's, for messages.
-pub fn words(
-    machine: &Machine,
+/// Like [`srnn::stream::run_lines`], for any token rule. `name` is the file's name, for messages.
+pub fn run_lines(
+    classifier: &AutomatonClassifier,
     text: impl Read,
     name: &str,
     limits: &DataLimits,
-    mut tell: impl FnMut(&[State], StreamProgress) -> Result<(), Stop>,
-) -> Result<StreamProgress, StreamError<Stop>> {
+    mut write: impl FnMut(&[State], StreamProgress) -> Result<(), StopReason>,
+) -> Result<StreamProgress, StreamError<StopReason>> {
     let mut input = BufReader::with_capacity(CHUNK, text);
     let (mut line, mut ends, mut reading) = (Vec::new(), Vec::new(), StreamProgress::default());
     loop {
         line.clear();
-        let room = limits.max_line as u64 + 1;
-        let read = input.by_ref().take(room).read_until(b'\n', &mut line);
+        let limit = limits.max_line as u64 + 1;
+        let read = input.by_ref().take(limit).read_until(b'\n', &mut line);
         let read = read.map_err(StreamError::Read)?;
         if read == 0 {
-            tell(&ends, reading).map_err(StreamError::Stopped)?;
+            write(&ends, reading).map_err(StreamError::Stopped)?;
             return Ok(reading);
         }
         let number = reading.words + 1;
         reading.bytes += read as u64;
         reading.words = number;
         let text = content(&line, number, limits).map_err(|failure| in_file(name, failure));
-        let end = text.and_then(|text| run(machine, text, number));
+        let end = text.and_then(|text| run(classifier, text, number));
         ends.extend(end.as_ref().ok());
-        // A line is answered at once where no other is there to be read.
+        // Writes at once if no further line is buffered: the sender may wait for the class.
         if end.is_err() || ends.len() == BATCH || input.buffer().is_empty() {
-            tell(&ends, reading).map_err(StreamError::Stopped)?;
+            write(&ends, reading).map_err(StreamError::Stopped)?;
             ends.clear();
         }
         end?;
     }
 }
 
-fn run(machine: &Machine, line: &str, number: u64) -> Result<State, StreamError<Stop>> {
-    machine.run_line(line).map_err(|NoSymbol { column, token }| StreamError::InvalidSymbol {
-        line: number,
-        column,
-        what: format!("{token:?}"),
+fn run(
+    classifier: &AutomatonClassifier,
+    line: &str,
+    number: u64,
+) -> Result<State, StreamError<StopReason>> {
+    classifier.run_line(line).map_err(|UnknownSymbol { column, token }| {
+        StreamError::InvalidSymbol { line: number, column, what: format!("{token:?}") }
     })
 }
 
-fn in_file(name: &str, failure: Failure) -> StreamError<Stop> {
+fn in_file(name: &str, failure: Failure) -> StreamError<StopReason> {
     let message = format!("{name}:{}", failure.message);
-    StreamError::Stopped(Stop::Failed(Failure { message, ..failure }))
+    StreamError::Stopped(StopReason::Failed(Failure { message, ..failure }))
 }
 
-/// The text of a line, without its end and without the mark that may begin a text.
+/// The text of a line, without its line end and without a byte order mark.
 fn content<'a>(line: &'a [u8], number: u64, limits: &DataLimits) -> Result<&'a str, Failure> {
     if line.len() > limits.max_line {
         let message = format!("{number}: more than {} bytes in a line", limits.max_line);

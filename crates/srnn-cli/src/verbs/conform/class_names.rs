@@ -1,22 +1,22 @@
-//! What a program's lines mean.
+//! The class that a line of a program's output names.
 
 use crate::automaton::{YES, listed, positive};
 
 const NO: [&str; 7] = ["reject", "rejected", "0", "false", "no", "negative", "neg"];
 
-/// The classes of an automaton, and what else stands for them.
+/// The classes of an automaton and their synonyms.
 #[derive(Clone, Debug)]
-pub struct Answers {
+pub struct ClassNames {
     names: Vec<String>,
-    /// The class that means yes, where there are two and their names tell.
+    /// The accepting class, if there are two classes and one is named like it.
     yes: Option<u32>,
 }
 
-impl Answers {
-    /// Answers for the classes of these names.
-    pub fn new(names: Vec<String>) -> Answers {
+impl ClassNames {
+    /// Classes with these names.
+    pub fn new(names: Vec<String>) -> ClassNames {
         let yes = positive(&names).filter(|_| names.len() == 2);
-        Answers { names, yes }
+        ClassNames { names, yes }
     }
 
     /// The name of a class.
@@ -37,16 +37,17 @@ impl Answers {
         })
     }
 
-    /// What to do about an answer of yes or no where no class's name tells which of them it means.
+    /// The remedy for an answer such as `yes` or `1` that could mean either class.
     pub fn hint(&self, line: &str) -> Option<String> {
         let word = line.trim_ascii();
         let known = |words: &[&str]| words.iter().any(|known| known.eq_ignore_ascii_case(word));
-        let unclear = self.yes.is_none() && (known(&YES) || known(&NO));
+        let ambiguous = self.yes.is_none() && (known(&YES) || known(&NO));
         let classes = listed(&self.names);
-        unclear.then(|| format!("--accept CLASS says which class means yes: {classes}"))
+        ambiguous
+            .then(|| format!("--accept CLASS sets the class that counts as accepted: {classes}"))
     }
 
-    /// What may be answered, in words.
+    /// The valid answers, for messages.
     pub fn expected(&self) -> String {
         let names = listed(&self.names);
         match self.yes {
@@ -60,21 +61,21 @@ impl Answers {
 mod tests {
     use super::*;
 
-    fn answers(names: &[&str]) -> Answers {
-        Answers::new(names.iter().map(|name| name.to_string()).collect())
+    fn class_names(names: &[&str]) -> ClassNames {
+        ClassNames::new(names.iter().map(|name| name.to_string()).collect())
     }
 
     #[test]
     fn yes_and_no_have_many_names_and_classes_their_own() {
-        let acceptor = answers(&["reject", "accept"]);
+        let acceptor = class_names(&["reject", "accept"]);
         for (line, class) in [("1", 1), ("0", 0), ("True", 1), (" reject\r", 0), ("no", 0)] {
             assert_eq!(acceptor.class(line), Some(class), "{line:?}");
         }
         assert_eq!([acceptor.class(""), acceptor.class("10")], [None, None]);
-        assert_eq!(answers(&["yes", "no"]).class("0"), Some(1));
-        assert_eq!(answers(&["1", "0"]).class("0"), Some(1));
+        assert_eq!(class_names(&["yes", "no"]).class("0"), Some(1));
+        assert_eq!(class_names(&["1", "0"]).class("0"), Some(1));
         assert_eq!(acceptor.hint("1"), None);
-        let levels = answers(&["low", "high", "very high"]);
+        let levels = class_names(&["low", "high", "very high"]);
         assert!(levels.hint(" 1").unwrap().contains("--accept CLASS"));
         assert_eq!(levels.hint("medium"), None);
         assert_eq!([levels.class("very high"), levels.class("1")], [Some(2), None]);

@@ -1,58 +1,58 @@
-//! Words as lines, written as `predict` reads them.
+//! Words as lines of text, as `predict` reads them.
 
 use crate::failure::Failure;
 use srnn::task::files::TokenRule;
 use srnn_automata::{Alphabet, Symbol};
 
-/// How words become lines.
+/// How words are written as lines.
 #[derive(Clone, Debug)]
-pub struct Wire {
+pub struct WordFormat {
     names: Vec<String>,
-    between: String,
+    separator: String,
 }
 
-impl Wire {
-    /// A way to write words so that they can be read back. Without a rule, names of one character
-    /// stand side by side, others have blanks between them.
-    pub fn new(alphabet: &Alphabet, rule: Option<TokenRule>) -> Result<Wire, Failure> {
+impl WordFormat {
+    /// Without a rule, symbols are joined without a separator if all names are single characters,
+    /// and by spaces otherwise. Fails if a line could not be split into the same symbols again.
+    pub fn new(alphabet: &Alphabet, rule: Option<TokenRule>) -> Result<WordFormat, Failure> {
         let names = alphabet.names().to_vec();
         let single = names.iter().all(|name| name.chars().count() == 1);
-        let between = match rule {
+        let separator = match rule {
             Some(TokenRule::Characters) => String::new(),
             Some(TokenRule::Whitespace) => " ".into(),
-            Some(TokenRule::Separator(text)) => separator(text)?,
+            Some(TokenRule::Separator(text)) => checked_separator(text)?,
             Some(TokenRule::Guess) | None if single => String::new(),
             Some(TokenRule::Guess) | None => " ".into(),
         };
-        let wire = Wire { names, between };
-        wire.names.iter().try_for_each(|name| wire.check(name))?;
-        Ok(wire)
+        let word_format = WordFormat { names, separator };
+        word_format.names.iter().try_for_each(|name| word_format.check(name))?;
+        Ok(word_format)
     }
 
-    /// A word as a line, without its end.
+    /// A word as a line, without the line end.
     pub fn line(&self, word: &[Symbol]) -> String {
         let names: Vec<&str> = word.iter().map(|s| self.names[s.index()].as_str()).collect();
-        names.join(&self.between)
+        names.join(&self.separator)
     }
 
-    /// Refuses names that would not be found again in a line.
+    /// Fails if a symbol's name cannot be recognised in a line.
     fn check(&self, name: &str) -> Result<(), Failure> {
-        let between = &self.between;
+        let separator = &self.separator;
         let refused = |why: &str, remedy: &str| {
             Err(Failure::new(format!("symbol {name:?} {why}, so it cannot be sent"), remedy))
         };
         let commas = "--tokens separator:, puts commas between symbols";
-        match between.as_str() {
+        match separator.as_str() {
             _ if name.contains(['\n', '\r']) => {
                 refused("ends a line", "rename it: the program reads one word a line")
             }
             "" if name.chars().count() != 1 => refused("is not one character", commas),
             " " if name.contains(|c: char| c.is_ascii_whitespace()) => {
-                refused("holds a blank", commas)
+                refused("has a space", commas)
             }
-            // Found from the left, the separator must begin where the name ends.
-            _ if !between.is_empty()
-                && format!("{name}{between}").find(between) != Some(name.len()) =>
+            // The first separator after the name must start where the name ends.
+            _ if !separator.is_empty()
+                && format!("{name}{separator}").find(separator) != Some(name.len()) =>
             {
                 refused("runs into the separator", "--tokens separator:TEXT with another TEXT")
             }
@@ -61,10 +61,10 @@ impl Wire {
     }
 }
 
-fn separator(text: String) -> Result<String, Failure> {
+fn checked_separator(text: String) -> Result<String, Failure> {
     match text.is_empty() || text.contains(['\n', '\r']) {
         true => Err(Failure::new(
-            format!("--tokens: {text:?} cannot stand between symbols of a line"),
+            format!("--tokens: {text:?} cannot separate symbols within a line"),
             "--tokens characters, or --tokens separator:,",
         )),
         false => Ok(text),
@@ -76,9 +76,9 @@ mod tests {
     use super::*;
     use srnn::task::files::tokenize;
 
-    fn wire(names: &[&str], rule: Option<TokenRule>) -> Result<Wire, Failure> {
+    fn word_format(names: &[&str], rule: Option<TokenRule>) -> Result<WordFormat, Failure> {
         let names = names.iter().map(|name| name.to_string()).collect();
-        Wire::new(&Alphabet::new(names).unwrap(), rule)
+        WordFormat::new(&Alphabet::new(names).unwrap(), rule)
     }
 
     #[test]
@@ -90,10 +90,10 @@ mod tests {
             (["open", "x"], None, TokenRule::Whitespace),
             (["a b", ":c"], Some(separator("::")), separator("::")),
         ] {
-            let wire = wire(&names, rule).unwrap();
+            let word_format = word_format(&names, rule).unwrap();
             for word in srnn_automata::shortlex(2, 4) {
                 let tokens: Vec<&str> = word.iter().map(|s| names[s.index()]).collect();
-                assert_eq!(tokenize(&wire.line(&word), &read), tokens);
+                assert_eq!(tokenize(&word_format.line(&word), &read), tokens);
             }
         }
     }
@@ -109,7 +109,7 @@ mod tests {
             (["a:", "c"], separator("::"), "another TEXT"),
             (["a", "c"], separator(""), "--tokens characters"),
         ] {
-            let failure = wire(&names, rule).unwrap_err();
+            let failure = word_format(&names, rule).unwrap_err();
             assert!(failure.remedy.contains(remedy), "{names:?}: {failure:?}");
         }
     }
