@@ -71,7 +71,7 @@ pub fn check_free(path: &Path) -> Result<(), Failure> {
 pub fn print(text: &str) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     let written = match stdout.is_terminal() {
-        true => stdout.write_all(crate::output::visible(text).as_bytes()),
+        true => stdout.write_all(crate::output::escape_control(text).as_bytes()),
         false => stdout.write_all(text.as_bytes()),
     };
     printed(written.and_then(|()| stdout.flush()))

@@ -81,7 +81,7 @@ fn named_file(path: &Path) -> Result<PathBuf, Failure> {
     if path.as_os_str() != files::STREAM && std::fs::symlink_metadata(path).is_err() {
         let message = format!("{}: no such file or run", path.display());
         let remedy = "a regular expression begins with re: as in 're:(10)*', a grammar is tomita:3";
-        return Err(Failure::new(message, format!("{}; {remedy}", runs::meant(path))));
+        return Err(Failure::new(message, format!("{}; {remedy}", runs::did_you_mean(path))));
     }
     Ok(path.to_path_buf())
 }

@@ -3,7 +3,7 @@
 use super::settings::{Data, says_nothing};
 use crate::failure::Failure;
 use crate::files;
-use crate::reading::rule_name;
+use crate::reading::token_rule_name;
 use serde_json::{Value, json};
 use srnn::format::{grouped, percent, plural};
 use srnn::key::Key;
@@ -107,7 +107,7 @@ pub fn account(data: &LearnData, settings: &Data) -> Value {
         "source": data.source,
         "digest": data.digests(),
         "split": settings.split,
-        "tokens": rule_name(&data.tokens),
+        "tokens": token_rule_name(&data.tokens),
         "alphabet": train.alphabet,
         "classes": train.classes,
         "train": train.summary(),

@@ -2,7 +2,7 @@
 
 use super::data::Source;
 use crate::failure::Failure;
-use crate::reading::{Reading, whole};
+use crate::reading::{ReadFlags, parse_count};
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 use srnn::engine::DeviceName;
@@ -74,12 +74,12 @@ pub struct Data {
           value_name = "BOOL")]
     pub trust_labels: Option<bool>,
     /// Seed of the built-in sets, of the split and of label noise [default: 1].
-    #[arg(long = "data-seed", id = "data_seed", value_name = "N", value_parser = whole::<u64>, allow_negative_numbers = true)]
+    #[arg(long = "data-seed", id = "data_seed", value_name = "N", value_parser = parse_count::<u64>, allow_negative_numbers = true)]
     pub seed: Option<u64>,
     /// How files are read.
     #[command(flatten)]
     #[serde(skip_serializing_if = "says_nothing")]
-    pub reading: Reading,
+    pub reading: ReadFlags,
 }
 
 /// The network in a few words.
@@ -95,16 +95,16 @@ pub struct Network {
     #[arg(long)]
     pub arch: Option<ArchName>,
     /// Hidden units [default: 100].
-    #[arg(long, value_name = "D", value_parser = whole::<usize>, allow_negative_numbers = true)]
+    #[arg(long, value_name = "D", value_parser = parse_count::<usize>, allow_negative_numbers = true)]
     pub units: Option<usize>,
     /// Centroids [default: 50; for bp and palindrome: 5].
-    #[arg(long, value_name = "K", value_parser = whole::<usize>, allow_negative_numbers = true)]
+    #[arg(long, value_name = "K", value_parser = parse_count::<usize>, allow_negative_numbers = true)]
     pub k: Option<usize>,
     /// Temperature of the softmax over centroids [default: 1].
     #[arg(long, value_name = "T", allow_negative_numbers = true)]
     pub tau: Option<f64>,
     /// Updates; the recipe's phases are scaled to them [default: the recipe's].
-    #[arg(long, value_name = "N", value_parser = whole::<u64>, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = parse_count::<u64>, allow_negative_numbers = true)]
     pub updates: Option<u64>,
     /// Weigh classes in the loss: by their frequency, or `=W,W,…` in the order of the classes.
     #[arg(long, value_name = "WEIGHTS", num_args = 0..=1, require_equals = true,

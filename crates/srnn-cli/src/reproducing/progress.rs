@@ -55,7 +55,7 @@ impl ReproduceProgress {
             ProgressDisplay::Bars { bars, all } => {
                 all.inc(1);
                 // A closed terminal is no error.
-                let _ = bars.println(crate::output::visible(&line));
+                let _ = bars.println(crate::output::escape_control(&line));
             }
             ProgressDisplay::Lines(output) => output.note(line),
         }

@@ -6,7 +6,7 @@ use crate::learning::{
     perform, read_data, warnings,
 };
 use crate::output::Output;
-use crate::reading::whole;
+use crate::reading::parse_count;
 use clap::Args;
 use serde_json::Value;
 use srnn::engine::{DeviceName, Hardware};
@@ -32,10 +32,10 @@ pub struct Learn {
     #[arg(required_unless_present = "config")]
     source: Option<String>,
     /// The first seed [default: 1].
-    #[arg(long, value_name = "N", value_parser = whole::<u64>, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = parse_count::<u64>, allow_negative_numbers = true)]
     seed: Option<u64>,
     /// How many seeds are tried [default: 4].
-    #[arg(long, value_name = "M", value_parser = whole::<u64>, allow_negative_numbers = true)]
+    #[arg(long, value_name = "M", value_parser = parse_count::<u64>, allow_negative_numbers = true)]
     seeds: Option<u64>,
     /// The run's folder, which must not be there [default: runs/NAME].
     #[arg(long, value_name = "DIR")]
@@ -44,7 +44,7 @@ pub struct Learn {
     #[arg(long, requires = "out")]
     force: bool,
     /// Threads in all; the result does not depend on it [default: all].
-    #[arg(long, value_name = "N", value_parser = whole::<usize>, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = parse_count::<usize>, allow_negative_numbers = true)]
     threads: Option<usize>,
     /// What trains: cpu; cuda, an NVIDIA GPU; auto, the GPU where there is one. The bits of cpu are
     /// the same on every machine with the same vector instructions [default: cpu].

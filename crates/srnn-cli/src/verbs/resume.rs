@@ -4,7 +4,7 @@ use super::learn::{EXIT_CODES, hardware};
 use crate::failure::{Answer, Failure};
 use crate::learning::{LearnJob, Settings, finished, perform, read_data};
 use crate::output::Output;
-use crate::reading::whole;
+use crate::reading::parse_count;
 use crate::runs;
 use clap::Args;
 use serde_json::Value;
@@ -25,7 +25,7 @@ pub struct Resume {
     /// The run's folder.
     run: PathBuf,
     /// Threads in all; the result does not depend on it [default: all].
-    #[arg(long, value_name = "N", value_parser = whole::<usize>, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = parse_count::<usize>, allow_negative_numbers = true)]
     threads: Option<usize>,
     /// What trains from here on, cpu, cuda or auto; another device goes on to other bits
     /// [default: the run's].
@@ -38,7 +38,7 @@ pub fn run(resume: Resume, output: &Output) -> Result<Answer, Failure> {
     let started = Instant::now();
     if !resume.run.exists() {
         let message = format!("{}: no such run", resume.run.display());
-        return Err(Failure::new(message, runs::meant(&resume.run)));
+        return Err(Failure::new(message, runs::did_you_mean(&resume.run)));
     }
     let folder = RunFolder::open(&resume.run)?;
     if let Some(answer) = finished(&folder, output)? {
