@@ -1,4 +1,4 @@
-//! Model files: what is written comes back, and nothing that is damaged does.
+//! Model files: a saved model loads unchanged, and damaged files are rejected.
 
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
@@ -11,7 +11,7 @@ use srnn_engine::model::{
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A folder of its own for each test, removed at the end.
+/// A temporary folder for one test, removed when dropped.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -75,7 +75,7 @@ fn edit_config(dir: &Path, edit: impl Fn(&mut Value)) {
 /// Name, type, shape and bytes.
 type Tensor = (String, Dtype, Vec<usize>, Vec<u8>);
 
-/// Rewrites the weights, with a sound header, and takes the digest away.
+/// Rewrites the weights with a valid header and removes the digests.
 fn edit_weights(dir: &Path, edit: impl Fn(&mut Vec<Tensor>)) {
     let bytes = fs::read(weights(dir)).unwrap();
     let file = SafeTensors::deserialize(&bytes).unwrap();
@@ -102,13 +102,13 @@ fn to_f64(tensor: &mut Tensor) {
     tensor.1 = Dtype::F64;
 }
 
-/// A header of its own making in front of no data.
+/// A file of a header without data.
 fn header(text: &str) -> Vec<u8> {
     [&(text.len() as u64).to_le_bytes(), text.as_bytes()].concat()
 }
 
-/// Damages a sound model and returns what loading says.
-fn complaint(name: &str, damage: impl Fn(&Path)) -> String {
+/// Damages a valid model and returns the error of loading it.
+fn load_error(name: &str, damage: impl Fn(&Path)) -> String {
     let folder = Folder::with_model(name);
     damage(&folder.0);
     match ModelFile::load(&folder.0) {
@@ -163,22 +163,22 @@ fn double_precision_and_a_missing_digest_are_read() {
 }
 
 #[test]
-fn names_that_were_exchanged_are_noticed() {
+fn swapped_class_names_are_detected() {
     let folder = Folder::with_model("exchanged");
     edit_config(&folder.0, |config| config["classes"].as_array_mut().unwrap().reverse());
-    let said = ModelFile::load(&folder.0).unwrap_err().to_string();
+    let message = ModelFile::load(&folder.0).unwrap_err().to_string();
     assert!(
-        said.contains("config.json") && said.contains("changed after it was written"),
-        "{said}"
+        message.contains("config.json") && message.contains("changed after it was written"),
+        "{message}"
     );
     edit_config(&folder.0, |config| {
         config.as_object_mut().unwrap().remove("config_digest");
     });
-    assert!(ModelFile::load(&folder.0).is_ok(), "a change that is meant can be had");
+    assert!(ModelFile::load(&folder.0).is_ok(), "without the digest a change is accepted");
 }
 
 #[test]
-fn a_model_that_contradicts_itself_is_not_written() {
+fn an_inconsistent_model_is_not_written() {
     let folder = Folder::new("unsaid");
     let broken: [fn(&mut ModelFile); 5] = [
         |file| file.alphabet.truncate(2),
@@ -196,7 +196,7 @@ fn a_model_that_contradicts_itself_is_not_written() {
 }
 
 #[test]
-fn damaged_configs_are_refused_in_words() {
+fn damaged_configs_are_rejected_with_a_reason() {
     type Edit = fn(&mut Value);
     let cases: [(&str, Edit, &str); 18] = [
         ("format", |c| c["format"] = json!("pytorch"), "format \"pytorch\""),
@@ -217,21 +217,21 @@ fn damaged_configs_are_refused_in_words() {
         ),
         ("read-c", |c| c["arch"]["readout"]["from"] = json!("c"), "a GRU has none"),
         ("alphabet", |c| c["alphabet"] = json!(["a"]), "1 names for 3"),
-        ("twice", |c| c["classes"] = json!(["no", "no"]), "\"no\" stands there twice"),
+        ("twice", |c| c["classes"] = json!(["no", "no"]), "\"no\" occurs twice"),
         ("unknown", |c| c["unknown"] = json!(3), "only 3 symbols"),
         ("long-name", |c| c["classes"][0] = json!("x".repeat(2000)), "length of a name"),
         ("digest", |c| c["digest"] = json!("00"), "different saves"),
     ];
     for (name, edit, expected) in cases {
-        let said = complaint(name, |dir| edit_config(dir, edit));
-        assert!(said.contains(expected), "{name}: {said}");
+        let message = load_error(name, |dir| edit_config(dir, edit));
+        assert!(message.contains(expected), "{name}: {message}");
         let file = if name == "digest" { "model.safetensors" } else { "config.json" };
-        assert!(said.contains(file), "{name} does not name the file: {said}");
+        assert!(message.contains(file), "{name} does not name the file: {message}");
     }
 }
 
 #[test]
-fn damaged_weights_are_refused_in_words() {
+fn damaged_weights_are_rejected_with_a_reason() {
     type Edit = fn(&mut Vec<Tensor>);
     let cases: [(&str, Edit, &str); 7] = [
         ("shape", |t| t[0].2 = vec![5, 4], "centroids_l0 has shape [5, 4], but"),
@@ -243,8 +243,11 @@ fn damaged_weights_are_refused_in_words() {
         ("large", |t| too_large(&mut t[0]), "centroids_l0[2] is inf"),
     ];
     for (name, edit, expected) in cases {
-        let said = complaint(name, |dir| edit_weights(dir, edit));
-        assert!(said.contains(expected) && said.contains("model.safetensors"), "{name}: {said}");
+        let message = load_error(name, |dir| edit_weights(dir, edit));
+        assert!(
+            message.contains(expected) && message.contains("model.safetensors"),
+            "{name}: {message}"
+        );
     }
 }
 
@@ -253,14 +256,14 @@ fn half(tensor: &mut Tensor) {
     tensor.3.truncate(tensor.3.len() / 2);
 }
 
-/// A double that single precision does not reach.
+/// A double beyond the range of single precision.
 fn too_large(tensor: &mut Tensor) {
     to_f64(tensor);
     tensor.3[16..24].copy_from_slice(&1e300f64.to_le_bytes());
 }
 
 #[test]
-fn damaged_files_are_refused_in_words() {
+fn damaged_files_are_rejected_with_a_reason() {
     type Damage = fn(&Path);
     let huge =
         "{\"a\":{\"dtype\":\"F32\",\"shape\":[4611686018427387904,4],\"data_offsets\":[0,0]}}";
@@ -277,11 +280,11 @@ fn damaged_files_are_refused_in_words() {
         ("huge", |d| fs::write(weights(d), vec![0; 2 << 20]).unwrap(), "the file's size"),
     ];
     for (name, damage, expected) in cases {
-        let said = complaint(name, damage);
-        assert!(said.contains(expected), "{name}: {said}");
+        let message = load_error(name, damage);
+        assert!(message.contains(expected), "{name}: {message}");
     }
-    let said = complaint("overflow", |dir| fs::write(weights(dir), header(huge)).unwrap());
-    assert!(said.contains("overflow"), "{said}");
+    let message = load_error("overflow", |dir| fs::write(weights(dir), header(huge)).unwrap());
+    assert!(message.contains("overflow"), "{message}");
 }
 
 fn truncate(path: &Path, length: usize) {
@@ -295,7 +298,7 @@ fn replace_by_folder(path: &Path) {
 }
 
 #[test]
-fn a_folder_that_is_not_there_or_is_a_file_is_refused() {
+fn a_folder_that_is_not_there_or_is_a_file_is_rejected() {
     let folder = Folder::with_model("elsewhere");
     for path in [folder.0.join("nowhere"), config(&folder.0)] {
         let error = ModelFile::load(&path).unwrap_err();
@@ -306,7 +309,7 @@ fn a_folder_that_is_not_there_or_is_a_file_is_refused() {
 
 #[cfg(unix)]
 #[test]
-fn links_are_followed_to_files_and_refused_to_anything_else() {
+fn links_are_followed_to_files_and_rejected_to_anything_else() {
     use std::os::unix::fs::symlink;
     let folder = Folder::with_model("links");
     let linked = Folder::new("linked");
@@ -322,7 +325,7 @@ fn links_are_followed_to_files_and_refused_to_anything_else() {
 }
 
 #[test]
-fn limits_are_the_callers_to_lower() {
+fn callers_can_lower_the_limits() {
     let folder = Folder::with_model("limits");
     let whole = ModelLimits::default();
     for limits in [
@@ -338,8 +341,8 @@ fn limits_are_the_callers_to_lower() {
     }
 }
 
-/// Whatever is flipped, cut or repeated, loading answers with the model or with an error; and
-/// no flip inside the weights goes unnoticed, because the digest covers them.
+/// Whatever is flipped, cut or repeated, loading returns the model or an error. Changed weights are
+/// always detected, because the digest covers them.
 #[test]
 fn random_damage_never_panics_and_never_changes_the_weights() {
     let folder = Folder::with_model("random");
@@ -366,6 +369,6 @@ fn random_damage_never_panics_and_never_changes_the_weights() {
             assert_eq!(file.model.params, small().model.params, "round {round}");
         }
     }
-    // Damage that loads is there too: another letter in a name, for example.
+    // Some damage loads: another letter in a name, for example.
     assert!(loaded < 500, "{loaded} of 1000 damaged pairs were loaded");
 }

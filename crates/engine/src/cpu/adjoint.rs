@@ -13,7 +13,7 @@ use std::ops::Range;
 /// there is one. `layout`, `params` and `grads` are of all parameters but the embedding, which is
 /// separate.
 #[allow(clippy::too_many_arguments)]
-pub fn add_parameter_gradients(
+pub fn compute_parameter_gradients(
     arch: &Arch,
     layout: &Layout,
     (embedding, params): (&[f32], &[f32]),

@@ -1,6 +1,6 @@
 //! Loss and gradients of a batch.
 
-use super::adjoint::add_parameter_gradients;
+use super::adjoint::compute_parameter_gradients;
 use super::group::{BatchContext, Group, TrainGroup, groups};
 use super::head::PaddedHead;
 use super::prepare::{PreparedLayer, copy_for_workers, prepare};
@@ -66,7 +66,7 @@ impl CpuTrainer {
             ((&sum.total.panels[..], sum.table()), params.split_at(layout.embedding.len()));
         let (row_values, rest) = values.split_at_mut(rows_len);
         let into = (EmbeddingGradients { rows, values: row_values }, &mut *rest);
-        add_parameter_gradients(
+        compute_parameter_gradients(
             arch,
             &self.rest_layout,
             params,

@@ -4,7 +4,7 @@
 //!   low-rank form of the recurrence where it is cheaper; `adjoint` turns the gradients of these
 //!   into gradients of parameters. `products` and `add_product` are their matrix products.
 //! - `group` carries four rows through the network, `scan` through one layer (`step_forward`,
-//!   `step_backward`). `cells` and `centroids` are the two components of a layer, `head` is the
+//!   `step_backward`, `block_gradients`). `cells` and `centroids` are the two components of a layer, `head` is the
 //!   classifier. `kernels` holds the products of the scan, `lane_sums` their reductions,
 //!   `functions` the transcendental functions.
 //! - `gradients` sums over a batch. Rows are independent: a batch is cut into a fixed number of
@@ -18,6 +18,7 @@
 
 mod add_product;
 mod adjoint;
+mod block_gradients;
 mod cells;
 mod centroids;
 mod deferred_rows;

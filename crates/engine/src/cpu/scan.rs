@@ -6,12 +6,13 @@
 //! depend on its own c alone. Then, block by block, it computes the adjoints of the steps and their
 //! parameter gradients, in one product each.
 
+use super::block_gradients::BlockGradients;
 use super::cells::{CellKernel, StepInput};
 use super::kernels::ROWS;
 use super::panels::Panels;
 use super::prepare::{InputSource, PreparedLayer};
 use super::scan_buffers::{RecomputePolicy, ScanBuffers};
-use super::step_backward::{BackwardStep, BlockGradients, CellBackward, StochasticBackward};
+use super::step_backward::{BackwardStep, CellBackward, StochasticBackward};
 use super::step_forward::{CellStep, FormHidden, GateStorage, StochasticStep};
 use crate::Mode;
 use crate::key::Rng;

@@ -175,12 +175,11 @@ pub fn avx512<S: Simd>(simd: S) -> Option<pulp::x86::V4> {
     (&simd as &dyn std::any::Any).downcast_ref().copied()
 }
 
-/// Vectors of half the AVX-512 width.
-#[cfg(target_arch = "x86_64")]
-pub type HalfVectors = pulp::x86::V3;
-/// Unused: only AVX-512 has half vectors.
+/// Vectors of half the AVX-512 width; elsewhere unused.
 #[cfg(not(target_arch = "x86_64"))]
-pub type HalfVectors = pulp::Scalar;
+pub use pulp::Scalar as HalfVectors;
+#[cfg(target_arch = "x86_64")]
+pub use pulp::x86::V3 as HalfVectors;
 
 /// Half vectors, if S is AVX-512 and the last strip of `units` units fits in one.
 #[inline(always)]

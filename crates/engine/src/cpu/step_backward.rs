@@ -1,22 +1,18 @@
-//! One step backward: the stochastic component, then the cell; and what the steps of a block add to
-//! the gradients of the panels.
+//! One step backward: the stochastic component, then the cell.
 
-use super::cells::{BackwardArgs, CellKernel, SegmentGradients, gate_sums};
-use super::centroids::{
-    add_mixture, distances, euclidean_centroid_gradient, euclidean_state_gradient, mix, slopes,
-};
-use super::kernels::{Dots, Outer, ROWS, SideOutput, add_scaled, dot, rows};
+use super::cells::{BackwardArgs, CellKernel, gate_sums};
+use super::centroids::{add_mixture, distances, euclidean_state_gradient, mix, slopes};
+use super::kernels::{Dots, ROWS, add_scaled, dot, rows};
 use super::panels::Panels;
 use super::prepare::{InputSource, PreparedLayer};
 use super::scan::{HeadGradients, LayerScan, RegularisationSums};
-use super::scan_buffers::{ScanBuffers, StepBuffers, input_vectors};
+use super::scan_buffers::{ScanBuffers, StepBuffers};
 use super::simd::{vectors, vectors_mut};
 use crate::form::Recurrence;
 use crate::model::Score;
 use crate::objective::GatePenalty;
 use pulp::{Simd, WithSimd};
 use std::marker::PhantomData;
-use std::ops::Range;
 
 /// The position of a backward step: step t, at place i of its segment and j of its block.
 pub struct BackwardStep<'a> {
@@ -346,80 +342,5 @@ impl BackwardStep<'_> {
             let width = ROWS * p.n_in_p;
             C::input_gradient(simd, p, da_in, &mut buffers.d_read[t * width..][..width]);
         }
-    }
-}
-
-/// What the steps of a block add to the gradients of the panels.
-pub struct BlockGradients<'a, C> {
-    pub scan: LayerScan<'a>,
-    pub buffers: &'a mut ScanBuffers,
-    pub below: Option<(&'a PreparedLayer, &'a ScanBuffers)>,
-    /// The first step of the block.
-    pub first: usize,
-    /// Its place in the segment.
-    pub i: usize,
-    pub count: usize,
-    /// The places of the block from the first where αS has a gradient to the last.
-    pub with_mixture: Range<usize>,
-    pub d: &'a mut Panels,
-    pub kernel: PhantomData<C>,
-}
-
-impl<C: CellKernel> WithSimd for BlockGradients<'_, C> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
-        let BlockGradients { scan, buffers, below, first, i, count, with_mixture, d, .. } = self;
-        let p = scan.p;
-        let (wide, kw, items) = (ROWS * p.dp, ROWS * p.kp, count * ROWS);
-        let da_in = &buffers.da_in[..count * wide * C::INPUTS];
-        if p.k > 0 {
-            let (d_scores, u) =
-                (&buffers.d_scores[..count * kw], &buffers.u[i * wide..][..count * wide]);
-            match p.stochastic.expect("a layer with centroids").0 {
-                Score::Dot => simd.vectorize(Outer::<1> {
-                    d_panel: &mut d.s,
-                    n: p.k,
-                    v: d_scores,
-                    width: p.kp,
-                    units: p.d,
-                    da: u,
-                    side_output: SideOutput::None,
-                }),
-                Score::Euclidean => euclidean_centroid_gradient(simd, p, d_scores, u, &mut d.s),
-            }
-            if !with_mixture.is_empty() {
-                let alpha = &buffers.alpha[(first + 1) * kw..];
-                simd.vectorize(Outer::<1> {
-                    d_panel: &mut d.s,
-                    n: p.k,
-                    v: &alpha[with_mixture.start * kw..with_mixture.end * kw],
-                    width: p.kp,
-                    units: p.d,
-                    da: &buffers.d_mixture[with_mixture.start * wide..with_mixture.end * wide],
-                    side_output: SideOutput::None,
-                });
-            }
-        }
-        if p.source != InputSource::Table {
-            let read = input_vectors(p, &buffers.read, below);
-            let read = &read[first * ROWS * p.n_in_p..][..items * p.n_in_p];
-            C::input_panel_gradient(simd, p, read, da_in, d);
-        }
-        let table_rows = match p.source {
-            InputSource::Table => buffers.d_table_rows[first..first + count].as_flattened(),
-            _ => &[],
-        };
-        let gradients = SegmentGradients {
-            initial_items: if first == 0 { ROWS } else { 0 },
-            carry: &buffers.carry[first * ROWS * p.np..][..items * p.np],
-            table_rows,
-            da_in,
-            da_state: &buffers.da_state[..count * wide * C::STATES],
-            gates: &buffers.gates[i * wide * C::GATES..][..count * wide * C::GATES],
-            scratch: &mut buffers.scratch,
-        };
-        C::panel_gradients(simd, p, gradients, d);
     }
 }

@@ -1,7 +1,7 @@
 //! An engine in single precision against the reference, on every case.
 
 use crate::cases::{self, Case};
-use crate::hard::hard_transitions_agree;
+use crate::hard_transitions::hard_transitions_agree;
 use srnn_engine::model::Model;
 use srnn_engine::reference::ReferenceTrainer;
 use srnn_engine::{Fields, LayerTrace, Loss, Mode, Regime, Runner, Trace, Trainer, Transition};
@@ -10,18 +10,18 @@ use srnn_engine::{Optimiser, Rule};
 /// Largest error of a tensor, relative to its largest number: single precision (6e-8) with room
 /// for sixty steps of recurrence.
 const TOLERANCE: f64 = 1e-4;
-/// A tensor whose largest number is smaller is measured against this instead: its numbers are
-/// sums in which terms of size one cancel, and those carry 1e-7 of rounding.
+/// The scale of a tensor whose largest number is smaller: its numbers are sums in which terms of size
+/// one cancel, with rounding errors of 1e-7.
 const FLOOR: f64 = 1e-3;
 
-/// All of a trace.
+/// All fields of a trace.
 pub const ALL: Fields = Fields { alpha: true, u: true, h: true, c: true };
 
-/// An optimiser that nobody uses, where only traces and gradients are asked for.
-pub const PLAIN: Optimiser = Optimiser { rule: Rule::ADAM, clip: f64::INFINITY, l2: 0.0 };
+/// The optimiser of tests that do not depend on it.
+pub const UNCLIPPED_ADAM: Optimiser = Optimiser { rule: Rule::ADAM, clip: f64::INFINITY, l2: 0.0 };
 
-/// Demands of an engine all that the reference promises: traces, losses, gradients, updates and
-/// hard transitions, on every case; on crowds traces, losses and gradients.
+/// Asserts that an engine agrees with the reference: on every case traces, losses, gradients, updates
+/// and hard transitions; on large batches traces, losses and gradients.
 pub fn engine_agrees_with_reference<E: Trainer<f32>>(make: impl Fn(&Model<f32>, Optimiser) -> E) {
     let mut wrong = vec![];
     for case in cases::all() {
@@ -29,24 +29,26 @@ pub fn engine_agrees_with_reference<E: Trainer<f32>>(make: impl Fn(&Model<f32>, 
         check.trace_and_gradients(&make);
         check.updates(&make);
     }
-    for case in cases::crowds() {
+    for case in cases::large_batches() {
         Check { case: &case, wrong: &mut wrong }.trace_and_gradients(&make);
     }
     hard_transitions_agree(&make, &mut wrong);
     assert!(wrong.is_empty(), "{} disagreements:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// Demands that two engines give the same bits: trace, loss, gradients and ten updates.
+/// Asserts that two engines give the same bits: traces, loss, gradients and ten updates.
 pub fn engines_agree_to_the_bit<A: Trainer<f32>, B: Trainer<f32>>(
     make_a: impl Fn(&Model<f32>, Optimiser) -> A,
     make_b: impl Fn(&Model<f32>, Optimiser) -> B,
 ) {
-    for case in cases::all().into_iter().chain(cases::crowds()) {
-        let (mut a, mut b) = (make_a(&case.model, PLAIN), make_b(&case.model, PLAIN));
+    for case in cases::all().into_iter().chain(cases::large_batches()) {
+        let (mut a, mut b) =
+            (make_a(&case.model, UNCLIPPED_ADAM), make_b(&case.model, UNCLIPPED_ADAM));
         let name = &case.name;
-        let traces = [mode(&case.regime), hard(Transition::Sample(case.key()))].map(|mode| {
-            [a.trace(&case.batch, mode, ALL).unwrap(), b.trace(&case.batch, mode, ALL).unwrap()]
-        });
+        let traces =
+            [mode(&case.regime), with_transition(Transition::Sample(case.key()))].map(|mode| {
+                [a.trace(&case.batch, mode, ALL).unwrap(), b.trace(&case.batch, mode, ALL).unwrap()]
+            });
         assert!(traces.iter().all(|[a, b]| trace_bits(a) == trace_bits(b)), "{name}: traces");
         let gradients = [
             a.gradients(&case.batch, &case.regime).unwrap(),
@@ -70,20 +72,20 @@ pub fn engines_agree_to_the_bit<A: Trainer<f32>, B: Trainer<f32>>(
     }
 }
 
-/// The rules to try, with epsilons that single precision can hold to: with 1e-8 a gradient of
-/// pure rounding moves a parameter as far as a real one does.
+/// The rules to test. Their epsilons are large: with 1e-8, rounding errors of a gradient change a
+/// parameter as much as a real gradient.
 pub fn rules() -> Vec<(&'static str, Optimiser)> {
     let rms = |momentum, centred| Rule::RmsProp { decay: 0.9, momentum, epsilon: 1e-3, centred };
     let adam = Rule::Adam { beta1: 0.9, beta2: 0.999, epsilon: 1e-2 };
-    let plain = |rule| Optimiser { rule, ..PLAIN };
+    let unclipped = |rule| Optimiser { rule, ..UNCLIPPED_ADAM };
     vec![
-        ("rmsprop", plain(rms(0.0, false))),
-        ("rmsprop, momentum", plain(rms(0.9, false))),
-        ("rmsprop, centred", plain(rms(0.0, true))),
+        ("rmsprop", unclipped(rms(0.0, false))),
+        ("rmsprop, momentum", unclipped(rms(0.9, false))),
+        ("rmsprop, centred", unclipped(rms(0.0, true))),
         ("rmsprop, clipped, l2", Optimiser { rule: rms(0.5, true), clip: 0.1, l2: 0.01 }),
-        ("adam", plain(adam)),
+        ("adam", unclipped(adam)),
         ("adam, clipped, l2", Optimiser { rule: adam, clip: 0.1, l2: 0.01 }),
-        ("adadelta", plain(Rule::AdaDelta { decay: 0.95, epsilon: 1e-4 })),
+        ("adadelta", unclipped(Rule::AdaDelta { decay: 0.95, epsilon: 1e-4 })),
     ]
 }
 
@@ -91,12 +93,12 @@ fn mode(regime: &Regime) -> Mode {
     Mode { transition: Transition::Mixture, lambda: regime.lambda, tau: regime.tau }
 }
 
-/// A hard run of the deployed network.
-pub fn hard(transition: Transition) -> Mode {
+/// The deployed network with another transition.
+pub fn with_transition(transition: Transition) -> Mode {
     Mode { transition, ..Mode::default() }
 }
 
-/// A case, and what is wrong with an engine so far.
+/// A case, and the disagreements found so far.
 pub struct Check<'a> {
     pub case: &'a Case,
     pub wrong: &'a mut Vec<String>,
@@ -107,8 +109,8 @@ impl Check<'_> {
         &mut self,
         make: &impl Fn(&Model<f32>, Optimiser) -> E,
     ) {
-        let mut engine = make(&self.case.model, PLAIN);
-        let mut reference = ReferenceTrainer::new(&self.case.model.to_f64(), PLAIN);
+        let mut engine = make(&self.case.model, UNCLIPPED_ADAM);
+        let mut reference = ReferenceTrainer::new(&self.case.model.to_f64(), UNCLIPPED_ADAM);
         self.trace(&mut engine, &mut reference);
         self.gradients(&mut engine, &mut reference);
     }
@@ -125,9 +127,9 @@ impl Check<'_> {
         self.close("logits", &got.logits, &want.logits);
         let nothing = engine.trace(&self.case.batch, mode, Fields::default()).unwrap();
         self.close("logits of an empty trace", &nothing.logits, &want.logits);
-        let unasked = nothing.layers.iter().any(|layer| *layer != LayerTrace::default());
-        if unasked || nothing.layers.len() != want.layers.len() {
-            self.wrong.push(format!("{}: fields nobody asked for", self.case.name));
+        let unrequested = nothing.layers.iter().any(|layer| *layer != LayerTrace::default());
+        if unrequested || nothing.layers.len() != want.layers.len() {
+            self.wrong.push(format!("{}: fields that were not requested", self.case.name));
         }
     }
 
@@ -151,7 +153,7 @@ impl Check<'_> {
         };
         let got_parts = parts(got).map(|part| part as f32);
         self.close("loss", &got_parts, &parts(want));
-        // No case has a read-out so near a tie that rounding decides it.
+        // No case has a read-out so close to a tie that rounding decides it.
         let counts = |loss: &Loss| (loss.correct, loss.counted);
         if counts(got) != counts(want) {
             let (got, want) = (counts(got), counts(want));
@@ -160,7 +162,7 @@ impl Check<'_> {
         }
     }
 
-    /// Ten updates of every rule. What is compared is the way the parameters went.
+    /// Ten updates of every rule; compares the changes of the parameters.
     fn updates<E: Trainer<f32>>(&mut self, make: &impl Fn(&Model<f32>, Optimiser) -> E) {
         for (name, optimiser) in rules() {
             let mut engine = make(&self.case.model, optimiser);
@@ -182,12 +184,12 @@ impl Check<'_> {
                 .zip(begin)
                 .map(|(p, q)| p - *q as f64)
                 .collect();
-            // Each of ten gradients may err, and the division by its own size magnifies it.
-            self.within(10.0, &format!("{name}: way after ten updates"), &got, &want);
+            // Each of ten gradients has an error, and the division by its size magnifies it.
+            self.within(10.0, &format!("{name}: change after ten updates"), &got, &want);
         }
     }
 
-    /// Notes a tensor that is further from the reference's than [`TOLERANCE`] allows.
+    /// Records a tensor that differs from the reference's by more than [`TOLERANCE`].
     pub fn close(&mut self, what: &str, got: &[f32], want: &[f64]) {
         self.within(1.0, what, got, want);
     }
@@ -198,8 +200,8 @@ impl Check<'_> {
         }
     }
 
-    /// [`FLOOR`], divided by the sharpest temperature: where α is near a corner, the terms of
-    /// α∘(dα − ⟨α,dα⟩) cancel, and what rounding leaves of them is divided by τ.
+    /// [`FLOOR`] divided by the smallest temperature: where α is close to one-hot, the terms of
+    /// α∘(dα − ⟨α,dα⟩) cancel, and their rounding errors are divided by τ.
     fn floor(&self) -> f64 {
         let taus = self.case.model.arch.layers.iter().filter_map(|layer| layer.centroids);
         let sharpest = taus.map(|s| s.tau.get() * self.case.regime.tau).fold(1.0, f64::min);
@@ -207,7 +209,7 @@ impl Check<'_> {
     }
 }
 
-/// What is wrong with `got`, or `None`. A NaN is wrong.
+/// How `got` differs from `want`, or `None` within the tolerance. A NaN always differs.
 fn difference(got: &[f32], want: &[f64], tolerance: f64, floor: f64) -> Option<String> {
     if got.len() != want.len() {
         return Some(format!("{} numbers instead of {}", got.len(), want.len()));
@@ -221,7 +223,7 @@ fn difference(got: &[f32], want: &[f64], tolerance: f64, floor: f64) -> Option<S
     Some(format!("{} instead of {} at {at}, largest {scale}", got[at], want[at]))
 }
 
-/// A field's name and both engines' numbers.
+/// A field's name and the numbers of both engines.
 type Pair<'a> = (&'static str, &'a [f32], &'a [f64]);
 
 /// The fields of a layer's trace, side by side.
@@ -252,7 +254,7 @@ fn loss_bits(loss: &Loss) -> [u64; 8] {
 }
 
 #[test]
-fn the_suite_notices_a_number_that_is_off_missing_or_not_one() {
+fn wrong_missing_and_nan_numbers_are_detected() {
     assert_eq!(difference(&[1.0, 0.5], &[1.0, 0.5], TOLERANCE, FLOOR), None);
     for got in [&[1.0, 0.6][..], &[1.0, f32::NAN], &[1.0], &[f32::INFINITY, 0.5]] {
         assert!(difference(got, &[1.0, 0.5], TOLERANCE, FLOOR).is_some(), "{got:?} passed");

@@ -1,12 +1,12 @@
 //! The cases every engine is tried on: architecture × batch × regime, each with a name.
 //!
-//! Two sources. [`product`] walks through cell × gate × score × λ and rotates everything else
-//! along, so that every value of every option meets every cell. [`nasty`] is written by hand:
-//! the shapes that break kernels. [`crowds`] are large, and apart. All numbers are drawn from keys named after the case.
+//! [`product`] enumerates cell × gate × score × λ and rotates everything else, so that every value of
+//! every option is combined with every cell. [`edge_cases`] is written by hand: shapes that break
+//! kernels. [`large_batches`] is separate. All numbers of a case are drawn from a key with its name.
 
-mod crowds;
+mod large_batches;
 
-pub use crowds::crowds;
+pub use large_batches::large_batches;
 
 use srnn_engine::key::{Key, Rng};
 use srnn_engine::model::{
@@ -15,26 +15,26 @@ use srnn_engine::model::{
 };
 use srnn_engine::{Batch, IGNORE, Inputs, Regime, Targets};
 
-/// One thing to try.
+/// A test case.
 pub struct Case {
-    /// What it tries, in words; also the name of its randomness.
+    /// A description; also the name of its key.
     pub name: String,
-    /// Numbers that single precision holds exactly, so that both precisions begin alike.
+    /// In single precision, so that engines of both precisions start from the same numbers.
     pub model: Model<f32>,
     pub batch: Batch,
     pub regime: Regime,
 }
 
 impl Case {
-    /// The randomness of this case.
+    /// The key of all random numbers of this case.
     pub fn key(&self) -> Key {
         Key::new(0).child(&self.name, 0)
     }
 }
 
-/// All cases, always the same.
+/// All cases; the same in every call.
 pub fn all() -> Vec<Case> {
-    product().into_iter().chain(nasty()).map(Spec::build).collect()
+    product().into_iter().chain(edge_cases()).map(Spec::build).collect()
 }
 
 /// A case before its numbers are drawn.
@@ -89,8 +89,7 @@ fn read(from: ReadFrom, when: When) -> Readout {
     Readout { from, when }
 }
 
-/// Cell × gate × score × λ; the rest rotates with periods that share no factor with one another
-/// where it matters.
+/// Cell × gate × score × λ. The other options rotate, with periods that are coprime where it matters.
 fn product() -> Vec<Spec> {
     let mut specs = vec![];
     for cell in [GRU, GRU_BEFORE, LSTM, LSTM_P] {
@@ -106,7 +105,7 @@ fn product() -> Vec<Spec> {
 }
 
 fn rotated(i: usize, cell: Cell, gate: Gate, score: Option<Score>, lambda: f64) -> Spec {
-    // i / 9 and i / 18 change more slowly than λ and score do, and so meet all of them.
+    // i / 9 and i / 18 change more slowly than λ and score, and so are combined with all of them.
     let turn = i + i / 9 + i / 18;
     let stochastic =
         score.and_then(|score| centroids(1 + (i + i / 7) % 5, score, [1.0, 0.5, 2.0][i % 3]));
@@ -157,14 +156,14 @@ impl Default for Spec {
 }
 
 /// The shapes that break kernels, and several layers.
-fn nasty() -> Vec<Spec> {
+fn edge_cases() -> Vec<Spec> {
     let mut specs = shapes();
     specs.extend(stacks());
     specs.extend(extremes());
     specs
 }
 
-/// D around the vector widths, K beside 1, 8 and 16, B around the rows a kernel takes at once.
+/// D around the vector widths, K around 1, 8 and 16, B around the rows of a kernel.
 fn shapes() -> Vec<Spec> {
     let sized = |cell, units, k, score, rows: usize| Spec {
         name: format!("shape: {cell:?} D={units} K={k} {score:?} B={rows}"),
@@ -208,8 +207,8 @@ fn shapes() -> Vec<Spec> {
     ]
 }
 
-/// Several layers: each with its own centroids, with none, and mixed; with an end token the
-/// upper layer reads u where the lower one takes no stochastic step.
+/// Several layers: with centroids, without, and mixed. With an end token the upper layer reads u where
+/// the lower one takes no stochastic step.
 fn stacks() -> Vec<Spec> {
     let two = |name: &str, low, high| Spec {
         name: format!("stack: {name}"),
@@ -326,13 +325,13 @@ impl Spec {
     }
 
     fn batch(&self, key: Key) -> Batch {
-        let mut draw = key.rng();
+        let mut rng = key.rng();
         let mut offsets = vec![0];
         let mut ids = vec![];
         for &length in &self.lengths {
             ids.extend(self.input.start());
             if let Input::Tokens { symbols, .. } = self.input {
-                ids.extend((0..length).map(|_| draw.below(symbols) as u32));
+                ids.extend((0..length).map(|_| rng.below(symbols) as u32));
             }
             ids.extend(self.input.end());
             let real = offsets[offsets.len() - 1] + length;
@@ -342,17 +341,17 @@ impl Spec {
         let input = match self.input {
             Input::Tokens { .. } => Inputs::Tokens(ids),
             Input::Real { width } => {
-                Inputs::Real((0..steps * width).map(|_| draw.normal() as f32).collect())
+                Inputs::Real((0..steps * width).map(|_| rng.normal() as f32).collect())
             }
         };
         let weights = if self.weighted { self.classes } else { 0 };
-        let class_weights = (0..weights).map(|_| draw.uniform(0.5, 2.0) as f32).collect();
-        Batch { targets: self.targets(steps, &mut draw), offsets, input, class_weights }
+        let class_weights = (0..weights).map(|_| rng.uniform(0.5, 2.0) as f32).collect();
+        Batch { targets: self.targets(steps, &mut rng), offsets, input, class_weights }
     }
 
-    /// A random class a row, or a step; every fourth step has none.
-    fn targets(&self, steps: usize, draw: &mut Rng) -> Targets {
-        let mut class = || draw.below(self.classes) as u32;
+    /// A random class for each row or step; every fourth step has none.
+    fn targets(&self, steps: usize, rng: &mut Rng) -> Targets {
+        let mut class = || rng.below(self.classes) as u32;
         match self.readout.when {
             When::Last => Targets::Rows(self.lengths.iter().map(|_| class()).collect()),
             When::EveryStep => Targets::Steps(
@@ -362,25 +361,25 @@ impl Spec {
     }
 }
 
-/// Wider than a fresh network, so that gates saturate and states move; biases are not zero.
+/// Larger than at initialisation, so that gates saturate and states change; biases are not zero.
 fn parameters(arch: &Arch, key: Key) -> Vec<f32> {
     let layout = Layout::of(arch);
     let mut params = vec![f32::NAN; layout.len];
     for (i, slot) in layout.slots.iter().enumerate() {
-        let mut draw = key.child("slot", i as u64).rng();
+        let mut rng = key.child("slot", i as u64).rng();
         let matrix = slot.name.starts_with("rnn.weight") || slot.name.starts_with("head.weight");
-        // Hard gates saturate beyond ±2.5: these weights take about every tenth there.
+        // Hard gates saturate beyond ±2.5: with these weights about every tenth does.
         let hard = arch.layers.iter().any(|layer| layer.gate == Gate::HardSigmoid);
         let gain = if hard { 4.0 } else { 2.0 };
         let bound = if matrix { gain / (slot.shape[1] as f64).sqrt() } else { 0.8 };
-        params[slot.range.clone()].fill_with(|| draw.uniform(-bound, bound) as f32);
+        params[slot.range.clone()].fill_with(|| rng.uniform(-bound, bound) as f32);
     }
     params
 }
 
 #[test]
-fn no_two_cases_share_a_name_and_so_their_numbers() {
-    let every = || all().into_iter().chain(crowds());
+fn case_names_and_so_their_keys_are_unique() {
+    let every = || all().into_iter().chain(large_batches());
     let names: std::collections::BTreeSet<String> = every().map(|case| case.name).collect();
     assert_eq!(names.len(), every().count());
 }

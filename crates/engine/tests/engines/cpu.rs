@@ -1,8 +1,8 @@
-//! The fast engine joins the suite.
+//! The suite on the engine `cpu`.
 
 use crate::agreement::{engine_agrees_with_reference, engines_agree_to_the_bit};
-use crate::ahead::steps_agree_whatever_is_known_ahead;
-use crate::history::engines_forget_what_they_have_seen;
+use crate::prefetch::prefetching_changes_no_bit;
+use crate::stateless::engines_keep_no_state_but_parameters;
 use srnn_engine::Optimiser;
 use srnn_engine::cpu::{CpuTrainer, CpuTuning, SimdLevel};
 use srnn_engine::model::Model;
@@ -29,7 +29,7 @@ fn the_cpu_engine_gives_the_same_bits_for_one_to_four_threads() {
 }
 
 #[test]
-fn the_cpu_engine_agrees_with_the_reference_where_rows_are_cut_into_short_segments() {
+fn the_cpu_engine_agrees_with_the_reference_where_gates_are_recomputed_in_short_segments() {
     let four_steps = 4 * 7 * 4 * 16 * size_of::<f32>();
     for kept_bytes in [0, four_steps] {
         let tuning = CpuTuning { kept_bytes, segment_bytes: 0, ..CpuTuning::default() };
@@ -40,17 +40,17 @@ fn the_cpu_engine_agrees_with_the_reference_where_rows_are_cut_into_short_segmen
 }
 
 #[test]
-fn the_cpu_engine_gives_the_same_bits_whatever_is_known_ahead() {
-    steps_agree_whatever_is_known_ahead(with(2));
+fn prefetching_changes_no_bit_of_the_cpu_engine() {
+    prefetching_changes_no_bit(with(2));
 }
 
 #[test]
-fn the_cpu_engine_forgets_what_it_has_seen() {
-    [1, 2].into_iter().for_each(|threads| engines_forget_what_they_have_seen(with(threads)));
+fn the_cpu_engine_keeps_no_state_but_parameters() {
+    [1, 2].into_iter().for_each(|threads| engines_keep_no_state_but_parameters(with(threads)));
 }
 
 #[test]
-fn the_cpu_engine_gives_the_same_bits_whether_rows_wait_for_their_updates_or_not() {
+fn the_cpu_engine_gives_the_same_bits_with_and_without_deferred_rows() {
     let from = |defer_from| {
         let tuning = CpuTuning { defer_from, ..CpuTuning::default() };
         move |model: &Model<f32>, optimiser| CpuTrainer::tuned(model, optimiser, 1, tuning)

@@ -1,8 +1,7 @@
-//! The engine for GPUs joins the suite. Where there is no GPU it is left out, unless
-//! `SRNN_REQUIRE_CUDA=1` demands one.
+//! The suite on the engine `cuda`. It is skipped without a GPU, unless `SRNN_REQUIRE_CUDA=1` is set.
 
 use crate::agreement::{engine_agrees_with_reference, engines_agree_to_the_bit};
-use crate::ahead::steps_agree_whatever_is_known_ahead;
+use crate::prefetch::prefetching_changes_no_bit;
 use srnn_engine::Optimiser;
 use srnn_engine::cuda::{CudaTrainer, Cut, Gpu, Tuning};
 use srnn_engine::model::Model;
@@ -16,7 +15,7 @@ fn gpu() -> Option<Arc<Gpu>> {
             panic!("SRNN_REQUIRE_CUDA=1, but {error}")
         }
         Err(error) => {
-            println!("left out: {error}");
+            println!("skipped: {error}");
             None
         }
     }
@@ -62,9 +61,9 @@ fn the_cuda_engine_gives_the_same_bits_twice() {
 }
 
 #[test]
-fn the_cuda_engine_gives_the_same_bits_whatever_is_known_ahead() {
+fn prefetching_changes_no_bit_of_the_cuda_engine() {
     if let Some(gpu) = gpu() {
-        steps_agree_whatever_is_known_ahead(on(&gpu, Tuning::default()));
-        steps_agree_whatever_is_known_ahead(on(&gpu, CUT));
+        prefetching_changes_no_bit(on(&gpu, Tuning::default()));
+        prefetching_changes_no_bit(on(&gpu, CUT));
     }
 }

@@ -8,17 +8,17 @@ use srnn_engine::reference::ReferenceTrainer;
 use srnn_engine::{Mode, Runner as _, Trainer, Transition};
 use srnn_engine::{Optimiser, Rule};
 
-/// Distance of the stencil's points. The fourth-order stencil errs by STEP⁴ times a fifth
-/// derivative (1e-15 times hundreds) and by rounding of about 1e-15 / STEP: both under 1e-10.
+/// Distance of the stencil's points. The error of the fourth-order stencil is STEP⁴ times a fifth
+/// derivative (1e-15 times hundreds), plus rounding of about 1e-15 / STEP: both under 1e-10.
 const STEP: f64 = 2e-4;
 /// Largest error relative to the gradient.
 const TOLERANCE: f64 = 1e-6;
-/// A gradient smaller than this is held to TOLERANCE · FLOOR = 1e-10, the stencil's own error.
+/// For a smaller gradient the absolute tolerance is TOLERANCE · FLOOR = 1e-10, the stencil's error.
 const FLOOR: f64 = 1e-4;
-/// Near a centroid a distance r has fifth derivatives like r⁻⁴, so that a stencil of ±2·STEP
-/// needs this much room.
+/// At a distance r from a centroid the fifth derivative is of order r⁻⁴. A stencil of ±2·STEP needs at
+/// least this distance.
 const NEAR: f64 = 100.0 * STEP;
-/// Coordinates of each case, spread evenly over its tensors.
+/// Coordinates checked per case, spread evenly over its tensors.
 const COORDINATES: usize = 200;
 
 #[derive(Default)]
@@ -27,16 +27,21 @@ struct Count {
     at_a_kink: usize,
     hard_gates: usize,
     saturated: usize,
-    wrong: Vec<String>,
+    failures: Vec<String>,
 }
 
 #[test]
 fn gradients_of_the_reference_are_differences_of_its_loss() {
     let mut count = Count::default();
     cases::all().iter().for_each(|case| check(case, &mut count));
-    let Count { checked, at_a_kink, hard_gates, saturated, wrong } = count;
+    let Count { checked, at_a_kink, hard_gates, saturated, failures } = count;
     println!("{checked} checked, {at_a_kink} at a kink, {saturated} of {hard_gates} saturated");
-    assert!(wrong.is_empty(), "{} of {checked} wrong:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(
+        failures.is_empty(),
+        "{} of {checked} failures:\n{}",
+        failures.len(),
+        failures.join("\n")
+    );
     assert!(checked >= 10_000, "only {checked} coordinates were checked");
     assert!(saturated * 20 > hard_gates, "only {saturated} of {hard_gates} hard gates saturate");
     assert!(at_a_kink * 100 < checked, "{at_a_kink} at a kink against {checked} checked");
@@ -56,13 +61,13 @@ fn check(case: &Case, count: &mut Count) {
         count.checked += 1;
         let gradient = gradients[index];
         let error = (gradient - difference).abs() / gradient.abs().max(FLOOR);
-        // Written so that a NaN is wrong.
+        // Written so that a NaN fails.
         if error <= TOLERANCE {
             continue;
         }
         let slot = &model.layout().slot_of(index).name.clone();
         let name = &case.name;
-        count.wrong.push(format!("{name}, {slot}[{index}]: {gradient:e} but {difference:e}"));
+        count.failures.push(format!("{name}, {slot}[{index}]: {gradient:e} but {difference:e}"));
     }
 }
 
@@ -93,14 +98,14 @@ fn pattern(case: &Case, model: &Model<f64>) -> Pattern {
     kinks::pattern(model, &case.batch, &trace, NEAR)
 }
 
-/// Random coordinates, about equally many of each tensor.
-fn coordinates(model: &Model<f64>, mut draw: Rng) -> Vec<usize> {
+/// Random coordinates, about equally many in each tensor.
+fn coordinates(model: &Model<f64>, mut rng: Rng) -> Vec<usize> {
     let layout = model.layout();
     let share = COORDINATES.div_ceil(layout.slots.len());
     let mut all = vec![];
     for slot in &layout.slots {
         let mut indices: Vec<usize> = slot.range.clone().collect();
-        draw.shuffle(&mut indices);
+        rng.shuffle(&mut indices);
         indices.truncate(share);
         all.extend(indices);
     }

@@ -1,7 +1,7 @@
-//! The reference against fixtures of plain PyTorch: `testdata/engines/make.py` wrote them, from
-//! the equations and without this code.
+//! The reference against fixtures that `testdata/engines/make.py` computed in PyTorch, from the
+//! equations and without this code.
 
-use crate::agreement::{ALL, PLAIN};
+use crate::agreement::{ALL, UNCLIPPED_ADAM};
 use safetensors::{Dtype, SafeTensors};
 use serde::Deserialize;
 use srnn_engine::model::{Arch, Model, When};
@@ -23,7 +23,7 @@ pub fn doubles(file: &SafeTensors, name: &str) -> Vec<f64> {
     numbers(file, name, Dtype::F64, f64::from_le_bytes)
 }
 
-/// What is wrong with `got`, or `None`. A NaN is wrong.
+/// How `got` differs from `want`, or `None` within the tolerance. A NaN always differs.
 pub fn difference(got: &[f64], want: &[f64]) -> Option<String> {
     if got.len() != want.len() {
         return Some(format!("{} numbers instead of {}", got.len(), want.len()));
@@ -51,9 +51,9 @@ fn numbers<A, const N: usize>(
     tensor.data().as_chunks::<N>().0.iter().map(|bytes| of(*bytes)).collect()
 }
 
-/// [`Regime`] as the fixtures write it.
+/// [`Regime`] in the format of the fixtures.
 #[derive(Deserialize)]
-struct Given {
+struct FixtureRegime {
     lambda: f64,
     commitment: f64,
     entropy: f64,
@@ -62,18 +62,9 @@ struct Given {
 }
 
 fn regime(text: &str) -> Regime {
-    let Given { lambda, commitment, entropy, tau, learning_rate } =
+    let FixtureRegime { lambda, commitment, entropy, tau, learning_rate } =
         serde_json::from_str(text).expect("a regime");
-    Regime {
-        lambda,
-        commitment,
-        entropy,
-        saturation: 0.0,
-        writing: 0.0,
-        tau,
-        margin: 0.0,
-        learning_rate,
-    }
+    Regime { lambda, commitment, entropy, tau, ..Regime::plain(learning_rate) }
 }
 
 fn model(arch: Arch, file: &SafeTensors) -> Model<f64> {
@@ -104,7 +95,7 @@ fn batch(arch: &Arch, file: &SafeTensors) -> Batch {
     }
 }
 
-/// Everything the reference says of a fixture that PyTorch does not.
+/// All tensors of a fixture in which the reference and PyTorch disagree.
 fn disagreements(name: &str) -> Vec<String> {
     let bytes = bytes(name);
     let (_, about) = SafeTensors::read_metadata(&bytes).expect("a header");
@@ -113,7 +104,7 @@ fn disagreements(name: &str) -> Vec<String> {
     let arch: Arch = serde_json::from_str(&about["arch"]).expect("an architecture");
     let (batch, regime) = (batch(&arch, &file), regime(&about["regime"]));
     let model = model(arch, &file);
-    let mut engine = ReferenceTrainer::new(&model, PLAIN);
+    let mut engine = ReferenceTrainer::new(&model, UNCLIPPED_ADAM);
     let mode = Mode { transition: Transition::Mixture, lambda: regime.lambda, tau: regime.tau };
     let trace = engine.trace(&batch, mode, ALL).unwrap();
     let gradients = engine.gradients(&batch, &regime).unwrap();
@@ -130,7 +121,7 @@ fn disagreements(name: &str) -> Vec<String> {
         let there = fields.into_iter().filter(|(_, values)| !values.is_empty());
         pairs.extend(there.map(|(field, values)| (format!("trace.{l}.{field}"), values)));
     }
-    let extra = file.len() - file.names().iter().filter(|n| is_given(n)).count();
+    let extra = file.len() - file.names().iter().filter(|n| is_input(n)).count();
     assert_eq!(extra, pairs.len(), "{name}: a tensor that was not compared");
     let wrong = |(what, got): &(String, Vec<f64>)| {
         difference(got, &doubles(&file, what)).map(|problem| format!("{name}: {what}: {problem}"))
@@ -138,8 +129,8 @@ fn disagreements(name: &str) -> Vec<String> {
     pairs.iter().filter_map(wrong).collect()
 }
 
-/// Whether a tensor goes in, and does not come out.
-fn is_given(name: &str) -> bool {
+/// Whether a tensor is an input of the computation.
+fn is_input(name: &str) -> bool {
     let inputs = ["offsets", "tokens", "x", "targets", "class_weights"];
     name.starts_with("param.") || inputs.contains(&name)
 }

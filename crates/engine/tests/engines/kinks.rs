@@ -1,8 +1,8 @@
-//! Where the loss is not smooth: the two corners of the hard sigmoid, and the Euclidean score
-//! where u meets a centroid.
+//! Where the loss is not smooth: the two corners of the hard sigmoid, and the Euclidean score at a
+//! centroid.
 //!
-//! The equations stand here a second time on purpose: only what a trace shows is used, so that
-//! no engine has to expose its gates.
+//! The equations of the gates are repeated here on purpose: only a trace is used, so that no engine
+//! has to expose its gates.
 
 use srnn_engine::model::{Cell, Gate, Layer, LayerSlots, Model, Score};
 use srnn_engine::{Batch, Fields, Inputs, LayerTrace, Trace};
@@ -10,17 +10,17 @@ use srnn_engine::{Batch, Fields, Inputs, LayerTrace, Trace};
 /// What [`pattern`] needs of a trace.
 pub const FIELDS: Fields = Fields { alpha: false, u: true, h: true, c: true };
 
-/// On which piece of every piecewise function a run lies. Two points with equal patterns, and
-/// all points between them for steps this small, are joined by a smooth loss.
+/// The piece of every piecewise function that a run is on. Between two points with equal patterns the
+/// loss is smooth, for steps as small as here.
 #[derive(PartialEq)]
 pub struct Pattern {
     /// −1, 0, 1 for each hard gate: below, inside, above.
     pub gates: Vec<i8>,
-    /// Whether a u of a Euclidean layer has met a centroid.
+    /// Whether a u of a Euclidean layer is close to a centroid.
     pub at_a_centroid: bool,
 }
 
-/// The pattern of a run; `near` is the distance under which u has met a centroid.
+/// The pattern of a run; `near` is the distance below which u is close to a centroid.
 pub fn pattern(model: &Model<f64>, batch: &Batch, trace: &Trace<f64>, near: f64) -> Pattern {
     let layout = model.layout();
     let mut gates = vec![];
@@ -63,7 +63,7 @@ fn input(
     }
 }
 
-/// What goes into the hard gates of a step: r and z, or i, f and o.
+/// The pre-activations of the hard gates of a step: r and z, or i, f and o.
 fn hard_gates(
     layer: &Layer,
     slots: &LayerSlots,
@@ -84,7 +84,7 @@ fn hard_gates(
     };
     let mut out = vec![];
     for (place, &block) in blocks.iter().enumerate() {
-        // o sees the new c, i and f the old one.
+        // The peephole of o reads the new c, those of i and f the old one.
         let c = match layer.cell {
             Cell::Lstm { peephole: true } if block == 3 => at(&trace.c, n),
             Cell::Lstm { peephole: true } => before(&trace.c),

@@ -1,19 +1,19 @@
 //! One suite for every engine.
 //!
-//! Finite differences check the reference (`differences`), programs written apart from it check
-//! it again (`fixtures`), and every other engine is checked against it (`agreement`). A new
-//! engine joins with one file like `cpu.rs`.
+//! The reference is checked against finite differences (`differences`) and against PyTorch
+//! (`fixtures`). Every other engine is checked against the reference (`agreement`). A new engine is
+//! added with one file like `cpu.rs`.
 
 mod agreement;
-mod ahead;
 mod cases;
 mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
+mod deferred_rows;
 mod differences;
 mod fixtures;
-mod hard;
-mod history;
+mod hard_transitions;
 mod kinks;
-mod lazy;
 mod optimisers;
+mod prefetch;
+mod stateless;

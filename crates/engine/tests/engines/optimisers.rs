@@ -1,5 +1,5 @@
 //! Update rules: against PyTorch's (and one that PyTorch does not have, written by hand in the
-//! fixtures' program), and against values worked out on paper.
+//! fixtures' program), and against values computed by hand.
 
 use crate::fixtures::{bytes, difference, doubles};
 use safetensors::SafeTensors;
@@ -17,8 +17,8 @@ fn unclipped(rule: Rule, l2: f64) -> Optimiser {
     Optimiser { rule, clip: f64::INFINITY, l2 }
 }
 
-/// The first parameters after each of `gradients`.
-fn ways(optimiser: Optimiser, begin: &[f64], gradients: &[&[f64]], rate: f64) -> Vec<f64> {
+/// The parameters after each update.
+fn trajectory(optimiser: Optimiser, begin: &[f64], gradients: &[&[f64]], rate: f64) -> Vec<f64> {
     let mut state = optimiser.begin(begin.to_vec());
     let mut all = vec![];
     for gradient in gradients {
@@ -43,7 +43,7 @@ fn ten_updates_of_every_rule_are_those_of_the_fixtures() {
         ("adam-l2", unclipped(ADAM, 0.02)),
         ("adadelta", unclipped(ADADELTA, 0.0)),
     ] {
-        let got = ways(optimiser, &begin, &gradients, rate);
+        let got = trajectory(optimiser, &begin, &gradients, rate);
         assert_eq!(difference(&got, &doubles(&file, name)), None, "{name}");
     }
 }
@@ -51,14 +51,14 @@ fn ten_updates_of_every_rule_are_those_of_the_fixtures() {
 #[test]
 fn rmsprop_adds_epsilon_under_the_root() {
     // v = 0.5·4² = 8, and 8 + 1 under the root gives a step of 0.1·4/3.
-    let got = ways(unclipped(rms(0.5, 0.0, 1.0, false), 0.0), &[1.0], &[&[4.0]], 0.1);
+    let got = trajectory(unclipped(rms(0.5, 0.0, 1.0, false), 0.0), &[1.0], &[&[4.0]], 0.1);
     assert_eq!(difference(&got, &[1.0 - 0.1 * 4.0 / 3.0]), None);
 }
 
 #[test]
-fn centred_rmsprop_takes_off_the_squared_mean() {
+fn centred_rmsprop_subtracts_the_squared_mean() {
     // v = 0.5·4² = 8, mean = 2, and 8 − 4 + 5 under the root gives 3.
-    let got = ways(unclipped(rms(0.5, 0.0, 5.0, true), 0.0), &[1.0], &[&[4.0]], 0.1);
+    let got = trajectory(unclipped(rms(0.5, 0.0, 5.0, true), 0.0), &[1.0], &[&[4.0]], 0.1);
     assert_eq!(difference(&got, &[1.0 - 0.1 * 4.0 / 3.0]), None);
 }
 
@@ -66,14 +66,14 @@ fn centred_rmsprop_takes_off_the_squared_mean() {
 fn momentum_keeps_the_scaled_gradient_not_the_gradient() {
     // First v = 8 and m = 4/3; a gradient of zero then leaves m = 0.5·4/3.
     let rule = rms(0.5, 0.5, 1.0, false);
-    let got = ways(unclipped(rule, 0.0), &[0.0], &[&[4.0], &[0.0]], 1.0);
+    let got = trajectory(unclipped(rule, 0.0), &[0.0], &[&[4.0], &[0.0]], 1.0);
     assert_eq!(difference(&got, &[-4.0 / 3.0, -4.0 / 3.0 - 2.0 / 3.0]), None);
 }
 
 #[test]
 fn adams_first_step_is_the_rate_whatever_the_gradient() {
     let rule = Rule::Adam { beta1: 0.9, beta2: 0.999, epsilon: 0.0 };
-    let got = ways(unclipped(rule, 0.0), &[0.0, 0.0], &[&[1e-5, -300.0]], 0.1);
+    let got = trajectory(unclipped(rule, 0.0), &[0.0, 0.0], &[&[1e-5, -300.0]], 0.1);
     assert_eq!(difference(&got, &[-0.1, 0.1]), None);
 }
 
@@ -81,7 +81,7 @@ fn adams_first_step_is_the_rate_whatever_the_gradient() {
 fn adadeltas_first_step_comes_from_epsilon_alone() {
     // v = 0.5·2² = 2; √(2 / (2 + 2))·2 = √2.
     let rule = Rule::AdaDelta { decay: 0.5, epsilon: 2.0 };
-    let got = ways(unclipped(rule, 0.0), &[0.0], &[&[2.0]], 1.0);
+    let got = trajectory(unclipped(rule, 0.0), &[0.0], &[&[2.0]], 1.0);
     assert_eq!(difference(&got, &[-std::f64::consts::SQRT_2]), None);
 }
 
@@ -90,9 +90,9 @@ fn a_long_gradient_is_clipped_to_its_norm_and_a_short_one_left_alone() {
     let rule = Rule::AdaDelta { decay: 0.0, epsilon: 1e6 };
     let clipped = |clip| {
         let optimiser = Optimiser { rule, clip, l2: 0.0 };
-        ways(optimiser, &[0.0, 0.0], &[&[3.0, 4.0]], 1.0)
+        trajectory(optimiser, &[0.0, 0.0], &[&[3.0, 4.0]], 1.0)
     };
-    let given = |gradient: &[f64]| ways(unclipped(rule, 0.0), &[0.0, 0.0], &[gradient], 1.0);
+    let given = |gradient: &[f64]| trajectory(unclipped(rule, 0.0), &[0.0, 0.0], &[gradient], 1.0);
     assert_eq!(difference(&clipped(1.0), &given(&[0.6, 0.8])), None);
     assert_eq!(difference(&clipped(5.0), &given(&[3.0, 4.0])), None);
 }

@@ -1,6 +1,6 @@
-//! Rows of an embedding that wait for their updates are, to whoever looks, those that do not.
+//! Deferred updates of embedding rows give the bits of immediate updates.
 
-use crate::agreement::PLAIN;
+use crate::agreement::UNCLIPPED_ADAM;
 use srnn_engine::cpu::{CpuTrainer, CpuTuning, SimdLevel};
 use srnn_engine::key::{Key, Rng};
 use srnn_engine::model::{
@@ -11,26 +11,26 @@ use srnn_engine::{Batch, Fields, Inputs, Mode, Regime, Runner, Snapshot, Targets
 use srnn_engine::{Optimiser, Rule};
 
 const SYMBOLS: usize = 50;
-/// A token that no good batch has.
+/// A token whose embedding has an infinity; only one batch has it.
 const BAD: u32 = 49;
 
-/// Rules that fade slowly, fast and at once; the last two may not wait.
+/// Rules whose moments decay slowly, fast and at once; the last two cannot be deferred.
 fn optimisers() -> Vec<Optimiser> {
     let rms = |momentum, centred| Rule::RmsProp { decay: 0.9, momentum, epsilon: 1e-6, centred };
     let fast = Rule::Adam { beta1: 0.5, beta2: 0.7, epsilon: 1e-4 };
     let clipped = |rule| Optimiser { rule, clip: 0.05, l2: 0.0 };
     vec![
         clipped(Rule::ADAM),
-        Optimiser { rule: fast, ..PLAIN },
+        Optimiser { rule: fast, ..UNCLIPPED_ADAM },
         clipped(rms(0.0, false)),
         clipped(rms(0.9, true)),
         clipped(Rule::AdaDelta { decay: 0.9, epsilon: 1e-6 }),
-        Optimiser { rule: Rule::Adam { beta1: 0.9, beta2: 0.999, epsilon: 0.0 }, ..PLAIN },
+        Optimiser { rule: Rule::Adam { beta1: 0.9, beta2: 0.999, epsilon: 0.0 }, ..UNCLIPPED_ADAM },
         Optimiser { l2: 0.01, ..clipped(Rule::ADAM) },
     ]
 }
 
-/// A network with parameters that arithmetic could change: minus zeros, denormals, an infinity.
+/// A network with parameters that an update by zero could change: −0, denormals, an infinity.
 fn model(embedding: usize) -> Model<f32> {
     let centroids = Centroids { k: 3, score: Score::Dot, tau: Temperature::ONE };
     let arch = Arch {
@@ -47,8 +47,8 @@ fn model(embedding: usize) -> Model<f32> {
     };
     let mut model = Model::new(arch, &Init::default(), Key::new(1)).expect("a sound network");
     let last = embedding - 1;
-    let strange = [(4, 0, -0.0), (47, last, 1e-40), (46, 0, -1e-40), (6, 0, -1e-40)];
-    for (id, j, value) in strange.into_iter().chain([(BAD as usize, 0, f32::INFINITY)]) {
+    let special = [(4, 0, -0.0), (47, last, 1e-40), (46, 0, -1e-40), (6, 0, -1e-40)];
+    for (id, j, value) in special.into_iter().chain([(BAD as usize, 0, f32::INFINITY)]) {
         model.params[id * embedding + j] = value;
     }
     for (id, value) in [(3, -0.0), (5, 0.0), (48, -0.0)] {
@@ -57,18 +57,18 @@ fn model(embedding: usize) -> Model<f32> {
     model
 }
 
-/// A batch of update i: a few tokens that are always there, some of a window that wanders over the
-/// lower half, and now and then a rare one.
-fn batch(i: usize, stream: &mut Rng) -> Batch {
-    let token = |stream: &mut Rng| match stream.below(8) {
-        0..4 => stream.below(3) as u32,
-        4..7 => 3 + (i / 40 * 4 + stream.below(6)) as u32 % 22,
-        _ if i.is_multiple_of(31) => 25 + stream.below(15) as u32,
+/// The batch of update i: frequent tokens, tokens of a window that moves over the lower half, and now
+/// and then a rare one.
+fn batch(i: usize, rng: &mut Rng) -> Batch {
+    let token = |rng: &mut Rng| match rng.below(8) {
+        0..4 => rng.below(3) as u32,
+        4..7 => 3 + (i / 40 * 4 + rng.below(6)) as u32 % 22,
+        _ if i.is_multiple_of(31) => 25 + rng.below(15) as u32,
         _ => 0,
     };
-    let mut row = |_| vec![SYMBOLS as u32, token(stream), token(stream), token(stream)];
+    let mut row = |_| vec![SYMBOLS as u32, token(rng), token(rng), token(rng)];
     let rows = (0..3).map(&mut row).collect();
-    of(rows, Targets::Rows((0..3).map(|_| stream.below(2) as u32).collect()))
+    of(rows, Targets::Rows((0..3).map(|_| rng.below(2) as u32).collect()))
 }
 
 fn of(rows: Vec<Vec<u32>>, targets: Targets) -> Batch {
@@ -81,7 +81,7 @@ fn of(rows: Vec<Vec<u32>>, targets: Targets) -> Batch {
     }
 }
 
-/// A rate that changes: constant, falling, nothing for a while.
+/// A rate that changes: constant, falling, zero for a while.
 fn rate(i: usize) -> f64 {
     match i % 200 {
         0..100 => 1e-2,
@@ -92,22 +92,13 @@ fn rate(i: usize) -> f64 {
 }
 
 fn regime(learning_rate: f64) -> Regime {
-    Regime {
-        lambda: 1.0,
-        commitment: 0.1,
-        entropy: 0.0,
-        saturation: 0.0,
-        writing: 0.0,
-        tau: 1.0,
-        margin: 0.0,
-        learning_rate,
-    }
+    Regime { commitment: 0.1, ..Regime::plain(learning_rate) }
 }
 
-/// Of an engine whose rows do not wait.
+/// The threshold of an engine that defers no updates.
 const NEVER: usize = usize::MAX;
 
-/// An engine whose rows do not wait, on one thread, and one whose rows do.
+/// An engine without deferred updates, on one thread, and one with them.
 fn pair(
     model: &Model<f32>,
     optimiser: Optimiser,
@@ -119,7 +110,7 @@ fn pair(
     (dense, CpuTrainer::tuned(model, optimiser, threads, with(0)))
 }
 
-/// Every bit, but for which NaN it is.
+/// The bits; all NaNs are equal.
 fn bits<'a>(numbers: impl Iterator<Item = &'a f32>) -> Vec<u32> {
     numbers.map(|x| if x.is_nan() { f32::NAN.to_bits() } else { x.to_bits() }).collect()
 }
@@ -138,30 +129,30 @@ fn first_difference(a: &Snapshot<f32>, b: &Snapshot<f32>) -> Option<String> {
     Some(format!("vector {vector}, parameter {index}: {a} and {b}"))
 }
 
-/// Steps of both, which must be the same; nobody looks at the parameters.
-fn step(dense: &mut CpuTrainer, lazy: &mut CpuTrainer, batch: &Batch, regime: &Regime) {
-    let steps = [dense.step(batch, regime).unwrap(), lazy.step(batch, regime).unwrap()];
+/// A step of both engines. Asserts that losses and norms agree, without reading the parameters.
+fn step(dense: &mut CpuTrainer, deferred: &mut CpuTrainer, batch: &Batch, regime: &Regime) {
+    let steps = [dense.step(batch, regime).unwrap(), deferred.step(batch, regime).unwrap()];
     let [a, b] = steps.map(|step| (step.gradient_norm.to_bits(), step.loss.total.to_bits()));
     assert!(a == b || steps.iter().all(|step| !step.is_finite()), "{steps:?}");
 }
 
-fn same(dense: &CpuTrainer, lazy: &CpuTrainer, when: &str) {
-    let difference = first_difference(&dense.snapshot().unwrap(), &lazy.snapshot().unwrap());
+fn same(dense: &CpuTrainer, deferred: &CpuTrainer, when: &str) {
+    let difference = first_difference(&dense.snapshot().unwrap(), &deferred.snapshot().unwrap());
     assert_eq!(difference, None, "{when}");
 }
 
 #[test]
-fn rows_that_wait_have_the_bits_of_rows_that_do_not_after_hundreds_of_updates() {
+fn deferred_rows_have_the_same_bits_after_hundreds_of_updates() {
     let levels = SimdLevel::available();
     for (which, optimiser) in optimisers().into_iter().enumerate() {
         for (embedding, threads) in [(7, 1), (16, 2), (70, 3)] {
             let (model, level) = (model(embedding), levels[which % levels.len()]);
-            let (mut dense, mut lazy) = pair(&model, optimiser, level, threads);
-            let mut stream = Key::new(2).rng();
+            let (mut dense, mut deferred) = pair(&model, optimiser, level, threads);
+            let mut rng = Key::new(2).rng();
             for i in 0..700 {
-                step(&mut dense, &mut lazy, &batch(i, &mut stream), &regime(rate(i)));
+                step(&mut dense, &mut deferred, &batch(i, &mut rng), &regime(rate(i)));
                 if [0, 1, 2, 97, 430, 699].contains(&i) {
-                    same(&dense, &lazy, &format!("{optimiser:?}, E = {embedding}, update {i}"));
+                    same(&dense, &deferred, &format!("{optimiser:?}, E = {embedding}, update {i}"));
                 }
             }
         }
@@ -169,42 +160,42 @@ fn rows_that_wait_have_the_bits_of_rows_that_do_not_after_hundreds_of_updates() 
 }
 
 #[test]
-fn rows_that_wait_thousands_of_updates_have_the_bits_of_rows_that_do_not() {
+fn rows_deferred_for_thousands_of_updates_have_the_same_bits() {
     for optimiser in optimisers() {
         let model = model(5);
-        let (mut dense, mut lazy) = pair(&model, optimiser, SimdLevel::best(), 1);
-        let mut stream = Key::new(3).rng();
+        let (mut dense, mut deferred) = pair(&model, optimiser, SimdLevel::best(), 1);
+        let mut rng = Key::new(3).rng();
         for i in 0..9_000 {
-            let early = batch(if i < 50 { i } else { 0 }, &mut stream);
+            let early = batch(if i < 50 { i } else { 0 }, &mut rng);
             let late = of(vec![vec![SYMBOLS as u32, 1, 2]], Targets::Rows(vec![1]));
-            step(&mut dense, &mut lazy, if i < 50 { &early } else { &late }, &regime(rate(i)));
+            step(&mut dense, &mut deferred, if i < 50 { &early } else { &late }, &regime(rate(i)));
             if i == 1_500 || i == 8_999 {
-                same(&dense, &lazy, &format!("{optimiser:?}, update {i}"));
+                same(&dense, &deferred, &format!("{optimiser:?}, update {i}"));
             }
         }
     }
 }
 
 #[test]
-fn whoever_looks_between_updates_sees_rows_that_have_not_waited() {
+fn reads_between_updates_see_deferred_updates_applied() {
     for optimiser in optimisers() {
         let model = model(7);
-        let (mut dense, mut lazy) = pair(&model, optimiser, SimdLevel::best(), 2);
-        let (mut stream, mut kept) = (Key::new(4).rng(), None);
+        let (mut dense, mut deferred) = pair(&model, optimiser, SimdLevel::best(), 2);
+        let (mut rng, mut kept) = (Key::new(4).rng(), None);
         let all = of((0..BAD).map(|id| vec![id]).collect(), Targets::Rows(vec![0; BAD as usize]));
         let bad = of(vec![vec![0, BAD, 1]], Targets::Rows(vec![0]));
         for i in 0..400 {
             let regime = regime(rate(i));
-            step(&mut dense, &mut lazy, &batch(i, &mut stream), &regime);
+            step(&mut dense, &mut deferred, &batch(i, &mut rng), &regime);
             match i {
                 40 | 41 => {
-                    let sees = |e: &mut CpuTrainer| {
+                    let read = |e: &mut CpuTrainer| {
                         bits(e.gradients(&all, &regime).unwrap().values.iter())
                     };
-                    assert!(sees(&mut dense) == sees(&mut lazy), "{optimiser:?}: gradients");
+                    assert!(read(&mut dense) == read(&mut deferred), "{optimiser:?}: gradients");
                 }
                 80 => {
-                    let sees = |e: &mut CpuTrainer| {
+                    let read = |e: &mut CpuTrainer| {
                         bits(
                             e.trace(&all, Mode::default(), Fields::default())
                                 .unwrap()
@@ -212,30 +203,31 @@ fn whoever_looks_between_updates_sees_rows_that_have_not_waited() {
                                 .iter(),
                         )
                     };
-                    assert!(sees(&mut dense) == sees(&mut lazy), "{optimiser:?}: trace");
+                    assert!(read(&mut dense) == read(&mut deferred), "{optimiser:?}: trace");
                 }
-                120 => step(&mut dense, &mut lazy, &bad, &regime),
-                160 => kept = Some(lazy.snapshot().unwrap()),
+                120 => step(&mut dense, &mut deferred, &bad, &regime),
+                160 => kept = Some(deferred.snapshot().unwrap()),
                 200 => {
-                    let sees = |e: &CpuTrainer| bits(e.model().unwrap().params.iter());
-                    assert!(sees(&dense) == sees(&lazy), "{optimiser:?}: model");
+                    let read = |e: &CpuTrainer| bits(e.model().unwrap().params.iter());
+                    assert!(read(&dense) == read(&deferred), "{optimiser:?}: model");
                 }
                 240 => {
                     let kept = kept.take().expect("of update 160");
                     dense.restore(&kept).unwrap();
-                    lazy.restore(&kept).unwrap();
+                    deferred.restore(&kept).unwrap();
                 }
                 280 => {
-                    (dense, lazy) = (swapped(&lazy, &dense, 1, NEVER), swapped(&dense, &lazy, 3, 0))
+                    (dense, deferred) =
+                        (swapped(&deferred, &dense, 1, NEVER), swapped(&dense, &deferred, 3, 0))
                 }
                 _ => {}
             }
         }
-        same(&dense, &lazy, &format!("{optimiser:?}, at the end"));
+        same(&dense, &deferred, &format!("{optimiser:?}, at the end"));
     }
 }
 
-/// An engine with the state of one and the shape and rule of another.
+/// An engine with the state of `from` and the model and optimiser of `like`.
 fn swapped(from: &CpuTrainer, like: &CpuTrainer, threads: usize, defer_from: usize) -> CpuTrainer {
     let tuning = CpuTuning { defer_from, ..CpuTuning::default() };
     let mut engine = CpuTrainer::tuned(&like.model().unwrap(), *like.optimiser(), threads, tuning);
@@ -244,19 +236,19 @@ fn swapped(from: &CpuTrainer, like: &CpuTrainer, threads: usize, defer_from: usi
 }
 
 #[test]
-fn strange_rates_do_to_rows_that_wait_what_they_do_to_others() {
-    for strange in [-1e-2, -0.0, 1e60, f64::NAN] {
+fn special_rates_give_the_same_bits_with_deferred_rows() {
+    for special in [-1e-2, -0.0, 1e60, f64::NAN] {
         let model = model(7);
         let optimiser = optimisers()[0];
-        let (mut dense, mut lazy) = pair(&model, optimiser, SimdLevel::best(), 1);
-        let mut stream = Key::new(5).rng();
+        let (mut dense, mut deferred) = pair(&model, optimiser, SimdLevel::best(), 1);
+        let mut rng = Key::new(5).rng();
         for i in 0..60 {
-            step(&mut dense, &mut lazy, &batch(i, &mut stream), &regime(rate(i)));
+            step(&mut dense, &mut deferred, &batch(i, &mut rng), &regime(rate(i)));
             if i % 20 == 10 {
-                let first_met = of(vec![vec![40 + i as u32 / 20]], Targets::Rows(vec![1]));
-                step(&mut dense, &mut lazy, &first_met, &regime(strange));
+                let new_token = of(vec![vec![40 + i as u32 / 20]], Targets::Rows(vec![1]));
+                step(&mut dense, &mut deferred, &new_token, &regime(special));
             }
         }
-        same(&dense, &lazy, &format!("rate {strange}"));
+        same(&dense, &deferred, &format!("rate {special}"));
     }
 }

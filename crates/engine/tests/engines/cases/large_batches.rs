@@ -1,19 +1,19 @@
-//! Batches so large that a GPU takes another way: more rows than it carries at a time, so that
-//! blocks go on with other rows; more read-outs or tokens than its small kernels take.
+//! Batches so large that a GPU uses other code: more rows than it processes at a time, so that blocks
+//! continue with other rows; more read-outs or tokens than its small kernels support.
 //!
-//! They are apart because the reference is slow: nobody takes ten updates on them, or differences.
+//! They are separate because the reference is slow: updates and finite differences skip them.
 
 use super::{Case, GRU, LSTM, LSTM_P, Spec, centroids, dot, layer, read, tokens};
 use srnn_engine::model::{Input, Layer, ReadFrom, Score, When};
 
-/// More than two for each multiprocessor of any GPU there is, and no multiple of a power of two.
+/// More than two for each multiprocessor of any GPU, and odd.
 const ROWS: usize = 401;
 
-/// More than clusters of six blocks carry at a time, eight rows each.
+/// More than clusters of six blocks process at a time, eight rows each.
 const LARGE_ROWS: usize = 190;
 
-/// All of them, always the same.
-pub fn crowds() -> Vec<Case> {
+/// All large cases; the same in every call.
+pub fn large_batches() -> Vec<Case> {
     specs().into_iter().map(Spec::build).collect()
 }
 
@@ -62,7 +62,7 @@ fn specs() -> Vec<Spec> {
     ]
 }
 
-/// Ragged, some of them empty.
+/// Rows of different lengths, some of them empty.
 fn lengths(rows: usize) -> Vec<usize> {
     (0..rows).map(|b| [3, 0, 1, 4, 2, 6, 1][b % 7]).collect()
 }

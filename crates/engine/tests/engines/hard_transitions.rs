@@ -1,17 +1,17 @@
-//! Sampled and most probable transitions. They are steps, not slopes: where two probabilities
-//! tie, single precision may go the other way, and from there on the row is another row.
+//! Sampled and argmax transitions. They are discontinuous: close to a tie, single precision may select
+//! another centroid, and from there on the row differs.
 
-use crate::agreement::{ALL, Check, PLAIN, fields, hard};
+use crate::agreement::{ALL, Check, UNCLIPPED_ADAM, fields, with_transition};
 use crate::cases::{self, Case};
 use srnn_engine::Optimiser;
 use srnn_engine::model::{Model, When};
 use srnn_engine::reference::ReferenceTrainer;
 use srnn_engine::{Runner, Trace, Trainer, Transition};
 
-/// Probabilities this near to a tie may fall either way: each of two may err by the suite's 1e-4.
+/// Probabilities this close to a tie may go either way: each of two may have an error of 1e-4.
 const TIE: f64 = 2e-4;
 
-/// Sampled and most probable transitions, row by row up to the first step that is near a tie.
+/// Checks sampled and argmax transitions, row by row up to the first step that is close to a tie.
 pub fn hard_transitions_agree<E: Trainer<f32>>(
     make: &impl Fn(&Model<f32>, Optimiser) -> E,
     wrong: &mut Vec<String>,
@@ -19,9 +19,11 @@ pub fn hard_transitions_agree<E: Trainer<f32>>(
     let (mut compared, mut all) = (0, 0);
     for case in cases::all() {
         for transition in [Transition::Argmax, Transition::Sample(case.key().child("draw", 0))] {
-            let got = make(&case.model, PLAIN).trace(&case.batch, hard(transition), ALL).unwrap();
-            let want = ReferenceTrainer::new(&case.model.to_f64(), PLAIN)
-                .trace(&case.batch, hard(transition), ALL)
+            let got = make(&case.model, UNCLIPPED_ADAM)
+                .trace(&case.batch, with_transition(transition), ALL)
+                .unwrap();
+            let want = ReferenceTrainer::new(&case.model.to_f64(), UNCLIPPED_ADAM)
+                .trace(&case.batch, with_transition(transition), ALL)
                 .unwrap();
             let mut check = Check { case: &case, wrong };
             for b in 0..case.batch.rows() {
@@ -59,13 +61,13 @@ impl Check<'_> {
     }
 }
 
-/// Steps of row `b` before one in which any layer is near a tie.
+/// The number of steps of row `b` before the first in which a layer is close to a tie.
 fn sure_steps(case: &Case, trace: &Trace<f64>, transition: Transition, b: usize) -> usize {
     let row = case.batch.row(b);
     let mut sure = row.len();
     for (l, (layer, run)) in case.model.arch.layers.iter().zip(&trace.layers).enumerate() {
         let Some(centroids) = layer.centroids else { continue };
-        let mut draw = match transition {
+        let mut rng = match transition {
             Transition::Sample(key) => {
                 Some(key.child("row", b as u64).child("layer", l as u64).rng())
             }
@@ -73,12 +75,12 @@ fn sure_steps(case: &Case, trace: &Trace<f64>, transition: Transition, b: usize)
         };
         for t in 0..row.len() {
             let alpha = &run.alpha[(row.start + t) * centroids.k..][..centroids.k];
-            // A closing end token draws nothing: its α is zero.
+            // An end token draws nothing: its α is zero.
             if alpha.iter().all(|&a| a == 0.0) {
                 continue;
             }
-            let unsure = match &mut draw {
-                Some(draw) => near_a_boundary(alpha, draw.unit()),
+            let unsure = match &mut rng {
+                Some(rng) => near_a_boundary(alpha, rng.unit()),
                 None => near_a_tie(alpha),
             };
             if unsure {

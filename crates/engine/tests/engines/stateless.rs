@@ -1,31 +1,31 @@
-//! What an engine went through before changes no bit of what it gives: it keeps memory from one batch
-//! to the next, and nothing else but its parameters.
+//! Earlier batches change no bit of later results: an engine reuses memory from one batch to the next,
+//! and has no state but its parameters.
 
-use crate::agreement::PLAIN;
-use crate::ahead::{batches, chosen_rows, regimes};
+use crate::agreement::UNCLIPPED_ADAM;
 use crate::cases;
+use crate::prefetch::{batches, chosen_rows, regimes};
 use srnn_engine::Optimiser;
 use srnn_engine::model::Model;
 use srnn_engine::{Fields, Mode, Trainer};
 use std::sync::Arc;
 
-/// Demands of an engine that has seen batches of many rows and of one, in turns, the bits of one
-/// that has seen nothing.
-pub fn engines_forget_what_they_have_seen<E: Trainer<f32>>(
+/// Asserts that an engine that has processed batches of many rows and of one row has the bits of a new
+/// engine.
+pub fn engines_keep_no_state_but_parameters<E: Trainer<f32>>(
     make: impl Fn(&Model<f32>, Optimiser) -> E,
 ) {
-    for case in cases::all().into_iter().chain(cases::crowds()) {
-        let mut old = make(&case.model, PLAIN);
+    for case in cases::all().into_iter().chain(cases::large_batches()) {
+        let mut old = make(&case.model, UNCLIPPED_ADAM);
         let [some, _, many, _] = batches(&case);
-        // The shortest that has a step, if one has.
+        // The shortest row that has a step, if there is one.
         let by_length = |&b: &usize| (case.batch.row(b).is_empty(), case.batch.row(b).len());
         let shortest = (0..case.batch.rows()).min_by_key(by_length).expect("a row");
         let one = Arc::new(chosen_rows(&case, &[shortest]));
         let [regime, other, _] = regimes(&case.regime);
-        let path =
+        let sequence =
             [(&many, regime), (&one, regime), (&some, other), (&one, other), (&many, regime)];
-        for (i, (batch, regime)) in path.into_iter().enumerate() {
-            let mut fresh = make(&case.model, PLAIN);
+        for (i, (batch, regime)) in sequence.into_iter().enumerate() {
+            let mut fresh = make(&case.model, UNCLIPPED_ADAM);
             fresh.restore(&old.snapshot().unwrap()).unwrap();
             let name = format!("{}, batch {i}", case.name);
             assert!(
