@@ -29,16 +29,7 @@ mod tests {
     use crate::{Inputs, Targets, Transition};
     use std::sync::Arc;
 
-    const REGIME: Regime = Regime {
-        lambda: 0.5,
-        commitment: 0.0,
-        entropy: 0.0,
-        saturation: 0.0,
-        writing: 0.0,
-        tau: 1.0,
-        margin: 0.0,
-        learning_rate: 0.1,
-    };
+    const REGIME: Regime = Regime { lambda: 0.5, ..Regime::plain(0.1) };
 
     const CALL: Call = Call {
         transition: Transition::Mixture,

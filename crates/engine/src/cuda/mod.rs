@@ -231,16 +231,7 @@ impl CudaTrainer {
     ) -> Result<Trace<f32>, CudaError> {
         let hard = mode.transition != Transition::Mixture;
         let lambda = if hard { 1.0 } else { mode.lambda };
-        let regime = Regime {
-            lambda,
-            commitment: 0.0,
-            entropy: 0.0,
-            saturation: 0.0,
-            writing: 0.0,
-            tau: mode.tau,
-            margin: 0.0,
-            learning_rate: 0.0,
-        };
+        let regime = Regime { lambda, tau: mode.tau, ..Regime::plain(0.0) };
         let (Work { placed, call, .. }, _) = self.send(batch, &regime)?;
         let placed = Placed { steps: batch.steps(), chunks: Chunks::default(), ..placed };
         let call = Call { transition: mode.transition, learns: false, ..call };

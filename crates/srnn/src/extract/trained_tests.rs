@@ -30,16 +30,7 @@ fn train(model: &Model<f64>, truth: &Moore<u32>, updates: usize, key: Key) -> Mo
         let lambda = ((progress - 0.3) / 0.3).clamp(0.0, 1.0);
         let entropy = if progress > 0.75 { 0.1 } else { 0.0 };
         let commitment = 0.3 * lambda;
-        let regime = Regime {
-            lambda,
-            commitment,
-            entropy,
-            saturation: 0.0,
-            writing: 0.0,
-            tau: 1.0,
-            margin: 0.0,
-            learning_rate: 0.01,
-        };
+        let regime = Regime { lambda, commitment, entropy, ..Regime::plain(0.01) };
         let longest = 1 + (progress * 20.0).min(7.0) as usize;
         let batch = batch(truth, &model.arch.input, longest, key.child("batch", i as u64));
         trainer.step(&batch, &regime).unwrap();

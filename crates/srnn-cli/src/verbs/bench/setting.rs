@@ -172,17 +172,8 @@ impl BenchSetting {
 
     /// The regime of the timed steps.
     pub fn regime(&self) -> Regime {
-        Regime {
-            lambda: self.lambda,
-            commitment: 0.0,
-            entropy: 0.0,
-            saturation: 0.0,
-            writing: 0.0,
-            tau: 1.0,
-            margin: 0.0,
-            // Small, so that the timed weights stay close to the checked ones.
-            learning_rate: 1e-4,
-        }
+        // Small, so that the timed weights stay close to the checked ones.
+        Regime { lambda: self.lambda, ..Regime::plain(1e-4) }
     }
 
     /// The network, initialised from a seed.
