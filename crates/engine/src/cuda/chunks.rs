@@ -1,124 +1,125 @@
-//! Where few rows leave most of a GPU idle, the scan is cut into chunks of times: products of what
-//! later chunks read are made beside it, and those of the gradients that it has left.
+//! Splits the scan into chunks of time steps where few rows leave most of the GPU idle. The idle
+//! multiprocessors compute the rows of x that later chunks read, and the gradients of chunks that
+//! are done.
 //!
-//! Tokens are numbered as time meets them, so the steps of a chunk read its own rows of `E·Wᵀ` and
-//! those of the chunks before; and backward the gradient of such a row is complete when the scan has
-//! gone through the row's chunk.
+//! Tokens are numbered by first use in time. So the steps of a chunk read only rows of `E·Wᵀ` of
+//! this chunk and of earlier ones. Backward, the gradient of such a row is complete when the scan
+//! has passed the row's chunk.
 
-use super::device::Address;
-use super::matrix::Into;
-use super::plan::{COLUMNS, ROWS};
+use super::gpu::Address;
+use super::matrix::WriteMode;
+use super::product_plan::{COLUMNS, ROWS};
 use std::ops::Range;
 
-/// Chunks, at most.
-const MOST: usize = 8;
-/// Chunks of at least so many times are worth it, on average.
-const SHORTEST: usize = 16;
-/// So many of the largest products' tiles, one below the other, must be made at a time.
-const LEAST_TILES: usize = 4;
+/// Largest number of chunks; as in `kernels/scan_args.cuh`.
+const MAX_CHUNKS: usize = 8;
+/// Least average number of time steps per chunk.
+const MIN_STEPS: usize = 16;
+/// Least number of tile rows of x that the idle multiprocessors compute at a time.
+const MIN_TILES: usize = 4;
 
-/// Scans of so many engines leave multiprocessors idle where what they wait for is made, in whatever order
-/// a GPU begins with them. (`reproduce` trains three networks at a time.)
-const ENGINES: usize = 4;
+/// The scans of this many engines together leave multiprocessors free for the producers they wait
+/// for, in any launch order. (`reproduce` trains three networks at a time.)
+const CONCURRENT_ENGINES: usize = 4;
 
-/// When a scan is cut.
+/// When scans are split into chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cut {
+pub enum ChunkPolicy {
     /// Where enough of the GPU is idle.
-    WhereItPays,
-    /// Wherever it can be; for tests.
+    WhenProfitable,
+    /// Wherever possible; for tests.
     Always,
 }
 
-/// How a scan is cut.
+/// The chunks of a scan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Chunks {
-    /// 0 where it is not.
+pub struct TimeChunks {
+    /// Number of chunks; 0 for an unchunked scan.
     pub count: usize,
-    /// The first token of each, and then how many there are.
-    first: [usize; MOST + 1],
-    /// Multiprocessors that do not scan: what others wait for while they scan is made by these, so that
-    /// it is never kept from beginning.
+    /// The first token of each chunk, then the number of tokens.
+    first: [usize; MAX_CHUNKS + 1],
+    /// Multiprocessors that do not scan. Producers that the scan waits for run only on these, so
+    /// they can always start.
     pub idle: usize,
-    /// Where the times are at which chunks begin `[count]`.
-    times: Address,
+    /// Address of the first time step of each chunk, `[count]`.
+    start_times: Address,
 }
 
-/// `Chunks` of `kernels/scan.cuh`.
+/// `ChunkArgs` of `kernels/scan_args.cuh`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct Chunked {
+pub struct ChunkArgs {
     count: i32,
-    first: [i32; MOST + 1],
-    tiles: [i32; MOST],
-    times: Address,
-    made: Address,
-    through: Address,
+    first: [i32; MAX_CHUNKS + 1],
+    tiles: [i32; MAX_CHUNKS],
+    start_times: Address,
+    tiles_ready: Address,
+    rows_passed: Address,
 }
 
-impl Default for Chunked {
-    /// A scan that is not cut.
-    fn default() -> Chunked {
-        let (first, tiles) = ([0; MOST + 1], [0; MOST]);
-        Chunked { count: 1, first, tiles, times: 0, made: 0, through: 0 }
+impl Default for ChunkArgs {
+    /// An unchunked scan.
+    fn default() -> ChunkArgs {
+        let (first, tiles) = ([0; MAX_CHUNKS + 1], [0; MAX_CHUNKS]);
+        ChunkArgs { count: 1, first, tiles, start_times: 0, tiles_ready: 0, rows_passed: 0 }
     }
 }
 
-impl Chunked {
-    /// Where the rows of the batch are counted that are through chunk i.
-    pub fn through(&self, i: usize) -> Address {
-        self.through + 4 * i as u64
+impl ChunkArgs {
+    /// Address of the counter of batch rows that have passed chunk i.
+    pub fn rows_passed(&self, i: usize) -> Address {
+        self.rows_passed + 4 * i as u64
     }
 
-    /// The same where all rows of x are there.
-    pub fn made(self) -> Chunked {
-        Chunked { made: 0, ..self }
+    /// The same, with all rows of x already computed.
+    pub fn all_ready(self) -> ChunkArgs {
+        ChunkArgs { tiles_ready: 0, ..self }
     }
 }
 
-/// Counts that a scan needs.
-pub const COUNTS: usize = 2 * MOST;
+/// Number of counters of a scan.
+pub const COUNTERS: usize = 2 * MAX_CHUNKS;
 
-impl Chunks {
-    /// For rows of `longest` steps at most and so many tokens, of which each has a row of `wide`
-    /// numbers; each row is scanned by one of so many multiprocessors.
+impl TimeChunks {
+    /// Chunks for `rows` rows of at most `longest` steps, and `distinct` tokens with rows of `wide`
+    /// numbers in x. Each row is scanned by one of `processors` multiprocessors.
     pub fn of(
         (rows, longest): (usize, usize),
-        (distinct, wide): (usize, usize),
+        (distinct, row_width): (usize, usize),
         processors: usize,
-    ) -> Chunks {
+    ) -> TimeChunks {
         let idle = processors.saturating_sub(rows);
-        // Tiles one below the other: those that all idle multiprocessors make at a time, and all.
-        let (tiles, all) = (idle / wide.div_ceil(COLUMNS).max(1), distinct.div_ceil(ROWS[0]));
-        if rows == 0 || ENGINES * rows > processors || tiles < LEAST_TILES {
-            return Chunks::default();
+        // Tile rows that the idle multiprocessors compute at a time, and tile rows of x.
+        let (tiles, all) = (idle / row_width.div_ceil(COLUMNS).max(1), distinct.div_ceil(ROWS[0]));
+        if rows == 0 || CONCURRENT_ENGINES * rows > processors || tiles < MIN_TILES {
+            return TimeChunks::default();
         }
-        // PERF: a chunk's two products are made beside each other, each cut into parts for half of the idle
+        // PERF: the two products of a chunk run beside each other, each split over half of the idle
         // multiprocessors. On an H200, of which 100 are idle, 8 tiles are best, of 6 to 14.
-        let each = (2 * tiles / 3).max(all.div_ceil(MOST));
+        let each = (2 * tiles / 3).max(all.div_ceil(MAX_CHUNKS));
         let count = all.div_ceil(each);
-        if count < 2 || count * SHORTEST > longest {
-            return Chunks::default();
+        if count < 2 || count * MIN_STEPS > longest {
+            return TimeChunks::default();
         }
         let first = std::array::from_fn(|i| distinct.min(i * each * ROWS[0]));
-        Chunks { count, first, idle, times: 0 }
+        TimeChunks { count, first, idle, start_times: 0 }
     }
 
-    /// A few chunks of tokens that rows read, whatever it costs.
-    pub fn always(rows: usize, distinct: usize, processors: usize) -> Chunks {
-        // All that are met first are in the first chunk.
-        let tokens = distinct.div_ceil(MOST).max(rows);
+    /// Several chunks regardless of cost, for tests.
+    pub fn always(rows: usize, distinct: usize, processors: usize) -> TimeChunks {
+        // All tokens of the first time step are in the first chunk.
+        let tokens = distinct.div_ceil(MAX_CHUNKS).max(rows);
         let count = distinct.div_ceil(tokens.max(1));
         if count < 2 {
-            return Chunks::default();
+            return TimeChunks::default();
         }
         let first = std::array::from_fn(|i| distinct.min(i * tokens));
-        Chunks { count, first, idle: processors.saturating_sub(rows), times: 0 }
+        TimeChunks { count, first, idle: processors.saturating_sub(rows), start_times: 0 }
     }
 
-    /// The same with its times at an address.
-    pub fn at(self, times: Address) -> Chunks {
-        Chunks { times: if self.is_cut() { times } else { 0 }, ..self }
+    /// The same, with the start times uploaded to an address.
+    pub fn at(self, start_times: Address) -> TimeChunks {
+        TimeChunks { start_times: if self.is_chunked() { start_times } else { 0 }, ..self }
     }
 
     /// The tokens of chunk i.
@@ -126,42 +127,43 @@ impl Chunks {
         self.first[i]..self.first[i + 1]
     }
 
-    /// As kernels are told it, with [`COUNTS`] at an address; a row of x has so many numbers.
-    pub fn counted(&self, wide: usize, counts: Address) -> Chunked {
-        let (down, across) = (|row: usize| row.div_ceil(ROWS[0]), wide.div_ceil(COLUMNS));
+    /// The kernel arguments, with [`COUNTERS`] counters at an address. A row of x has `wide`
+    /// numbers.
+    pub fn args(&self, row_width: usize, counts: Address) -> ChunkArgs {
+        let (down, across) = (|row: usize| row.div_ceil(ROWS[0]), row_width.div_ceil(COLUMNS));
         let tiles = |i: usize| across * (down(self.first[i + 1]) - down(self.first[i]));
-        Chunked {
+        ChunkArgs {
             count: self.count as i32,
             first: self.first.map(|row| row as i32),
             tiles: std::array::from_fn(|i| tiles(i) as i32),
-            times: self.times,
-            made: counts,
-            through: counts + 4 * MOST as u64,
+            start_times: self.start_times,
+            tiles_ready: counts,
+            rows_passed: counts + 4 * MAX_CHUNKS as u64,
         }
     }
 
-    /// What becomes of a sum over the tokens of chunk i, where the last chunk's comes first.
-    pub fn adds(&self, i: usize) -> Into {
-        if i + 1 == self.count { Into::Place } else { Into::Sum }
+    /// How a sum over the tokens of chunk i is written: the last chunk comes first and overwrites.
+    pub fn write_mode(&self, i: usize) -> WriteMode {
+        if i + 1 == self.count { WriteMode::Overwrite } else { WriteMode::Accumulate }
     }
 
-    /// Whether there is more than one.
-    pub fn is_cut(&self) -> bool {
+    /// Whether there is more than one chunk.
+    pub fn is_chunked(&self) -> bool {
         self.count > 1
     }
 
-    /// When chunks begin, from how many tokens are met before each time.
-    pub fn beginnings(&self, met: &[u32]) -> Vec<u32> {
-        if !self.is_cut() {
+    /// The first time step of each chunk, from the number of tokens used before each time step.
+    pub fn start_times_of(&self, tokens_before: &[u32]) -> Vec<u32> {
+        if !self.is_chunked() {
             return vec![];
         }
-        let begin = |i: usize| {
+        let start = |i: usize| {
             let known = self.tokens(i).start;
-            (met.partition_point(|&tokens| tokens as usize <= known) - 1) as u32
+            (tokens_before.partition_point(|&tokens| tokens as usize <= known) - 1) as u32
         };
-        let mut times: Vec<u32> = (0..self.count).map(begin).collect();
-        times[0] = 0;
-        times
+        let mut start_times: Vec<u32> = (0..self.count).map(start).collect();
+        start_times[0] = 0;
+        start_times
     }
 }
 
@@ -170,43 +172,46 @@ mod tests {
     use super::*;
 
     #[test]
-    fn few_long_rows_with_many_tokens_are_cut() {
-        let cut = Chunks::of((32, 300), (6400, 1024), 132);
-        assert_eq!((cut.count, cut.tokens(0), cut.tokens(6)), (7, 0..1024, 6144..6400));
-        assert!(Chunks::of((32, 100), (2304, 1024), 132).is_cut(), "a case of the engines' tests");
-        assert_eq!(Chunks::of((32, 300), (20_000, 1024), 132).count, MOST);
-        assert!(!Chunks::of((128, 300), (6400, 1024), 132).is_cut());
-        assert!(!Chunks::of((32, 300), (30, 1024), 132).is_cut());
-        assert!(!Chunks::of((32, 40), (6400, 1024), 132).is_cut());
-        assert!(!Chunks::of((0, 0), (0, 1024), 132).is_cut());
+    fn few_long_rows_with_many_tokens_are_chunked() {
+        let chunks = TimeChunks::of((32, 300), (6400, 1024), 132);
+        assert_eq!((chunks.count, chunks.tokens(0), chunks.tokens(6)), (7, 0..1024, 6144..6400));
+        assert!(
+            TimeChunks::of((32, 100), (2304, 1024), 132).is_chunked(),
+            "a case of the engines' tests"
+        );
+        assert_eq!(TimeChunks::of((32, 300), (20_000, 1024), 132).count, MAX_CHUNKS);
+        assert!(!TimeChunks::of((128, 300), (6400, 1024), 132).is_chunked());
+        assert!(!TimeChunks::of((32, 300), (30, 1024), 132).is_chunked());
+        assert!(!TimeChunks::of((32, 40), (6400, 1024), 132).is_chunked());
+        assert!(!TimeChunks::of((0, 0), (0, 1024), 132).is_chunked());
     }
 
     #[test]
     fn every_token_is_in_one_chunk_and_every_tile_in_the_one_of_its_first_row() {
         let cases = [(32, 6400), (20, 5000), (8, 3000)].map(|(rows, distinct)| {
-            (Chunks::of((rows, 3000), (distinct, 1024), 132), rows, distinct)
+            (TimeChunks::of((rows, 3000), (distinct, 1024), 132), rows, distinct)
         });
-        for (cut, rows, distinct) in cases
+        for (chunks, rows, distinct) in cases
             .into_iter()
-            .chain([3, 17, 300].map(|distinct| (Chunks::always(2, distinct, 132), 2, distinct)))
+            .chain([3, 17, 300].map(|distinct| (TimeChunks::always(2, distinct, 132), 2, distinct)))
         {
-            assert!(cut.is_cut() && cut.tokens(0).len() >= rows, "{cut:?}");
-            let tokens: Vec<usize> = (0..cut.count).flat_map(|i| cut.tokens(i)).collect();
+            assert!(chunks.is_chunked() && chunks.tokens(0).len() >= rows, "{chunks:?}");
+            let tokens: Vec<usize> = (0..chunks.count).flat_map(|i| chunks.tokens(i)).collect();
             assert_eq!(tokens, (0..distinct).collect::<Vec<_>>());
-            let counted = cut.counted(1024, 0);
-            for i in 0..cut.count {
-                let rows = cut.tokens(i).filter(|row| row % ROWS[0] == 0).count();
-                assert_eq!(counted.tiles[i] as usize, 8 * rows, "{cut:?}");
+            let args = chunks.args(1024, 0);
+            for i in 0..chunks.count {
+                let rows = chunks.tokens(i).filter(|row| row % ROWS[0] == 0).count();
+                assert_eq!(args.tiles[i] as usize, 8 * rows, "{chunks:?}");
             }
         }
     }
 
     #[test]
-    fn a_chunk_begins_when_the_tokens_of_those_before_are_no_longer_enough() {
+    fn a_chunk_starts_when_the_tokens_of_earlier_chunks_no_longer_suffice() {
         let first = std::array::from_fn(|i| 10.min(4 * i));
-        let cut = Chunks { count: 3, first, idle: 1, times: 0 };
-        assert_eq!(cut.beginnings(&[0, 3, 4, 4, 6, 9, 10]), [0, 3, 4]);
-        assert_eq!(cut.beginnings(&[0, 0, 1]), [0, 2, 2]);
-        assert_eq!(Chunks::default().beginnings(&[0]), [0u32; 0]);
+        let chunks = TimeChunks { count: 3, first, idle: 1, start_times: 0 };
+        assert_eq!(chunks.start_times_of(&[0, 3, 4, 4, 6, 9, 10]), [0, 3, 4]);
+        assert_eq!(chunks.start_times_of(&[0, 0, 1]), [0, 2, 2]);
+        assert_eq!(TimeChunks::default().start_times_of(&[0]), [0u32; 0]);
     }
 }

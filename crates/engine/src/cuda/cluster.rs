@@ -1,286 +1,311 @@
-//! The kernels for many centroids, and for plain cells of many units (`kernels/cluster.cuh`), compiled
-//! for each layer.
+//! Kernels for many centroids, and for many units without centroids (`kernels/cluster.cuh`),
+//! compiled for each layer.
 
 use super::CudaError;
-use super::call::flag;
-use super::compile::{CELL, CLUSTER, SCAN_ARGUMENTS, WARP};
-use super::device::{Address, Device, Grid, launch};
-use super::few::{Input, REGISTERS};
-use super::layer::{Call, FIXED, OnDevice, Reads, Shape};
-use super::scan::{SUMS, Scan};
-use super::upload::Placed;
+use super::compile::CLUSTER;
+use super::gpu::{Address, GpuStream, LaunchConfig, launch};
+use super::layer::{CudaLayer, LayerCall, LayerInput, LayerShape, STATIC_SHARED};
+use super::layer_types::{Define, flag};
+use super::scan_args::{SUMS, ScanArgs};
+use super::small_k::{InputMode, REGISTERS};
+use super::upload::DeviceBatch;
 use crate::Transition;
 use crate::form::{Recurrence, recurrence};
 use crate::model::{Layer, Score};
 use cudarc::driver::CudaFunction;
 
-/// Registers of a thread, at most.
+/// Largest number of registers per thread.
 const MOST_REGISTERS: usize = 248;
-/// Registers of a thread that hold neither weights nor sums: of plain cells, and with centroids
-/// forward and backward. With fewer a weight that should be held would be in local memory.
-const PLAIN_OTHERS: usize = 56;
-const FORWARD_OTHERS: usize = 68;
-const BACKWARD_OTHERS: usize = 80;
-/// Sums that a lane makes at a time for all blocks: with eight, a step of 100 centroids takes
-/// longer (4.07 ms instead of 3.60 on an H200).
-const TOGETHER: usize = 4;
-/// Lanes of a warp, and schedulers that share the warps of a block and the registers between them.
+/// Registers of a thread that hold neither weights nor sums: without centroids, and with centroids
+/// forward and backward. With fewer, weights would spill to local memory.
+const VANILLA_OTHER_REGISTERS: usize = 56;
+const FORWARD_OTHER_REGISTERS: usize = 68;
+const BACKWARD_OTHER_REGISTERS: usize = 80;
+/// Broadcast sums that a lane computes at a time: with eight, a step of 100 centroids takes longer
+/// (4.07 ms instead of 3.60 on an H200).
+const SUMS_PER_LANE: usize = 4;
+/// Lanes of a warp, and schedulers of a multiprocessor, which divide warps and registers.
 const LANES: usize = 32;
 const SCHEDULERS: usize = 4;
 
-/// Blocks of a cluster and the rows it carries, the best first. All processors are in pairs; larger
-/// clusters leave some out: of an H200's 132, seventeen clusters of six can run at a time, thirty of
-/// four, fifteen of eight.
+/// Cluster sizes and rows per cluster, best first. Pairs use all multiprocessors; larger clusters
+/// leave some out: of an H200's 132, seventeen clusters of six can run at a time, thirty of four,
+/// fifteen of eight.
 const SIZES: [(usize, usize); 4] = [(2, 2), (6, 8), (4, 4), (8, 8)];
 
-/// How a layer is laid onto a cluster; as in `kernels/cluster.cuh`.
+/// How a layer is mapped to a cluster; the letters are those of `kernels/cluster.cuh`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Plan {
+struct ClusterPlan {
     blocks: usize,
     rows: usize,
     threads: usize,
-    /// Lanes that share the sums of a unit, and those that go to all blocks, forward and backward.
-    gather: usize,
-    scorers: usize,
-    backers: usize,
-    /// Weights that a lane holds, a few at a time; the others are in shared memory.
-    gathered_held: usize,
-    backed_held: usize,
+    /// Lanes that share the sums of a unit, and lanes that share a broadcast sum, forward and
+    /// backward.
+    gather_lanes: usize,
+    score_lanes: usize,
+    back_lanes: usize,
+    /// Groups of weights that a lane holds in registers; the others are in shared memory.
+    gather_registers: usize,
+    back_registers: usize,
     /// Floats of shared memory, forward and backward.
-    forward_room: usize,
-    backward_room: usize,
+    forward_floats: usize,
+    backward_floats: usize,
 }
 
-/// Bytes of shared memory for so many floats: a little more, for what aligns the parts.
+/// Bytes of shared memory for `floats` floats, with a margin for alignment.
 fn bytes(floats: usize) -> usize {
     4 * floats + 512
 }
 
-/// The largest power of two, up to a warp, of which `count` fit into `threads`; 0 where none does.
+/// The largest power of two, up to a warp, of which `count` fit into `threads`; 0 if none does.
 fn sharing(count: usize, threads: usize) -> usize {
     (0..6).map(|bit| 1 << bit).take_while(|share| count * share <= threads).last().unwrap_or(0)
 }
 
-/// Registers that each of so many threads may have.
+/// Registers available to each thread of a block of `threads` threads.
 fn registers(threads: usize) -> usize {
     let warps = threads.div_ceil(LANES).div_ceil(SCHEDULERS);
     (REGISTERS / SCHEDULERS / warps / LANES / 8 * 8).min(MOST_REGISTERS)
 }
 
-impl Plan {
-    /// The best cluster that can hold the weights, with no more than `shared` bytes of shared memory
-    /// a block.
-    fn of(layer: &Layer, shared: usize) -> Option<Plan> {
+impl ClusterPlan {
+    /// The best cluster that holds the weights, with at most `shared` bytes of shared memory per
+    /// block.
+    fn of(layer: &Layer, shared: usize) -> Option<ClusterPlan> {
         let k = layer.centroids.map_or(0, |centroids| centroids.k);
         let sizes = SIZES.into_iter().flat_map(|size| [128, 256, 352, 512].map(|t| (size, t)));
         sizes.into_iter().find_map(|(size, threads)| {
-            let fits = |plan: &Plan| bytes(plan.forward_room.max(plan.backward_room)) <= shared;
-            Plan::with(layer, k, size, threads).filter(fits)
+            let fits =
+                |plan: &ClusterPlan| bytes(plan.forward_floats.max(plan.backward_floats)) <= shared;
+            ClusterPlan::with(layer, k, size, threads).filter(fits)
         })
     }
 
-    fn with(layer: &Layer, k: usize, (c, r): (usize, usize), threads: usize) -> Option<Plan> {
+    fn with(
+        layer: &Layer,
+        k: usize,
+        (c, r): (usize, usize),
+        threads: usize,
+    ) -> Option<ClusterPlan> {
         let u = layer.units.div_ceil(c);
         let nb = if k > 0 || layer.cell.has_memory() { 4 } else { 3 };
         let (carried, pair) = (if k > 0 { k } else { c * u }, (4 / r).max(1));
-        let q = TOGETHER;
-        // Rows are turned by more than a lane knows of where more lanes share a sum.
+        let q = SUMS_PER_LANE;
+        // With more lanes per sum, rows would be rotated by more than a lane can undo.
         let most = if k > 0 && r <= 4 { LANES / 4 } else { LANES };
-        let gather = sharing(u, threads).min(most);
-        let backers = sharing(carried.div_ceil(q), threads);
-        let scorers = if k > 0 { backers } else { 1 };
-        // A lane a row at least, and a warp a row that chooses.
-        if gather < r || backers < q || LANES * r > threads {
+        let gather_lanes = sharing(u, threads).min(most);
+        let back_lanes = sharing(carried.div_ceil(q), threads);
+        let score_lanes = if k > 0 { back_lanes } else { 1 };
+        // Each row needs a lane of each unit, and a warp for its softmax.
+        if gather_lanes < r || back_lanes < q || LANES * r > threads {
             return None;
         }
         let parts = |count: usize, lanes: usize| count.div_ceil(pair * lanes) * pair;
-        let (part, scored) = (parts(carried, gather), parts(u, scorers));
-        let (backed, outer) = (parts(nb * u, backers), parts(u, backers));
-        // Units whose gradients lanes gather together.
-        let pulling = if most < LANES { most / gather } else { 1 };
-        let pulled = parts(carried, gather * pulling) * pulling;
+        let (part, scored) = (parts(carried, gather_lanes), parts(u, score_lanes));
+        let (backed, outer) = (parts(nb * u, back_lanes), parts(u, back_lanes));
+        // Units whose gradients are gathered together.
+        let pulling = if most < LANES { most / gather_lanes } else { 1 };
+        let pulled = parts(carried, gather_lanes * pulling) * pulling;
         let states = |floats: usize| if k > 0 { floats } else { 0 };
         let held = |count: usize, each: usize, others: usize| {
             Some((registers(threads).checked_sub(others)? / each).min(count))
         };
-        let others = |mixing: usize| if k > 0 { mixing } else { PLAIN_OTHERS };
-        let gathered_held = held(part, nb, others(FORWARD_OTHERS) + states(q * scored) + nb * r)?;
-        let backed_held = held(backed, q, others(BACKWARD_OTHERS) + states(pulled) + q * r)?;
+        let others = |mixing: usize| if k > 0 { mixing } else { VANILLA_OTHER_REGISTERS };
+        let gather_registers =
+            held(part, nb, others(FORWARD_OTHER_REGISTERS) + states(q * scored) + nb * r)?;
+        let back_registers =
+            held(backed, q, others(BACKWARD_OTHER_REGISTERS) + states(pulled) + q * r)?;
         let spread = carried.div_ceil(q) * q;
-        let vector = part * gather * r;
-        let rooms = if k > 0 {
-            vector + scored * scorers * r + 2 * c * spread * r
+        let vector = part * gather_lanes * r;
+        let buffers = if k > 0 {
+            vector + scored * score_lanes * r + 2 * c * spread * r
         } else {
             2 * vector + parts(u, 1) * r
         };
-        let forward_room = rooms + (part - gathered_held) * threads * nb;
+        let forward_floats = buffers + (part - gather_registers) * threads * nb;
         let sent = 2 * c * r * if k > 0 { spread } else { u };
-        let backward_room = sent
-            + backed * backers * r
-            + states(2 * pulled * gather * r + outer * backers * r)
-            + (backed - backed_held) * threads * q;
-        let backward_room = backward_room.max(SUMS * u * r);
-        Some(Plan {
+        let backward_floats = sent
+            + backed * back_lanes * r
+            + states(2 * pulled * gather_lanes * r + outer * back_lanes * r)
+            + (backed - back_registers) * threads * q;
+        let backward_floats = backward_floats.max(SUMS * u * r);
+        Some(ClusterPlan {
             blocks: c,
             rows: r,
             threads,
-            gather,
-            scorers,
-            backers,
-            gathered_held,
-            backed_held,
-            forward_room,
-            backward_room,
+            gather_lanes,
+            score_lanes,
+            back_lanes,
+            gather_registers,
+            back_registers,
+            forward_floats,
+            backward_floats,
         })
     }
 }
 
-/// `Cluster` of `kernels/cluster.cuh`.
+/// `ClusterArgs` of `kernels/cluster.cuh`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Arguments {
-    scan: Scan,
+pub struct ClusterArgs {
+    scan: ScanArgs,
     vectors: Address,
     w: Address,
     bias: Address,
     gates: Address,
     alpha_last: Address,
-    keep_h: i32,
+    store_h: i32,
 }
 
-/// Kernels for a layer and a call.
-pub struct Compiled {
-    pub input: Input,
-    plan: Plan,
+/// The compiled kernels of a layer.
+pub struct ClusterKernels {
+    pub input: InputMode,
+    plan: ClusterPlan,
     forward: CudaFunction,
     backward: CudaFunction,
 }
 
-impl Compiled {
-    /// Blocks of a cluster.
+impl ClusterKernels {
+    /// Blocks per cluster.
     pub fn blocks(&self) -> usize {
         self.plan.blocks
     }
 
-    /// Whether backward makes the gradient of W besides; as in `kernels/cluster.cuh`.
-    pub fn weighs_input(&self, width: usize) -> bool {
-        self.input == Input::Vectors && width == 1
+    /// Whether the backward scan also sums the gradient of W; as in `kernels/cluster.cuh`.
+    pub fn sums_input_weights(&self, width: usize) -> bool {
+        self.input == InputMode::Vectors && width == 1
     }
 
-    /// Clusters: they go on with other rows when some are done.
-    pub fn clusters(&self, device: &Device, placed: &Placed) -> usize {
-        let most = (device.gpu.processors / self.plan.blocks).max(1);
-        placed.rows.div_ceil(self.plan.rows).min(most)
+    /// Number of clusters; each processes one group of rows after another.
+    pub fn clusters(&self, stream: &GpuStream, batch: &DeviceBatch) -> usize {
+        let most = (stream.gpu.processors / self.plan.blocks).max(1);
+        batch.rows.div_ceil(self.plan.rows).min(most)
     }
 
-    fn grid(&self, device: &Device, placed: &Placed, floats: usize) -> Grid {
-        let blocks = self.clusters(device, placed) * self.plan.blocks;
-        Grid::of(blocks, self.plan.threads).shared(bytes(floats))
+    fn config(&self, stream: &GpuStream, batch: &DeviceBatch, floats: usize) -> LaunchConfig {
+        let blocks = self.clusters(stream, batch) * self.plan.blocks;
+        LaunchConfig::linear(blocks, self.plan.threads).shared(bytes(floats))
     }
 
-    /// The scan forward.
+    /// Launches the forward scan.
     pub fn forward(
         &self,
-        device: &Device,
-        placed: &Placed,
-        arguments: Arguments,
+        stream: &GpuStream,
+        batch: &DeviceBatch,
+        args: ClusterArgs,
     ) -> Result<(), CudaError> {
-        let grid = self.grid(device, placed, self.plan.forward_room);
-        Ok(launch!(device, &self.forward, grid; arguments)?)
+        let config = self.config(stream, batch, self.plan.forward_floats);
+        Ok(launch!(stream, &self.forward, config; args)?)
     }
 
-    /// The scan backward.
+    /// Launches the backward scan.
     pub fn backward(
         &self,
-        device: &Device,
-        placed: &Placed,
-        arguments: Arguments,
+        stream: &GpuStream,
+        batch: &DeviceBatch,
+        args: ClusterArgs,
     ) -> Result<(), CudaError> {
-        let grid = self.grid(device, placed, self.plan.backward_room);
-        Ok(launch!(device, &self.backward, grid; arguments)?)
+        let config = self.config(stream, batch, self.plan.backward_floats);
+        Ok(launch!(stream, &self.backward, config; args)?)
     }
 }
 
-/// Kernels for a layer, where the GPU has clusters and it fits one.
-pub fn compiled(
-    device: &Device,
-    shape: &Shape,
-    reads: Reads,
-    call: Call,
-) -> Result<Option<Compiled>, CudaError> {
+/// The kernels for this call, or `None` where the GPU, the layer or the call does not suit them.
+pub fn cluster_kernels(
+    stream: &GpuStream,
+    shape: &LayerShape,
+    layer_input: LayerInput,
+    call: LayerCall,
+) -> Result<Option<ClusterKernels>, CudaError> {
     let layer = &shape.layer;
-    let Some(mut definitions) = shape.definitions() else { return Ok(None) };
-    let mixes = call.transition == Transition::Mixture && !call.commits;
+    let mixes = call.transition == Transition::Mixture && !call.has_commitment;
     let suits = layer.centroids.is_none_or(|centroids| {
         let low_rank = recurrence(layer, call.lambda) == Recurrence::LowRank;
         mixes && low_rank && centroids.score == Score::Dot
     });
-    if !device.gpu.clusters || !suits {
+    if !stream.gpu.clusters || !suits {
         return Ok(None);
     }
-    let Some(plan) = Plan::of(layer, device.gpu.shared - FIXED) else { return Ok(None) };
-    let input = Input::of(reads, shape.width);
-    let k = layer.centroids.map_or(0, |centroids| centroids.k);
-    definitions.extend([
+    let Some(plan) = ClusterPlan::of(layer, stream.gpu.shared - STATIC_SHARED) else {
+        return Ok(None);
+    };
+    let input = InputMode::of(layer_input, shape.width);
+    let Some(defines) = cluster_defines(shape, &plan, input, call) else { return Ok(None) };
+    let [forward, backward] = stream.gpu.scan_kernels(&CLUSTER, &defines)?;
+    Ok(Some(ClusterKernels { input, plan, forward, backward }))
+}
+
+/// The macro definitions of the kernels; `None` where they do not support the cell.
+fn cluster_defines(
+    shape: &LayerShape,
+    plan: &ClusterPlan,
+    input: InputMode,
+    call: LayerCall,
+) -> Option<Vec<Define>> {
+    let mut defines = shape.defines()?;
+    let k = shape.layer.centroids.map_or(0, |centroids| centroids.k);
+    defines.extend([
         ("K", k.to_string()),
         ("END", flag(shape.end)),
-        ("ENTROPY", flag(call.weighs_entropy && k > 0)),
-        ("PRESSES", flag(call.presses)),
+        ("ENTROPY", flag(call.has_entropy && k > 0)),
+        ("GATE_PENALTY", flag(call.gate_penalty)),
         ("C", plan.blocks.to_string()),
         ("R", plan.rows.to_string()),
         ("THREADS", plan.threads.to_string()),
-        ("GATHER", plan.gather.to_string()),
-        ("SCORERS", plan.scorers.to_string()),
-        ("BACKERS", plan.backers.to_string()),
-        ("Q", TOGETHER.to_string()),
-        ("GATHERED_HELD", plan.gathered_held.to_string()),
-        ("BACKED_HELD", plan.backed_held.to_string()),
+        ("GATHER_LANES", plan.gather_lanes.to_string()),
+        ("SCORE_LANES", plan.score_lanes.to_string()),
+        ("BACK_LANES", plan.back_lanes.to_string()),
+        ("Q", SUMS_PER_LANE.to_string()),
+        ("GATHER_REGISTERS", plan.gather_registers.to_string()),
+        ("BACK_REGISTERS", plan.back_registers.to_string()),
     ]);
-    definitions.extend(input.definitions(shape.width));
-    let sources = [&[WARP, CELL, SCAN_ARGUMENTS][..], &CLUSTER].concat();
-    let names = ["cluster_forward", "cluster_backward"];
-    let kernels = device.gpu.compiled(&sources, &definitions, &names)?;
-    let [forward, backward] = kernels.try_into().expect("two kernels");
-    Ok(Some(Compiled { input, plan, forward, backward }))
+    defines.extend(input.defines(shape.width));
+    Some(defines)
 }
 
-impl OnDevice {
-    /// What the kernels of a cluster are given.
+impl CudaLayer {
+    /// The kernel arguments.
     pub fn cluster_arguments(
         &mut self,
-        device: &Device,
+        stream: &GpuStream,
         params: Address,
-        placed: &Placed,
-        reads: Reads,
-        call: Call,
-        scan: Scan,
-    ) -> Result<Arguments, CudaError> {
-        let Shape { layer, slots, .. } = &self.shape;
-        let last = scan.k > 0 && scan.dh_out != 0 && scan.out_every == 0;
-        let rows = if last { placed.rows * scan.k as usize } else { 0 };
-        Ok(Arguments {
+        batch: &DeviceBatch,
+        layer_input: LayerInput,
+        call: LayerCall,
+        scan: ScanArgs,
+    ) -> Result<ClusterArgs, CudaError> {
+        let LayerShape { layer, slots, .. } = &self.shape;
+        let last = scan.k > 0 && scan.dh_out != 0 && scan.out_every_step == 0;
+        let rows = if last { batch.rows * scan.k as usize } else { 0 };
+        Ok(ClusterArgs {
             scan,
-            vectors: match reads {
-                Reads::Vectors { at, .. } => at,
-                Reads::Tokens { .. } => 0,
+            vectors: match layer_input {
+                LayerInput::Vectors { at, .. } => at,
+                LayerInput::Tokens { .. } => 0,
             },
             w: params + 4 * slots.w_ih.start as u64,
-            bias: if layer.bias { self.rooms.bias.address(device) } else { 0 },
-            // Only backward reads them.
-            gates: if call.learns { scan.gates } else { 0 },
-            // Rows without a step have none, but a product reads it.
-            alpha_last: if last { self.rooms.alpha_last.clear(device, rows)? } else { 0 },
-            keep_h: call.keep_h as i32,
+            bias: if layer.bias { self.buffers.bias.address(stream) } else { 0 },
+            // Only the backward scan reads them.
+            gates: if call.saves_for_backward { scan.gates } else { 0 },
+            // A product also reads the rows of empty sequences.
+            alpha_last: if last {
+                self.buffers.alpha_last.reserve_zeroed(stream, rows)?
+            } else {
+                0
+            },
+            store_h: call.store_h as i32,
         })
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::compile::assert_uses_defines;
+    use super::super::layer_types::testing::{CALL, shape};
     use super::*;
     use crate::model::{Cell, Centroids, Gate, Temperature};
 
-    /// Bytes of shared memory that a block of a Hopper GPU may have.
+    /// Largest shared memory of a block on a Hopper GPU, in bytes.
     const HOPPER: usize = 227 << 10;
 
     fn lstm(units: usize, k: usize) -> Layer {
@@ -291,9 +316,10 @@ mod tests {
     }
 
     #[test]
-    fn pairs_are_taken_as_long_as_they_can_hold_the_weights() {
-        let size =
-            |units, k| Plan::of(&lstm(units, k), HOPPER).map(|plan| (plan.blocks, plan.rows));
+    fn pairs_of_blocks_are_preferred_while_they_hold_the_weights() {
+        let size = |units, k| {
+            ClusterPlan::of(&lstm(units, k), HOPPER).map(|plan| (plan.blocks, plan.rows))
+        };
         assert_eq!(size(256, 50), Some((2, 2)));
         assert_eq!(size(256, 100), Some((2, 2)));
         assert_eq!(size(256, 200), Some((4, 4)));
@@ -304,12 +330,20 @@ mod tests {
 
     #[test]
     fn no_cluster_needs_more_shared_memory_than_there_is() {
-        let need = |plan: Plan| bytes(plan.forward_room.max(plan.backward_room));
+        let need = |plan: ClusterPlan| bytes(plan.forward_floats.max(plan.backward_floats));
         let large = lstm(249, 256);
-        assert!(need(Plan::of(&large, HOPPER).unwrap()) <= HOPPER);
-        // Consumer GPUs have clusters too, and 99 KiB a block.
+        assert!(need(ClusterPlan::of(&large, HOPPER).unwrap()) <= HOPPER);
+        // Consumer GPUs have clusters too, but only 99 KiB per block.
         let small = 99 << 10;
-        assert!(Plan::of(&large, small).is_none_or(|plan| need(plan) <= small));
-        assert!(Plan::of(&lstm(64, 50), small).is_some());
+        assert!(ClusterPlan::of(&large, small).is_none_or(|plan| need(plan) <= small));
+        assert!(ClusterPlan::of(&lstm(64, 50), small).is_some());
+    }
+
+    #[test]
+    fn the_kernels_use_every_macro_that_is_defined() {
+        let shape = shape(lstm(256, 50));
+        let plan = ClusterPlan::of(&shape.layer, HOPPER).unwrap();
+        let defines = cluster_defines(&shape, &plan, InputMode::Vectors, CALL).unwrap();
+        assert_uses_defines(&CLUSTER, &defines);
     }
 }

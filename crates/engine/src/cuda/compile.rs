@@ -1,6 +1,7 @@
-//! Kernels from source to machine code, by NVRTC; kept on disk, so that each is compiled once.
+//! Compiles kernel sources with NVRTC and caches the machine code on disk.
 
 use super::CudaError;
+use super::layer_types::Define;
 use crate::hex::hex;
 use cudarc::nvrtc::{result, sys};
 use sha2::{Digest, Sha256};
@@ -9,76 +10,105 @@ use std::path::{Path, PathBuf};
 
 pub const WARP: &str = include_str!("kernels/warp.cuh");
 pub const CELL: &str = include_str!("kernels/cell.cuh");
-pub const SCAN_ARGUMENTS: &str = include_str!("kernels/scan.cuh");
+pub const SCAN_ARGS: &str = include_str!("kernels/scan_args.cuh");
 pub const MATRIX: &str = include_str!("kernels/matrix.cu");
-pub const MANY: &str = include_str!("kernels/many.cu");
+pub const SUMS: &str = include_str!("kernels/sums.cu");
+pub const GROUPED: &str = include_str!("kernels/grouped.cu");
 pub const TENSOR: &str = include_str!("kernels/tensor.cu");
 pub const WARPGROUP: &str = include_str!("kernels/warpgroup.cu");
 pub const HEAD: &str = include_str!("kernels/head.cu");
 pub const UPDATE: &str = include_str!("kernels/update.cu");
-pub const FEW: &str = include_str!("kernels/few.cuh");
-pub const FEW_FORWARD: &str = include_str!("kernels/few_forward.cu");
-pub const FEW_BACKWARD: &str = include_str!("kernels/few_backward.cu");
-pub const PLAIN: &str = include_str!("kernels/plain.cu");
-/// Kernels for clusters of blocks, in the order in which they build on each other.
-pub const CLUSTER: [&str; 6] = [
-    include_str!("kernels/cluster.cuh"),
-    include_str!("kernels/exchange.cuh"),
-    include_str!("kernels/lanes.cuh"),
-    include_str!("kernels/cluster_forward.cu"),
-    include_str!("kernels/cluster_unit.cuh"),
-    include_str!("kernels/cluster_backward.cu"),
-];
-pub const SCAN: &str = include_str!("kernels/scan.cu");
+pub const GENERIC_FORWARD: &str = include_str!("kernels/generic_forward.cu");
+pub const GENERIC_BACKWARD: &str = include_str!("kernels/generic_backward.cu");
 
-/// Machine code of `source` with these definitions, from the disk or made now.
-pub fn compiled(
-    source: &str,
-    definitions: &[(&str, String)],
-    target: &str,
-) -> Result<Vec<u8>, CudaError> {
-    // SAFETY: only asks whether a library can be loaded.
+/// Scan kernels that are compiled for each layer: sources in the order in which they are
+/// concatenated, and the names of the two kernels.
+pub struct ScanSource {
+    pub files: &'static [&'static str],
+    pub forward: &'static str,
+    pub backward: &'static str,
+}
+
+pub const SMALL_K: ScanSource = ScanSource {
+    files: &[
+        WARP,
+        CELL,
+        SCAN_ARGS,
+        include_str!("kernels/small_k.cuh"),
+        include_str!("kernels/small_k_forward.cu"),
+        include_str!("kernels/small_k_backward.cu"),
+    ],
+    forward: "small_k_forward",
+    backward: "small_k_backward",
+};
+
+pub const VANILLA: ScanSource = ScanSource {
+    files: &[WARP, CELL, SCAN_ARGS, include_str!("kernels/vanilla.cu")],
+    forward: "vanilla_forward",
+    backward: "vanilla_backward",
+};
+
+pub const CLUSTER: ScanSource = ScanSource {
+    files: &[
+        WARP,
+        CELL,
+        SCAN_ARGS,
+        include_str!("kernels/cluster.cuh"),
+        include_str!("kernels/cluster_exchange.cuh"),
+        include_str!("kernels/cluster_sums.cuh"),
+        include_str!("kernels/cluster_forward.cu"),
+        include_str!("kernels/cluster_unit.cuh"),
+        include_str!("kernels/cluster_backward.cu"),
+    ],
+    forward: "cluster_forward",
+    backward: "cluster_backward",
+};
+
+/// The machine code of `source` for `target` with these macro definitions, from the cache or newly
+/// compiled.
+pub fn compiled(source: &str, defines: &[Define], target: &str) -> Result<Vec<u8>, CudaError> {
+    // SAFETY: only checks whether a library can be loaded.
     if !unsafe { sys::is_culib_present() } {
         return Err(CudaError::NoCompiler);
     }
     let mut options = vec![format!("--gpu-architecture={target}"), "--std=c++17".into()];
-    options.extend(definitions.iter().map(|(name, value)| format!("-D{name}={value}")));
-    let place = place(source, &options);
-    if let Some(code) = place.as_ref().and_then(|place| std::fs::read(place).ok()) {
+    options.extend(defines.iter().map(|(name, value)| format!("-D{name}={value}")));
+    let cache_path = cache_path(source, &options);
+    if let Some(code) = cache_path.as_ref().and_then(|cache_path| std::fs::read(cache_path).ok()) {
         return Ok(code);
     }
     let code = compile(source, &options)?;
-    if let Some(place) = place {
-        // Where that fails it is made again the next time.
-        let _ = keep(&place, &code);
+    if let Some(cache_path) = cache_path {
+        // A failed write costs only another compilation next time.
+        let _ = store_in_cache(&cache_path, &code);
     }
     Ok(code)
 }
 
-/// Where the code of a source and its options is kept, if the user has a cache.
-fn place(source: &str, options: &[String]) -> Option<PathBuf> {
+/// The cache file of a source with its options, or `None` where the user has no cache directory.
+fn cache_path(source: &str, options: &[String]) -> Option<PathBuf> {
     let cache = match std::env::var_os("XDG_CACHE_HOME") {
         Some(cache) => PathBuf::from(cache),
         None => PathBuf::from(std::env::var_os("HOME")?).join(".cache"),
     };
     let mut digest = Sha256::new();
     let (mut major, mut minor) = (0, 0);
-    // SAFETY: writes two numbers.
+    // SAFETY: writes two integers.
     unsafe { sys::nvrtcVersion(&mut major, &mut minor) };
     digest.update(format!("nvrtc {major}.{minor}\n{}\n{source}", options.join("\n")));
     Some(cache.join("srnn/kernels").join(format!("{}.cubin", hex(&digest.finalize()))))
 }
 
-/// Keeps code for the next time.
-fn keep(place: &Path, code: &[u8]) -> std::io::Result<()> {
-    place.parent().map_or(Ok(()), std::fs::create_dir_all)?;
-    crate::atomic::write(place, code)
+/// Writes machine code to the cache.
+fn store_in_cache(cache_path: &Path, code: &[u8]) -> std::io::Result<()> {
+    cache_path.parent().map_or(Ok(()), std::fs::create_dir_all)?;
+    crate::atomic::write(cache_path, code)
 }
 
 fn compile(source: &str, options: &[String]) -> Result<Vec<u8>, CudaError> {
-    let source = CString::new(source).expect("sources have no zero byte");
+    let source = CString::new(source).expect("sources contain no zero byte");
     let program = result::create_program(&source, Some(c"srnn.cu"))?;
-    // SAFETY: the program lives until it is destroyed below, and buffers are as long as asked for.
+    // SAFETY: the program lives until it is destroyed below, and each buffer has the queried size.
     unsafe {
         let compiled = result::compile_program(program, options).map_err(|error| {
             let log = result::get_program_log(program).unwrap_or_default();
@@ -94,5 +124,41 @@ fn compile(source: &str, options: &[String]) -> Result<Vec<u8>, CudaError> {
         });
         result::destroy_program(program)?;
         code
+    }
+}
+
+/// Whether a source defines a kernel, directly or by a macro `…_KERNEL(name, …)`.
+#[cfg(test)]
+pub fn has_kernel(source: &str, name: &str) -> bool {
+    let (direct, by_macro) = (format!(" {name}("), format!("_KERNEL({name},"));
+    let heads = source.split("__global__").skip(1).filter_map(|rest| rest.split('{').next());
+    source.contains(&by_macro) || heads.into_iter().any(|head| head.contains(&direct))
+}
+
+/// Asserts that the kernels of a source use every macro of `defines`: a misspelt one would be
+/// ignored by the compiler.
+#[cfg(test)]
+pub fn assert_uses_defines(scan: &ScanSource, defines: &[Define]) {
+    let source = scan.files.concat();
+    let code: Vec<&str> = source.lines().filter_map(|line| line.split("//").next()).collect();
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    for (name, _) in defines {
+        let used = code.iter().any(|line| line.split(|c| !is_name(c)).any(|word| word == *name));
+        assert!(used, "{} does not use {name}", scan.forward);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_scan_kernel_that_is_looked_up_is_in_its_source() {
+        for scan in [SMALL_K, VANILLA, CLUSTER] {
+            let source = scan.files.concat();
+            for name in [scan.forward, scan.backward] {
+                assert!(has_kernel(&source, name), "{name}");
+            }
+        }
     }
 }

@@ -1,69 +1,69 @@
-//! Why there is no engine on a GPU, or why it stopped.
+//! Errors of the engine for GPUs.
 
 use cudarc::driver::DriverError;
 use cudarc::nvrtc::result::NvrtcError;
 
-/// Why there is no engine, or why it stopped.
+/// Why no engine could be created, or why it failed.
 #[derive(Debug, thiserror::Error)]
 pub enum CudaError {
-    /// No driver.
+    /// The NVIDIA driver is missing.
     #[error("no NVIDIA driver on this machine: use --device cpu")]
     NoDriver,
-    /// A driver, but no GPU.
-    #[error("no NVIDIA GPU that can be used ({error}): use --device cpu")]
+    /// The driver finds no usable GPU.
+    #[error("no usable NVIDIA GPU ({error}): use --device cpu")]
     NoGpu {
-        /// What the driver said.
+        /// The driver error.
         error: DriverError,
     },
-    /// A GPU whose kind cannot run the kernels.
+    /// The compute capability of the GPU is too low.
     #[error(
-        "{name} is too old: its compute capability is {}.{}, and {}.{} is needed: use --device cpu",
+        "{name} has compute capability {}.{}, but {}.{} is needed: use --device cpu",
         has.0, has.1, needs.0, needs.1
     )]
     TooOld {
-        /// What the GPU is called.
+        /// The name of the GPU.
         name: String,
         /// Its compute capability.
         has: (i32, i32),
-        /// The least that will do.
+        /// The least supported compute capability.
         needs: (i32, i32),
     },
-    /// No compiler for kernels.
+    /// The run-time compiler is missing.
     #[error(
         "the CUDA run-time compiler (libnvrtc) is not on this machine: install the CUDA toolkit, \
-         or use --device cpu"
+         or use --stream cpu"
     )]
     NoCompiler,
-    /// A kernel that does not compile.
+    /// A kernel does not compile for this GPU.
     #[error("a kernel does not compile for this GPU ({error:?}); please report this:\n{log}")]
     Compile {
-        /// What the compiler said.
+        /// The compiler error.
         error: NvrtcError,
-        /// All of it.
+        /// The compiler log.
         log: String,
     },
-    /// The compiler failed otherwise.
+    /// The compiler failed for another reason.
     #[error("the CUDA run-time compiler failed: {0:?}")]
     Compiler(#[from] NvrtcError),
-    /// No memory left.
-    #[error("the GPU has no {} MiB left ({error}): use smaller batches, or --device cpu", bytes >> 20)]
+    /// The GPU is out of memory.
+    #[error("out of GPU memory: {} MiB requested ({error}): use smaller batches, or --device cpu", bytes >> 20)]
     Memory {
-        /// What was asked for.
+        /// Requested bytes.
         bytes: usize,
-        /// What the driver said.
+        /// The driver error.
         error: DriverError,
     },
-    /// A layer whose state does not fit a multiprocessor.
+    /// The state of a layer does not fit in a multiprocessor's shared memory.
     #[error(
-        "a layer needs {need} bytes of a multiprocessor's {have}: use fewer units, or --device cpu"
+        "a layer needs {need} bytes of shared memory, and a block has {have}: use fewer units, or --device cpu"
     )]
     TooWide {
-        /// What it needs.
+        /// Required bytes.
         need: usize,
-        /// What there is.
+        /// Available bytes.
         have: usize,
     },
-    /// Anything else the driver said.
+    /// Another driver error.
     #[error("the GPU failed: {0}")]
     Driver(#[from] DriverError),
 }

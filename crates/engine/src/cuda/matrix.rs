@@ -1,60 +1,59 @@
-//! Products and sums on the device (`kernels/matrix.cu`).
+//! Matrix products and sums on the device (`kernels/matrix.cu`).
 
 use super::CudaError;
-use super::chunks::Chunked;
-use super::device::{Address, Device, Grid, Room, TRACKS, begin, launch};
-use super::many::Small;
-use super::plan::{Limits, Lines, Plan, Way};
+use super::chunks::ChunkArgs;
+use super::gpu::{
+    Address, Buffer, GpuStream, LaunchConfig, STREAMS, launch, launch_with_completion_event,
+};
+use super::grouped::GroupedProducts;
+use super::product_plan::{GpuLimits, OperandLayout, ProductKernel, ProductPlan};
+use super::sums::add_parts;
 
-/// Threads of the blocks of `sum_parts`.
+/// Threads per block of the product kernels.
 const THREADS: usize = 256;
-/// Sums that a block of `sum_parts` makes at a time.
-const LANES: usize = 32;
 
-/// In a list of rows: none. It is read as zeros, and nothing is written to it.
+/// Marks a missing row in a row list: it reads as zeros and is not written.
 pub const NO_ROW: u32 = u32::MAX;
 
-/// A matrix on the device: where it is and the distances between its rows and columns. Rows may
-/// be looked up in a list.
+/// A matrix on the device: its address and strides, and an optional list that maps rows.
 #[derive(Clone, Copy)]
-pub struct Matrix {
+pub struct DeviceMatrix {
     pub at: Address,
     pub row: usize,
     pub column: usize,
     pub list: Address,
 }
 
-impl Matrix {
-    /// What a product of no terms reads.
-    pub const NONE: Matrix = Matrix { at: 0, row: 1, column: 1, list: 0 };
+impl DeviceMatrix {
+    /// The operand of a product with no terms.
+    pub const NONE: DeviceMatrix = DeviceMatrix { at: 0, row: 1, column: 1, list: 0 };
 
-    /// Rows of `width` numbers, one after the other.
-    pub fn rows(at: Address, width: usize) -> Matrix {
-        Matrix { at, row: width, column: 1, list: 0 }
+    /// Contiguous rows of `width` numbers.
+    pub fn rows(at: Address, width: usize) -> DeviceMatrix {
+        DeviceMatrix { at, row: width, column: 1, list: 0 }
     }
 
-    /// Its rows from one on.
-    pub fn from(self, row: usize) -> Matrix {
-        Matrix { at: self.at + 4 * (row * self.row) as u64, ..self }
+    /// The matrix from row `row` on.
+    pub fn from(self, row: usize) -> DeviceMatrix {
+        DeviceMatrix { at: self.at + 4 * (row * self.row) as u64, ..self }
     }
 
-    /// Its transpose.
-    pub fn transposed(self) -> Matrix {
-        Matrix { row: self.column, column: self.row, ..self }
+    pub fn transposed(self) -> DeviceMatrix {
+        DeviceMatrix { row: self.column, column: self.row, ..self }
     }
 
-    /// Row i is the one that the list names.
-    pub fn listed(self, list: Address) -> Matrix {
-        Matrix { list, ..self }
+    /// The same with row i read from the row that `list` names.
+    pub fn listed(self, list: Address) -> DeviceMatrix {
+        DeviceMatrix { list, ..self }
     }
 
-    /// Whether lines so far apart begin at multiples of 16 bytes.
-    pub fn is_wide(self, apart: usize) -> bool {
+    /// Whether contiguous lines with this stride are aligned to 16 bytes.
+    pub fn is_aligned_16(self, apart: usize) -> bool {
         self.at.is_multiple_of(16) && apart.is_multiple_of(4)
     }
 }
 
-/// `Addend` of `kernels/matrix.cu`: a matrix, or a row that is added to every row, 0 where there is
+/// `Addend` of `kernels/matrix.cu`: a matrix, or one row that is added to every row; address 0 for
 /// none.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
@@ -65,54 +64,60 @@ pub struct Addend {
 }
 
 impl Addend {
-    /// Nothing.
     pub const NONE: Addend = Addend { at: 0, row: 0, columns: 0 };
 
-    /// A row for all rows, to their first `columns` columns.
+    /// One row, added to the first `columns` columns of every row.
     pub fn to_all(at: Address, columns: usize) -> Addend {
         Addend { at, row: 0, columns: columns as i64 }
     }
 
-    /// Rows of `columns` numbers, so far apart.
+    /// A matrix with rows of `columns` numbers, `apart` numbers apart.
     pub fn rows(at: Address, apart: usize, columns: usize) -> Addend {
         Addend { at, row: apart as i64, columns: columns as i64 }
     }
 }
 
-/// A product: `C = A·B` or `C += A·B`, and addends; A is m×k, B is k×n. A list of A or C names rows by
-/// m, one of B by k.
+/// A product `C = A·B` or `C += A·B`, plus addends; A is m×k, B is k×n. Row lists of A and C are
+/// indexed by m, one of B by k.
 #[derive(Clone, Copy)]
-pub struct Job {
+pub struct ProductSpec {
     /// m, k, n.
     pub size: (usize, usize, usize),
-    pub a: Matrix,
-    pub b: Matrix,
+    pub a: DeviceMatrix,
+    pub b: DeviceMatrix,
     pub add: [Addend; 2],
-    pub c: Matrix,
-    pub into: Into,
+    pub c: DeviceMatrix,
+    pub into: WriteMode,
 }
 
-impl Job {
-    /// Without addends.
-    pub fn new(size: (usize, usize, usize), a: Matrix, b: Matrix, c: Matrix, into: Into) -> Job {
-        Job { size, a, b, add: [Addend::NONE; 2], c, into }
+impl ProductSpec {
+    /// A product without addends.
+    pub fn new(
+        size: (usize, usize, usize),
+        a: DeviceMatrix,
+        b: DeviceMatrix,
+        c: DeviceMatrix,
+        into: WriteMode,
+    ) -> ProductSpec {
+        ProductSpec { size, a, b, add: [Addend::NONE; 2], c, into }
     }
 
-    /// With these addends.
-    pub fn plus(self, add: [Addend; 2]) -> Job {
-        Job { add, ..self }
+    /// The same product with these addends.
+    pub fn plus(self, add: [Addend; 2]) -> ProductSpec {
+        ProductSpec { add, ..self }
     }
 
-    /// m×n addends, and no product.
-    pub fn sum((m, n): (usize, usize), add: [Addend; 2], c: Matrix) -> Job {
-        Job::new((m, 0, n), Matrix::NONE, Matrix::NONE, c, Into::Place).plus(add)
+    /// The sum of m×n addends, without a product.
+    pub fn sum((m, n): (usize, usize), add: [Addend; 2], c: DeviceMatrix) -> ProductSpec {
+        ProductSpec::new((m, 0, n), DeviceMatrix::NONE, DeviceMatrix::NONE, c, WriteMode::Overwrite)
+            .plus(add)
     }
 
-    /// As the kernels read it, its sum cut into so many parts.
-    fn arguments(&self, splits: usize) -> Arguments {
-        let Job { size: (m, k, n), a, b, add, c, into } = *self;
-        let (a_k, b_k) = Lines::of(a, b).along_k();
-        Arguments {
+    /// The kernel arguments, with the sum over k cut into `splits` parts.
+    pub(super) fn args(&self, splits: usize) -> ProductArgs {
+        let ProductSpec { size: (m, k, n), a, b, add, c, into } = *self;
+        let (a_k, b_k) = OperandLayout::of(a, b).along_k();
+        ProductArgs {
             a: a.at,
             b: b.at,
             c: c.at,
@@ -129,20 +134,20 @@ impl Job {
             n: n as i32,
             k: k as i32,
             splits: splits as i32,
-            accumulate: (into == Into::Sum) as i32,
-            a_wide: a.is_wide(if a_k { a.row } else { a.column }) as i32,
-            b_wide: b.is_wide(if b_k { b.column } else { b.row }) as i32,
+            accumulate: (into == WriteMode::Accumulate) as i32,
+            a_aligned: a.is_aligned_16(if a_k { a.row } else { a.column }) as i32,
+            b_aligned: b.is_aligned_16(if b_k { b.column } else { b.row }) as i32,
         }
     }
 }
 
-/// `Product` of `kernels/matrix.cu`.
+/// `ProductArgs` of `kernels/matrix.cu`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Arguments {
+pub struct ProductArgs {
     a: Address,
     b: Address,
-    c: Address,
+    pub c: Address,
     add: [Addend; 2],
     a_rows: Address,
     b_rows: Address,
@@ -152,241 +157,184 @@ pub struct Arguments {
     b_k: i64,
     b_n: i64,
     c_m: i64,
-    m: i32,
-    n: i32,
+    pub m: i32,
+    pub n: i32,
     k: i32,
     pub splits: i32,
     accumulate: i32,
-    a_wide: i32,
-    b_wide: i32,
+    a_aligned: i32,
+    b_aligned: i32,
 }
 
-impl Arguments {
-    /// Square tiles of C.
+impl ProductArgs {
+    /// Number of square tiles of C with this edge.
     pub fn tiles(&self, edge: usize) -> usize {
         (self.m as usize).div_ceil(edge) * (self.n as usize).div_ceil(edge)
     }
 }
 
-/// What becomes of a result.
+/// How a result is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Into {
-    /// It replaces what was there.
-    Place,
-    /// It is added to what was there.
-    Sum,
+pub enum WriteMode {
+    /// Replaces the old value.
+    Overwrite,
+    /// Adds to the old value.
+    Accumulate,
 }
 
-/// Whether a product is made in chunks.
-pub enum InChunks {
-    Begun,
-    Never,
+/// Whether a chunked product was launched.
+pub enum ChunkedLaunch {
+    Launched,
+    Unsupported,
 }
 
-/// Products, and the room that each track has for their parts.
+/// Runs products and sums; each stream has its own buffers for partial sums.
 #[derive(Default)]
-pub struct Products {
-    parts: [Room<f32>; TRACKS],
-    small: [Small; TRACKS],
+pub struct MatrixOps {
+    pub(super) parts: [Buffer<f32>; STREAMS],
+    small: [GroupedProducts; STREAMS],
 }
 
-impl Products {
-    /// One product.
-    pub fn product(
+impl MatrixOps {
+    /// Runs one product.
+    pub fn run(
         &mut self,
-        device: &Device,
+        stream: &GpuStream,
         size: (usize, usize, usize),
-        a: Matrix,
-        b: Matrix,
-        c: Matrix,
-        into: Into,
+        a: DeviceMatrix,
+        b: DeviceMatrix,
+        c: DeviceMatrix,
+        into: WriteMode,
     ) -> Result<(), CudaError> {
-        self.make(device, &[Job::new(size, a, b, c, into)])
+        self.run_all(stream, &[ProductSpec::new(size, a, b, c, into)])
     }
 
-    /// Products that do not depend on each other: the small ones in one launch, large ones side by
-    /// side.
-    pub fn make(&mut self, device: &Device, jobs: &[Job]) -> Result<(), CudaError> {
-        let (small, large) = planned(Limits::of(device, device.gpu.processors), jobs);
+    /// Runs independent products: the small ones in one launch, large ones in two streams.
+    pub fn run_all(
+        &mut self,
+        stream: &GpuStream,
+        products: &[ProductSpec],
+    ) -> Result<(), CudaError> {
+        let (small, large) = planned(GpuLimits::of(stream, stream.gpu.processors), products);
         if large.len() + small.len().min(1) < 2 {
-            return self.each(device, &small, &large);
+            return self.run_each(stream, &small, &large);
         }
-        let beside = device.fork()?;
-        let tracks = [device, &beside];
-        // Side by side: the next one's blocks begin where the last ones of another leave room.
-        for (i, (job, plan)) in large.iter().enumerate() {
-            self.large(tracks[i % 2], job, *plan)?;
+        let side = stream.fork()?;
+        let streams = [stream, &side];
+        // Blocks of the next product fill multiprocessors that the previous one leaves idle.
+        for (i, (product, plan)) in large.iter().enumerate() {
+            self.run_large(streams[i % 2], product, *plan)?;
         }
-        self.each(tracks[large.len() % 2], &small, &[])?;
-        device.join()
+        self.run_each(streams[large.len() % 2], &small, &[])?;
+        stream.join()
     }
 
-    /// The same in one track, on so many multiprocessors at most: the small ones in one launch, then
-    /// one after the other.
-    pub fn one_by_one(
+    /// Runs independent products in one stream, planned for `processors` multiprocessors: the small
+    /// ones in one launch, then the large ones in turn.
+    pub fn in_sequence(
         &mut self,
-        device: &Device,
+        stream: &GpuStream,
         processors: usize,
-        jobs: &[Job],
+        products: &[ProductSpec],
     ) -> Result<(), CudaError> {
-        let (small, large) = planned(Limits::of(device, processors), jobs);
-        self.each(device, &small, &large)
+        let (small, large) = planned(GpuLimits::of(stream, processors), products);
+        self.run_each(stream, &small, &large)
     }
 
-    /// A product whose rows are made in the order of chunks, on so many multiprocessors, if there is a
-    /// kernel for that: another track waits only until that has begun.
-    pub fn in_chunks(
+    /// Launches a product that computes its rows in the order of chunks on `processors`
+    /// multiprocessors, if a kernel supports it. `other` waits only until the kernel has started.
+    pub fn run_in_chunks(
         &self,
-        device: &Device,
-        other: &Device,
+        stream: &GpuStream,
+        other: &GpuStream,
         processors: usize,
-        job: &Job,
-        chunks: Chunked,
-    ) -> Result<InChunks, CudaError> {
-        let (gpu, arguments) = (&device.gpu, job.arguments(1));
-        let plan = Plan::of(Limits::of(device, gpu.processors), job.size, job.a, job.b);
-        let way = Way::Tensor { tile: 0, lines: Lines::Kk };
-        let suits = plan.way == way && plan.splits == 1 && processors > 0;
-        let (Some(kernel), true) = (&gpu.kernels.product_in_chunks, suits) else {
-            return Ok(InChunks::Never);
+        product: &ProductSpec,
+        chunks: ChunkArgs,
+    ) -> Result<ChunkedLaunch, CudaError> {
+        let (gpu, args) = (&stream.gpu, product.args(1));
+        let plan = ProductPlan::of(
+            GpuLimits::of(stream, gpu.processors),
+            product.size,
+            product.a,
+            product.b,
+        );
+        let kernel = ProductKernel::TensorCore { tile: 0, layout: OperandLayout::Kk };
+        let suits = plan.kernel == kernel && plan.splits == 1 && processors > 0;
+        let (Some(kernel), true) = (&gpu.kernels.warpgroup_in_chunks, suits) else {
+            return Ok(ChunkedLaunch::Unsupported);
         };
-        let grid = Grid::of(processors, THREADS).shared(plan.shared);
-        begin!(device, other, kernel, grid; arguments, chunks)?;
-        Ok(InChunks::Begun)
+        let config = LaunchConfig::linear(processors, THREADS).shared(plan.shared);
+        launch_with_completion_event!(stream, other, kernel, config; args, chunks)?;
+        Ok(ChunkedLaunch::Launched)
     }
 
-    fn each(
+    fn run_each(
         &mut self,
-        device: &Device,
-        small: &[Arguments],
-        large: &[(Job, Plan)],
+        stream: &GpuStream,
+        small: &[ProductArgs],
+        large: &[(ProductSpec, ProductPlan)],
     ) -> Result<(), CudaError> {
-        self.small[device.track as usize].products(device, small)?;
-        large.iter().try_for_each(|(job, plan)| self.large(device, job, *plan))
+        self.small[stream.id as usize].run(stream, small)?;
+        large.iter().try_for_each(|(product, plan)| self.run_large(stream, product, *plan))
     }
 
-    /// A product in a launch of its own; a second one adds its parts, in order.
-    fn large(&mut self, device: &Device, job: &Job, plan: Plan) -> Result<(), CudaError> {
-        let ((m, _, n), splits) = (job.size, plan.splits);
-        let mut arguments = job.arguments(splits);
+    /// Runs one large product; if it is split, a second launch adds the parts in order.
+    fn run_large(
+        &mut self,
+        stream: &GpuStream,
+        product: &ProductSpec,
+        plan: ProductPlan,
+    ) -> Result<(), CudaError> {
+        let ((m, _, n), splits) = (product.size, plan.splits);
+        let mut args = product.args(splits);
         if splits > 1 {
-            arguments.c = self.parts[device.track as usize].fit(device, splits * m * n)?;
+            args.c = self.parts[stream.id as usize].reserve(stream, splits * m * n)?;
         }
         let (rows, columns) = plan.tile;
-        let grid = Grid::over(n.div_ceil(columns), m.div_ceil(rows), splits, THREADS);
-        let kernels = &device.gpu.kernels;
-        let kernel = match plan.way {
-            Way::Plain => &kernels.product,
-            Way::Small => unreachable!("small products are made together"),
-            Way::Thin { kernel } => &kernels.product_thin[kernel],
-            Way::Tensor { tile, lines } => &kernels.product_large[tile][lines as usize],
+        let config = LaunchConfig::grid_3d(n.div_ceil(columns), m.div_ceil(rows), splits, THREADS);
+        let kernels = &stream.gpu.kernels;
+        let kernel = match plan.kernel {
+            ProductKernel::Tiled => &kernels.tiled_product,
+            ProductKernel::Grouped => unreachable!("small products run in one launch"),
+            ProductKernel::Thin { kernel } => &kernels.product_thin[kernel],
+            ProductKernel::TensorCore { tile, layout } => {
+                &kernels.product_large[tile][layout as usize]
+            }
         };
-        launch!(device, kernel, grid.shared(plan.shared); arguments)?;
+        launch!(stream, kernel, config.shared(plan.shared); args)?;
         if splits > 1 {
-            add_parts(device, arguments, job.c.at)?;
+            add_parts(stream, args, product.c.at)?;
         }
         Ok(())
     }
-
-    /// `C[place] = Σ rows` over the steps that have the place: `steps` in the order of places,
-    /// those of place i from `first[i]` on.
-    pub fn sum_by_token(
-        &mut self,
-        device: &Device,
-        rows: Address,
-        (count, width): (usize, usize),
-        (steps, first, places): (Address, Address, usize),
-        into: Address,
-    ) -> Result<(), CudaError> {
-        // Numbers are taken by fours.
-        let across = width.div_ceil(if width.is_multiple_of(4) { 1024 } else { 256 });
-        let wanted = (8 * device.gpu.processors).div_ceil(places * across.max(1));
-        let splits = wanted.min(count / places.max(1) / 16).clamp(1, 128);
-        let parts = match splits {
-            1 => into,
-            _ => self.parts[device.track as usize].fit(device, splits * places * width)?,
-        };
-        let grid = Grid::over(places, splits, across, 256);
-        launch!(device, &device.gpu.kernels.sum_by_token, grid;
-            rows, steps, first, places as i32, width as i32, parts)?;
-        if splits == 1 {
-            return Ok(());
-        }
-        let c = Matrix::rows(into, width);
-        sum_parts(device, (parts, splits), (places, width), c, Into::Place)
-    }
-
-    /// Adds the sum of `count` rows to `into`.
-    pub fn sum_rows(
-        &mut self,
-        device: &Device,
-        rows: Address,
-        (count, width): (usize, usize),
-        into: Address,
-    ) -> Result<(), CudaError> {
-        let splits = (count / 64).clamp(1, 256);
-        let parts = self.parts[device.track as usize].fit(device, splits * width)?;
-        let grid = Grid::over(width.div_ceil(128), splits, 1, 128);
-        launch!(device, &device.gpu.kernels.sum_rows, grid; rows, count as i32, width as i32, parts)?;
-        sum_parts(device, (parts, splits), (1, width), Matrix::rows(into, width), Into::Sum)
-    }
-
-    /// Adds to the gradients of centroids what slopes along u − s pull.
-    pub fn pull_centroids(
-        &mut self,
-        device: &Device,
-        (slopes, u, s): (Address, Address, Address),
-        (count, k, d): (usize, usize, usize),
-        into: Address,
-    ) -> Result<(), CudaError> {
-        let splits = (count / 64).clamp(1, 64);
-        let parts = self.parts[device.track as usize].fit(device, splits * k * d)?;
-        let grid = Grid::over(k, splits, 1, 128);
-        launch!(device, &device.gpu.kernels.pull_centroids, grid;
-            slopes, u, s, count as i32, k as i32, d as i32, parts)?;
-        sum_parts(device, (parts, splits), (k, d), Matrix::rows(into, d), Into::Sum)
-    }
 }
 
-/// The small ones as their launch is told of them, and the others with their plans.
-fn planned(limits: Limits, jobs: &[Job]) -> (Vec<Arguments>, Vec<(Job, Plan)>) {
-    let plan = |job: &Job| (*job, Plan::of(limits, job.size, job.a, job.b));
-    let jobs = jobs.iter().filter(|job| job.size.0 > 0 && job.size.2 > 0).map(plan);
-    let (small, large): (Vec<_>, Vec<_>) = jobs.partition(|(_, plan)| plan.way == Way::Small);
-    (small.iter().map(|(job, plan)| job.arguments(plan.splits)).collect(), large)
-}
-
-/// Adds so many parts `[m][n]` that no product has left, in order.
-fn sum_parts(
-    device: &Device,
-    (parts, splits): (Address, usize),
-    (m, n): (usize, usize),
-    c: Matrix,
-    into: Into,
-) -> Result<(), CudaError> {
-    let job = Job::new((m, 0, n), Matrix::NONE, Matrix::NONE, c, into);
-    add_parts(device, Arguments { c: parts, ..job.arguments(splits) }, c.at)
-}
-
-/// Adds the parts `[splits][m][n]` of a product into C, in order.
-fn add_parts(device: &Device, product: Arguments, c: Address) -> Result<(), CudaError> {
-    let size = product.m as usize * product.n as usize;
-    let blocks = size.div_ceil(LANES).clamp(1, 8 * device.gpu.processors);
-    launch!(device, &device.gpu.kernels.sum_parts, Grid::of(blocks, THREADS); product, c)?;
-    Ok(())
+/// The arguments of small products, and the large products with their plans.
+fn planned(
+    limits: GpuLimits,
+    products: &[ProductSpec],
+) -> (Vec<ProductArgs>, Vec<(ProductSpec, ProductPlan)>) {
+    let plan = |product: &ProductSpec| {
+        (*product, ProductPlan::of(limits, product.size, product.a, product.b))
+    };
+    let products =
+        products.iter().filter(|product| product.size.0 > 0 && product.size.2 > 0).map(plan);
+    let (small, large): (Vec<_>, Vec<_>) =
+        products.partition(|(_, plan)| plan.kernel == ProductKernel::Grouped);
+    (small.iter().map(|(product, plan)| product.args(plan.splits)).collect(), large)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::device::gpu_for_tests;
+    use super::super::gpu::gpu_for_tests;
     use super::*;
     use crate::key::{Key, Rng};
 
-    /// Of the largest number: what sums of a few thousand floats lose.
+    /// Relative to the largest number: the rounding error of sums of a few thousand floats.
     const TOLERANCE: f64 = 2e-6;
 
-    /// An operand as it lies in memory: lines of numbers, some more apart than they are long, after
-    /// `before` that are none, as are those between the lines; a list of lines, or none.
+    /// An operand in memory: `before` NaNs, then lines with NaNs between them; with or without a
+    /// list of lines.
     struct Operand {
         values: Vec<f32>,
         apart: usize,
@@ -395,15 +343,15 @@ mod tests {
     }
 
     impl Operand {
-        fn new(stream: &mut Rng, (lines, long): (usize, usize), case: &Case) -> Operand {
+        fn new(rng: &mut Rng, (lines, long): (usize, usize), case: &Case) -> Operand {
             let (apart, before) = (long + case.gap, case.before);
             let count = before + (lines + 3) * apart;
             let value = |i: usize| match i >= before && (i - before) % apart < long {
-                true => stream.unit() as f32 - 0.5,
+                true => rng.unit() as f32 - 0.5,
                 false => f32::NAN,
             };
             let values = (0..count).map(value).collect();
-            let list = (0..lines).map(|_| stream.below(lines + 3) as u32);
+            let list = (0..lines).map(|_| rng.below(lines + 3) as u32);
             let list = list.enumerate().map(|(i, row)| if i % 7 == 5 { NO_ROW } else { row });
             let list = if case.lists { list.collect() } else { vec![] };
             Operand { values, apart, before, list }
@@ -417,55 +365,60 @@ mod tests {
             }
         }
 
-        fn send(&self, device: &Device, rooms: &mut (Room<f32>, Room<u32>)) -> Matrix {
-            let at = rooms.0.write(device, &self.values).unwrap() + 4 * self.before as u64;
-            let list = rooms.1.write(device, &self.list).unwrap();
+        fn send(
+            &self,
+            stream: &GpuStream,
+            buffers: &mut (Buffer<f32>, Buffer<u32>),
+        ) -> DeviceMatrix {
+            let at = buffers.0.write(stream, &self.values).unwrap() + 4 * self.before as u64;
+            let list = buffers.1.write(stream, &self.list).unwrap();
             let list = if self.list.is_empty() { 0 } else { list };
-            Matrix::rows(at, self.apart).listed(list)
+            DeviceMatrix::rows(at, self.apart).listed(list)
         }
     }
 
     #[derive(Clone, Copy, Debug)]
     struct Case {
         size: (usize, usize, usize),
-        /// Whether the lines of A and B go along k.
+        /// Whether the lines of A and B run along k.
         along_k: (bool, bool),
         gap: usize,
         before: usize,
         lists: bool,
-        into: Into,
+        into: WriteMode,
     }
 
-    /// The worst error, as a share of the largest number of the product.
+    /// The largest error relative to the largest number of the product.
     fn worst(gpu: &std::sync::Arc<crate::cuda::Gpu>, case: Case) -> f64 {
-        let device = Device::new(gpu).unwrap();
+        let stream = GpuStream::new(gpu).unwrap();
         let ((m, k, n), (a_k, b_k)) = (case.size, case.along_k);
-        let mut stream = Key::new(7).child("product", (m * k + n) as u64).rng();
-        // A list names rows by m of A, by k of B: lines that go the other way have none.
-        let plain = Case { lists: false, ..case };
-        let (a_case, b_case) = (if a_k { case } else { plain }, if b_k { plain } else { case });
-        let a = Operand::new(&mut stream, if a_k { (m, k) } else { (k, m) }, &a_case);
-        let b = Operand::new(&mut stream, if b_k { (n, k) } else { (k, n) }, &b_case);
-        let bias: Vec<f32> = (0..n).map(|_| stream.unit() as f32).collect();
-        // Rows of C backwards, and one of them nowhere.
+        let mut rng = Key::new(7).child("product", (m * k + n) as u64).rng();
+        // Row lists are indexed by m for A and by k for B; lines along the other axis have none.
+        let unlisted = Case { lists: false, ..case };
+        let (a_case, b_case) =
+            (if a_k { case } else { unlisted }, if b_k { unlisted } else { case });
+        let a = Operand::new(&mut rng, if a_k { (m, k) } else { (k, m) }, &a_case);
+        let b = Operand::new(&mut rng, if b_k { (n, k) } else { (k, n) }, &b_case);
+        let bias: Vec<f32> = (0..n).map(|_| rng.unit() as f32).collect();
+        // The rows of C in reverse order, one of them missing.
         let c_list: Vec<u32> =
             (0..m as u32).rev().map(|i| if i == 3 { NO_ROW } else { i }).collect();
         let before = vec![0.25f32; m * (n + 1)];
         let (mut a_room, mut b_room, mut c_room, mut list_room, mut bias_room) = Default::default();
-        let (a_at, b_at) = (a.send(&device, &mut a_room), b.send(&device, &mut b_room));
-        let bias_at = Room::write(&mut bias_room, &device, &bias).unwrap();
-        let c_at = Matrix::rows(Room::write(&mut c_room, &device, &before).unwrap(), n + 1);
+        let (a_at, b_at) = (a.send(&stream, &mut a_room), b.send(&stream, &mut b_room));
+        let bias_at = Buffer::write(&mut bias_room, &stream, &bias).unwrap();
+        let c_at = DeviceMatrix::rows(Buffer::write(&mut c_room, &stream, &before).unwrap(), n + 1);
         let c_at = match case.lists {
-            true => c_at.listed(Room::write(&mut list_room, &device, &c_list).unwrap()),
+            true => c_at.listed(Buffer::write(&mut list_room, &stream, &c_list).unwrap()),
             false => c_at,
         };
         let a_at = if a_k { a_at } else { a_at.transposed() };
         let b_at = if b_k { b_at.transposed() } else { b_at };
-        let mut products = Products::default();
-        let job = Job::new(case.size, a_at, b_at, c_at, case.into);
+        let mut ops = MatrixOps::default();
+        let product = ProductSpec::new(case.size, a_at, b_at, c_at, case.into);
         let add = [Addend::to_all(bias_at, n), Addend::NONE];
-        products.make(&device, &[job.plus(add)]).unwrap();
-        let c = device.read(&c_room, m * (n + 1)).unwrap();
+        ops.run_all(&stream, &[product.plus(add)]).unwrap();
+        let c = stream.read(&c_room, m * (n + 1)).unwrap();
         let mut expected: Vec<f64> = before.iter().map(|&x| x as f64).collect();
         for (i, &listed) in c_list.iter().enumerate() {
             let row = if case.lists { listed } else { i as u32 };
@@ -476,18 +429,18 @@ mod tests {
                 };
                 let sum: f64 = (0..k).map(|q| at(&a, a_k, i, q) * at(&b, b_k, j, q)).sum();
                 let into = &mut expected[row as usize * (n + 1) + j];
-                let before = if case.into == Into::Sum { *into } else { 0.0 };
+                let before = if case.into == WriteMode::Accumulate { *into } else { 0.0 };
                 *into = before + sum + bias[j] as f64;
             }
         }
         let largest = expected.iter().fold(0.0f64, |most, x| most.max(x.abs()));
         let errors = c.iter().zip(&expected).map(|(&c, x)| (c as f64 - x).abs() / largest);
-        // Not a number is the worst.
+        // NaN counts as the largest error.
         errors.fold(0.0, |most, error| if error <= most { most } else { error })
     }
 
     #[test]
-    fn products_of_any_size_and_lines_are_those_of_double_precision() {
+    fn products_of_any_size_and_layout_match_double_precision() {
         let Some(gpu) = gpu_for_tests() else { return };
         let sizes = [
             (100, 4099, 130),
@@ -502,7 +455,9 @@ mod tests {
         for size in sizes {
             for along_k in [(false, false), (true, false), (true, true), (false, true)] {
                 for (gap, before) in [(0, 0), (3, 0), (3, 1)] {
-                    for (lists, into) in [(false, Into::Place), (true, Into::Sum)] {
+                    for (lists, into) in
+                        [(false, WriteMode::Overwrite), (true, WriteMode::Accumulate)]
+                    {
                         let case = Case { size, along_k, gap, before, lists, into };
                         let worst = worst(&gpu, case);
                         assert!(worst <= TOLERANCE, "{case:?}: {worst:e}");

@@ -1,42 +1,46 @@
-//! The engine for NVIDIA GPUs: f32, a block of threads carries rows through the whole sequence.
+//! The engine for NVIDIA GPUs, in f32. One thread block carries rows of a batch through the whole
+//! sequence.
 //!
-//! Kernels are the `.cu` files of `kernels/`, compiled for the GPU at hand when they are first
-//! needed (`compile`) and kept on disk. `layer` prepares a layer's parameters, runs the scan and
-//! takes the adjoint of both; `head` is the classifier, `matrix` the products, `update` the
-//! optimiser; `upload` is what of a batch travels. Sums are taken in a fixed order, and atomics only
-//! count: the same seed gives the same bits on the same GPU.
+//! The kernels are the `.cu` files in `kernels/`. NVRTC compiles them for the present GPU on first
+//! use (`compile`) and the machine code is cached on disk. `layer` prepares a layer's parameters,
+//! runs the scan and computes the gradients of both. `head` is the classifier, `matrix` does the
+//! products, `update` is the optimiser, and `upload` copies batches. Sums are taken in a fixed
+//! order and atomics only count, so the same seed gives the same bits on the same GPU.
 
 #![allow(unsafe_code)]
 
-mod ahead;
-mod call;
+mod buffer;
 mod chunks;
 mod cluster;
+mod common_kernels;
 mod compile;
-mod cut;
-mod device;
 mod error;
-mod few;
+mod gpu;
 mod gradients;
+mod graphs;
+mod grouped;
 mod head;
 mod layer;
-mod many;
+mod layer_backward;
+mod layer_types;
 mod matrix;
-mod met;
-mod plain;
-mod plan;
+mod prefetch;
 mod prepare;
-mod replay;
-mod room;
-mod scan;
-mod track;
+mod product_plan;
+mod scan_args;
+mod small_k;
+mod small_k_chunked;
+mod stream;
+mod sums;
+mod token_order;
+mod train_step;
 mod update;
 mod upload;
-mod work;
+mod vanilla;
 
-pub use chunks::Cut;
-pub use device::Gpu;
+pub use chunks::ChunkPolicy;
 pub use error::CudaError;
+pub use gpu::Gpu;
 
 use super::objective::StepShare;
 use super::{
@@ -45,149 +49,152 @@ use super::{
 };
 use crate::model::{Arch, Layout, Model};
 use crate::optimiser::Optimiser;
-use ahead::Prefetched;
-use chunks::Chunks;
-use device::{Device, Pinned, Room};
-use head::{Head, SAYS, readouts};
-use layer::{Call, OnDevice, Shape};
-use matrix::Products;
-use replay::{Half, Replay, Work};
-use scan::MEASURED;
+use chunks::TimeChunks;
+use gpu::{Buffer, GpuStream, PinnedBuffer};
+use graphs::{GraphCache, Pass, StepSpec};
+use head::{Classifier, READOUT_SUMS, readouts};
+use layer::{CudaLayer, LayerCall, LayerShape};
+use matrix::MatrixOps;
+use prefetch::Prefetched;
+use scan_args::LOSS_TERMS;
 use std::sync::Arc;
-use update::Updates;
-use upload::{Placed, Upload};
+use update::UpdateBuffers;
+use upload::{BatchUpload, DeviceBatch};
 
-/// What changes how fast the engine is, and its last bits, but not what it computes.
+/// Settings that change speed and the last bits of results, but not what is computed.
 #[derive(Clone, Copy, Debug)]
-pub struct Tuning {
-    /// Whether layers may have kernels made for their shape. Default: they may.
-    pub special: bool,
-    /// When scans are cut into chunks of times. Default: where it pays.
-    pub cut: Cut,
+pub struct CudaTuning {
+    /// Whether layers may use kernels that are compiled for their shape. Default: true.
+    pub specialised: bool,
+    /// When scans are split into chunks of time steps. Default: when it is faster.
+    pub chunking: ChunkPolicy,
 }
 
-impl Default for Tuning {
+impl Default for CudaTuning {
     fn default() -> Self {
-        Tuning { special: true, cut: Cut::WhereItPays }
+        CudaTuning { specialised: true, chunking: ChunkPolicy::WhenProfitable }
     }
 }
 
 /// Trains a model on an NVIDIA GPU.
 pub struct CudaTrainer {
-    device: Device,
+    stream: GpuStream,
     arch: Arch,
     layout: Layout,
     optimiser: Optimiser,
-    params: Room<f32>,
-    moments: Room<f32>,
-    grads: Room<f32>,
+    params: Buffer<f32>,
+    moments: Buffer<f32>,
+    grads: Buffer<f32>,
     updates: u64,
-    layers: Vec<OnDevice>,
-    head: Head,
-    products: Products,
-    upload: Upload,
-    /// What lies in `upload` for the next update.
-    waiting: Option<Prefetched>,
-    update: Updates,
-    /// The square of the gradient's norm, what the read-outs say, what each layer measures.
-    report: Room<f64>,
-    /// A copy of it for the host.
-    told: Pinned<f64>,
-    replay: Replay,
+    layers: Vec<CudaLayer>,
+    head: Classifier,
+    ops: MatrixOps,
+    upload: BatchUpload,
+    /// The batch in `upload` that the next update is expected to use.
+    prefetched: Option<Prefetched>,
+    update: UpdateBuffers,
+    /// `[1 + READOUT_SUMS + layers * LOSS_TERMS]`: the squared gradient norm, the sums over
+    /// read-outs, the loss terms of each layer.
+    report: Buffer<f64>,
+    /// A copy of `report` in host memory.
+    host_report: PinnedBuffer<f64>,
+    graphs: GraphCache,
 }
 
-/// Where the read-outs' numbers begin in the report, and the layers'.
-const SAID: usize = 1;
-const LAYERS: usize = SAID + SAYS;
+/// Offsets in the report: the sums over read-outs, then the loss terms of the layers.
+const READOUTS_AT: usize = 1;
+const LAYERS_AT: usize = READOUTS_AT + READOUT_SUMS;
 
 impl CudaTrainer {
-    /// An engine that starts from `model`.
+    /// A trainer that starts from the parameters of `model`, with default tuning.
     pub fn new(
         gpu: &Arc<Gpu>,
         model: &Model<f32>,
         optimiser: Optimiser,
     ) -> Result<CudaTrainer, CudaError> {
-        CudaTrainer::tuned(gpu, model, optimiser, Tuning::default())
+        CudaTrainer::tuned(gpu, model, optimiser, CudaTuning::default())
     }
 
-    /// The same, tuned; for tests and comparisons.
+    /// [`new`](CudaTrainer::new) with explicit tuning, for tests and comparisons.
     pub fn tuned(
         gpu: &Arc<Gpu>,
         model: &Model<f32>,
         optimiser: Optimiser,
-        tuning: Tuning,
+        tuning: CudaTuning,
     ) -> Result<CudaTrainer, CudaError> {
-        let device = Device::new(gpu)?;
+        let stream = GpuStream::new(gpu)?;
         let (arch, layout) = (model.arch.clone(), model.layout());
-        let shape = |l: usize| Shape {
+        let shape = |l: usize| LayerShape {
             layer: arch.layers[l].clone(),
             slots: layout.layers[l].clone(),
             width: arch.width_below(l),
             end: arch.input.end().is_some(),
-            special: tuning.special,
-            cut: tuning.cut,
+            specialised: tuning.specialised,
+            chunking: tuning.chunking,
         };
-        let layers = (0..arch.layers.len()).map(|l| OnDevice::new(shape(l))).collect();
+        let layers = (0..arch.layers.len()).map(|l| CudaLayer::new(shape(l))).collect();
         let mut cuda = CudaTrainer {
-            device,
+            stream,
             layers,
             arch,
             layout,
             optimiser,
-            params: Room::default(),
-            moments: Room::default(),
-            grads: Room::default(),
+            params: Buffer::default(),
+            moments: Buffer::default(),
+            grads: Buffer::default(),
             updates: 0,
-            head: Head::default(),
-            products: Products::default(),
-            upload: Upload::new(gpu)?,
-            waiting: None,
-            update: Updates::default(),
-            report: Room::default(),
-            told: Pinned::default(),
-            replay: Replay::default(),
+            head: Classifier::default(),
+            ops: MatrixOps::default(),
+            upload: BatchUpload::new(gpu)?,
+            prefetched: None,
+            update: UpdateBuffers::default(),
+            report: Buffer::default(),
+            host_report: PinnedBuffer::default(),
+            graphs: GraphCache::default(),
         };
-        let reported = cuda.reported();
-        cuda.told.fit(&cuda.device, reported)?;
+        let report_len = cuda.report_len();
+        cuda.host_report.reserve(&cuda.stream, report_len)?;
         cuda.try_restore(&optimiser.begin(model.params.clone()))?;
         Ok(cuda)
     }
 
     fn try_restore(&mut self, snapshot: &Snapshot<f32>) -> Result<(), CudaError> {
-        // What has begun has begun with others.
-        self.waiting = None;
-        self.params.write(&self.device, &snapshot.params)?;
-        self.moments.write(&self.device, &snapshot.moments.concat())?;
+        // A prefetched forward pass used the old parameters.
+        self.prefetched = None;
+        self.params.write(&self.stream, &snapshot.params)?;
+        self.moments.write(&self.stream, &snapshot.moments.concat())?;
         self.updates = snapshot.updates;
-        self.device.wait()
+        self.stream.synchronize()
     }
 
     fn params(&self) -> Result<Vec<f32>, CudaError> {
-        self.device.read(&self.params, self.layout.len)
+        self.stream.read(&self.params, self.layout.len)
     }
 
-    /// Numbers of the report.
-    fn reported(&self) -> usize {
-        LAYERS + self.layers.len() * MEASURED
+    /// Length of the report.
+    fn report_len(&self) -> usize {
+        LAYERS_AT + self.layers.len() * LOSS_TERMS
     }
 
-    /// The loss and the gradient's norm, from the report.
-    fn told(&self, batch: &Batch, regime: &Regime) -> Result<(Loss, f64), CudaError> {
-        let report = self.told.told(self.reported())?;
+    /// The loss and the gradient norm. Waits for the report of the last pass.
+    fn read_report(&self, batch: &Batch, regime: &Regime) -> Result<(Loss, f64), CudaError> {
+        let report = self.host_report.read(self.report_len())?;
         let share = StepShare::of(batch, &self.arch);
         let mut loss = Loss {
-            task: report[SAID],
-            correct: report[SAID + 1] as usize,
-            counted: report[SAID + 2] as usize,
+            task: report[READOUTS_AT],
+            correct: report[READOUTS_AT + 1] as usize,
+            counted: report[READOUTS_AT + 2] as usize,
             ..Loss::default()
         };
-        for (layer, measured) in self.layers.iter().zip(report[LAYERS..].chunks_exact(MEASURED)) {
+        for (layer, loss_terms) in
+            self.layers.iter().zip(report[LAYERS_AT..].chunks_exact(LOSS_TERMS))
+        {
             let d = layer.shape.layer.units as f64;
-            let weighed = |weight: f64, value: f64| if weight != 0.0 { value } else { 0.0 };
-            loss.commitment += share.stochastic * measured[0] / d;
-            loss.entropy += share.stochastic * measured[1];
-            loss.saturation += weighed(regime.saturation, share.all * measured[2] / d);
-            loss.writing += weighed(regime.writing, share.all * measured[3] / d);
+            let if_active = |weight: f64, value: f64| if weight != 0.0 { value } else { 0.0 };
+            loss.commitment += share.stochastic * loss_terms[0] / d;
+            loss.entropy += share.stochastic * loss_terms[1];
+            loss.saturation += if_active(regime.saturation, share.all * loss_terms[2] / d);
+            loss.writing += if_active(regime.writing, share.all * loss_terms[3] / d);
         }
         Ok((loss.with_total(regime), report[0].sqrt()))
     }
@@ -198,14 +205,14 @@ impl CudaTrainer {
         regime: &Regime,
         next: &mut dyn FnMut() -> Option<NextBatch>,
     ) -> Result<Step, CudaError> {
-        let (work, from) = self.send(batch, regime)?;
-        self.learn_again(work, from)?;
-        // It reaches the device while this work is done, its place when that is free, and is begun with
-        // when this is done.
-        if let Some(ahead) = next() {
-            self.send_ahead(ahead)?;
+        let (spec, from) = self.take_prefetched_or_upload(batch, regime)?;
+        self.run_or_replay(spec, from)?;
+        // The next batch is copied to a staging buffer while this step runs. Its forward pass is
+        // queued behind this step.
+        if let Some(next_batch) = next() {
+            self.prefetch(next_batch)?;
         }
-        let (loss, norm) = self.told(batch, regime)?;
+        let (loss, norm) = self.read_report(batch, regime)?;
         let gradient_norm = if loss.total.is_finite() { norm } else { f64::NAN };
         let step = Step { loss, gradient_norm };
         self.updates += step.is_finite() as u64;
@@ -217,10 +224,10 @@ impl CudaTrainer {
         batch: &Batch,
         regime: &Regime,
     ) -> Result<Gradients<f32>, CudaError> {
-        let (work, _) = self.send(batch, regime)?;
-        self.learn_again(Work { updates: false, ..work }, Half::Forward)?;
-        let (loss, _) = self.told(batch, regime)?;
-        Ok(Gradients { loss, values: self.device.read(&self.grads, self.layout.len)? })
+        let (spec, _) = self.take_prefetched_or_upload(batch, regime)?;
+        self.run_or_replay(StepSpec { updates: false, ..spec }, Pass::Forward)?;
+        let (loss, _) = self.read_report(batch, regime)?;
+        Ok(Gradients { loss, values: self.stream.read(&self.grads, self.layout.len)? })
     }
 
     fn try_trace(
@@ -232,44 +239,46 @@ impl CudaTrainer {
         let hard = mode.transition != Transition::Mixture;
         let lambda = if hard { 1.0 } else { mode.lambda };
         let regime = Regime { lambda, tau: mode.tau, ..Regime::plain(0.0) };
-        let (Work { placed, call, .. }, _) = self.send(batch, &regime)?;
-        let placed = Placed { steps: batch.steps(), chunks: Chunks::default(), ..placed };
-        let call = Call { transition: mode.transition, learns: false, ..call };
+        let (StepSpec { device_batch, call, .. }, _) =
+            self.take_prefetched_or_upload(batch, &regime)?;
+        let device_batch =
+            DeviceBatch { steps: batch.steps(), chunks: TimeChunks::default(), ..device_batch };
+        let call = LayerCall { transition: mode.transition, saves_for_backward: false, ..call };
         let end = self.arch.input.end().is_some();
         for l in 0..self.layers.len() {
-            let draws = self.upload.draws(&self.device, batch, l, end, call.transition)?;
-            self.layer_forward(l, &placed, call, fields, draws)?;
+            let draws = self.upload.draws(&self.stream, batch, l, end, call.transition)?;
+            self.layer_forward(l, &device_batch, call, fields, draws)?;
         }
-        self.say(&placed, 0)?;
-        let count = readouts(&self.arch, &placed) * self.arch.classes;
-        let logits = self.device.read(&self.head.logits, count)?;
+        self.run_classifier(&device_batch, 0)?;
+        let count = readouts(&self.arch, &device_batch) * self.arch.classes;
+        let logits = self.stream.read(&self.head.logits, count)?;
         let layers = self.layers.iter().map(|layer| self.layer_trace(layer, batch.steps(), fields));
         Ok(Trace { layers: layers.collect::<Result<_, _>>()?, logits })
     }
 
     fn layer_trace(
         &self,
-        layer: &OnDevice,
+        layer: &CudaLayer,
         steps: usize,
         fields: Fields,
     ) -> Result<LayerTrace<f32>, CudaError> {
-        let Shape { layer: shape, .. } = &layer.shape;
+        let LayerShape { layer: shape, .. } = &layer.shape;
         let (d, k) = (shape.units, shape.centroids.map_or(0, |centroids| centroids.k));
         let memory = shape.cell.has_memory();
-        let read = |wanted: bool, room: &Room<f32>, width: usize| {
-            self.device.read(room, if wanted { steps * width } else { 0 })
+        let read = |wanted: bool, buffer: &Buffer<f32>, width: usize| {
+            self.stream.read(buffer, if wanted { steps * width } else { 0 })
         };
         Ok(LayerTrace {
-            alpha: read(fields.alpha, &layer.rooms.alpha, k)?,
-            u: read(fields.u, &layer.rooms.u, d)?,
-            h: read(fields.h, &layer.rooms.h, d)?,
-            c: read(fields.c && memory, &layer.rooms.c, d)?,
+            alpha: read(fields.alpha, &layer.buffers.alpha, k)?,
+            u: read(fields.u, &layer.buffers.u, d)?,
+            h: read(fields.h, &layer.buffers.h, d)?,
+            c: read(fields.c && memory, &layer.buffers.c, d)?,
         })
     }
 
     fn try_snapshot(&self) -> Result<Snapshot<f32>, CudaError> {
         let count = self.optimiser.rule.moments();
-        let moments = self.device.read(&self.moments, count * self.layout.len)?;
+        let moments = self.stream.read(&self.moments, count * self.layout.len)?;
         let moments = moments.chunks_exact(self.layout.len).map(<[f32]>::to_vec).collect();
         Ok(Snapshot { params: self.params()?, moments, updates: self.updates })
     }
@@ -277,9 +286,9 @@ impl CudaTrainer {
 
 impl Drop for CudaTrainer {
     fn drop(&mut self) {
-        // The next update may have begun, in rooms that are about to be given back. A GPU that fails
-        // has been reported where it failed.
-        let _ = self.device.wait();
+        // A prefetched pass may still use buffers that are about to be freed. Errors of the GPU
+        // were reported where they occurred.
+        let _ = self.stream.synchronize();
     }
 }
 
@@ -310,8 +319,16 @@ impl Trainer<f32> for CudaTrainer {
     }
 
     fn restore(&mut self, snapshot: &Snapshot<f32>) -> Result<(), DeviceError> {
-        assert_eq!(snapshot.params.len(), self.layout.len, "a snapshot of another architecture");
-        assert_eq!(snapshot.moments.len(), self.optimiser.rule.moments(), "of another optimiser");
+        assert_eq!(
+            snapshot.params.len(),
+            self.layout.len,
+            "the snapshot is of another architecture"
+        );
+        assert_eq!(
+            snapshot.moments.len(),
+            self.optimiser.rule.moments(),
+            "the snapshot is of another optimiser"
+        );
         Ok(self.try_restore(snapshot)?)
     }
 

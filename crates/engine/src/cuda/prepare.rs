@@ -1,97 +1,107 @@
-//! What a scan reads: a layer's parameters in the form it needs, and what the input contributes.
+//! Prepares the inputs of a scan: the parameters in the form it needs, and the input's
+//! contribution.
 
 use super::CudaError;
-use super::device::{Address, Device, Grid, launch};
-use super::layer::{Kernels, OnDevice, Reads, Shape};
-use super::matrix::{Addend, Into, Job, Matrix};
-use super::upload::Placed;
+use super::gpu::{Address, GpuStream, LaunchConfig, launch};
+use super::layer::{CudaLayer, LayerInput, LayerKernels, LayerShape};
+use super::matrix::{Addend, DeviceMatrix, ProductSpec, WriteMode};
+use super::upload::DeviceBatch;
 use crate::form::{Recurrence, state_blocks};
 
-impl OnDevice {
-    /// Parameters as the scan reads them: M `[n][ns·D]`, the candidate's matrix.
+impl CudaLayer {
+    /// Prepares M `[n][ns·D]`, and the candidate's matrix where it is separate. Returns the
+    /// products that are still to run.
     pub fn prepare(
         &mut self,
-        device: &Device,
+        stream: &GpuStream,
         params: Address,
         form: Recurrence,
-    ) -> Result<Vec<Job>, CudaError> {
-        let Shape { layer, slots, .. } = &self.shape;
+    ) -> Result<Vec<ProductSpec>, CudaError> {
+        let LayerShape { layer, slots, .. } = &self.shape;
         let (d, k, blocks) = (layer.units, self.k(), layer.cell.blocks());
         let ns = state_blocks(layer.cell, form);
         let at = |range: &std::ops::Range<usize>| params + 4 * range.start as u64;
         let (r, s) = (at(&slots.w_hh), at(&slots.centroids));
         if form == Recurrence::Direct {
-            let m = self.rooms.m.fit(device, d * ns * d)?;
-            transpose(device, (ns * d, d), r, (m, ns * d))?;
+            let m = self.buffers.m.reserve(stream, d * ns * d)?;
+            transpose(stream, (ns * d, d), r, (m, ns * d))?;
             if ns < blocks {
-                let candidate = self.rooms.candidate.fit(device, d * d)?;
-                transpose(device, (d, d), r + 4 * (ns * d * d) as u64, (candidate, d))?;
+                let candidate = self.buffers.candidate.reserve(stream, d * d)?;
+                transpose(stream, (d, d), r + 4 * (ns * d * d) as u64, (candidate, d))?;
             }
             return Ok(vec![]);
         }
-        let m = Matrix::rows(self.rooms.m.fit(device, k * ns * d)?, ns * d);
-        let (s_rows, r_columns) = (Matrix::rows(s, d), Matrix::rows(r, d).transposed());
-        let mut jobs = vec![Job::new((k, d, blocks * d), s_rows, r_columns, m, Into::Place)];
+        let m = DeviceMatrix::rows(self.buffers.m.reserve(stream, k * ns * d)?, ns * d);
+        let (s_rows, r_columns) = (DeviceMatrix::rows(s, d), DeviceMatrix::rows(r, d).transposed());
+        let mut products =
+            vec![ProductSpec::new((k, d, blocks * d), s_rows, r_columns, m, WriteMode::Overwrite)];
         if ns > blocks {
-            let block = Matrix { at: m.at + 4 * (blocks * d) as u64, ..m };
-            jobs.push(Job::sum((k, d), [Addend::rows(s, d, d), Addend::NONE], block));
+            let block = DeviceMatrix { at: m.at + 4 * (blocks * d) as u64, ..m };
+            products.push(ProductSpec::sum((k, d), [Addend::rows(s, d, d), Addend::NONE], block));
         }
-        Ok(jobs)
+        Ok(products)
     }
 
-    /// The biases of the input's blocks: b_ih + b_hh, but for the candidate of a GRU, whose
-    /// recurrent bias stays inside r∘(·).
+    /// The biases of the input blocks: b_ih + b_hh. The recurrent bias of a GRU's candidate stays
+    /// inside r∘(·).
     fn biases(&self, params: Address) -> [Addend; 2] {
-        let Shape { layer, slots, .. } = &self.shape;
+        let LayerShape { layer, slots, .. } = &self.shape;
         if !layer.bias {
             return [Addend::NONE; 2];
         }
-        let wide = layer.cell.blocks() * layer.units;
-        let recurrent = if self.cell() == 1 { 2 * layer.units } else { wide };
+        let row_width = layer.cell.blocks() * layer.units;
+        let recurrent = if self.cell() == 1 { 2 * layer.units } else { row_width };
         let at = |range: &std::ops::Range<usize>| params + 4 * range.start as u64;
-        [Addend::to_all(at(&slots.b_ih), wide), Addend::to_all(at(&slots.b_hh), recurrent)]
+        [Addend::to_all(at(&slots.b_ih), row_width), Addend::to_all(at(&slots.b_hh), recurrent)]
     }
 
-    /// What the input contributes: a row `[ni·D]` for every distinct token, or for every step; or its
-    /// biases alone, where the scan multiplies by W.
-    pub fn read(
+    /// The product that computes x: a row `[ni·D]` per distinct token or per step; or only the
+    /// biases, where the scan multiplies by W.
+    pub fn input_product(
         &mut self,
-        device: &Device,
+        stream: &GpuStream,
         params: Address,
-        placed: &Placed,
-        reads: Reads,
-        kernels: &Kernels,
-    ) -> Result<Job, CudaError> {
+        batch: &DeviceBatch,
+        layer_input: LayerInput,
+        kernels: &LayerKernels,
+    ) -> Result<ProductSpec, CudaError> {
         let biases = self.biases(params);
-        let Shape { layer, slots, width, .. } = &self.shape;
-        let wide = layer.cell.blocks() * layer.units;
-        if kernels.multiply_inputs() {
+        let LayerShape { layer, slots, width, .. } = &self.shape;
+        let row_width = layer.cell.blocks() * layer.units;
+        if kernels.multiplies_inputs() {
             let rows = layer.bias as usize;
-            let bias = self.rooms.bias.fit(device, rows * wide)?;
-            return Ok(Job::sum((rows, wide), biases, Matrix::rows(bias, wide)));
+            let bias = self.buffers.bias.reserve(stream, rows * row_width)?;
+            return Ok(ProductSpec::sum(
+                (rows, row_width),
+                biases,
+                DeviceMatrix::rows(bias, row_width),
+            ));
         }
-        let (rows, from) = match reads {
-            Reads::Tokens { embedding } => {
-                (placed.distinct, Matrix::rows(embedding, *width).listed(placed.ids))
+        let (rows, from) = match layer_input {
+            LayerInput::Tokens { embedding } => {
+                (batch.distinct, DeviceMatrix::rows(embedding, *width).listed(batch.ids))
             }
-            Reads::Vectors { at, .. } => (placed.steps, Matrix::rows(at, *width)),
+            LayerInput::Vectors { at, .. } => (batch.steps, DeviceMatrix::rows(at, *width)),
         };
-        let x = Matrix::rows(self.rooms.x.fit(device, rows * wide)?, wide);
-        let w = Matrix::rows(params + 4 * slots.w_ih.start as u64, *width).transposed();
-        Ok(Job::new((rows, *width, wide), from, w, x, Into::Place).plus(biases))
+        let x = DeviceMatrix::rows(self.buffers.x.reserve(stream, rows * row_width)?, row_width);
+        let w = DeviceMatrix::rows(params + 4 * slots.w_ih.start as u64, *width).transposed();
+        Ok(ProductSpec::new((rows, *width, row_width), from, w, x, WriteMode::Overwrite)
+            .plus(biases))
     }
 }
 
 /// `to[column][row] = from[row][column]`.
 fn transpose(
-    device: &Device,
+    stream: &GpuStream,
     (rows, columns): (usize, usize),
     from: Address,
     (to, to_row): (Address, usize),
 ) -> Result<(), CudaError> {
-    let grid =
-        Grid { threads: (32, 8, 1), ..Grid::over(columns.div_ceil(32), rows.div_ceil(32), 1, 1) };
-    launch!(device, &device.gpu.kernels.transpose, grid;
+    let config = LaunchConfig {
+        threads: (32, 8, 1),
+        ..LaunchConfig::grid_3d(columns.div_ceil(32), rows.div_ceil(32), 1, 1)
+    };
+    launch!(stream, &stream.gpu.kernels.transpose, config;
         from, rows as i32, columns as i32, to, to_row as i64)?;
     Ok(())
 }

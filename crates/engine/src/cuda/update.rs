@@ -1,102 +1,102 @@
-//! Updates on the device: the rules of `train/optimiser.rs`.
+//! Parameter updates on the device, by the rules of `optimiser.rs`.
 
 use super::CudaError;
-use super::device::{Address, Device, Grid, Room, launch};
+use super::gpu::{Address, Buffer, GpuStream, LaunchConfig, launch};
 use crate::optimiser::{Optimiser, Rule};
 
-/// Blocks a multiprocessor, and their threads.
+/// Blocks per multiprocessor, and threads per block.
 const BLOCKS: usize = 4;
 const THREADS: usize = 256;
-/// Numbers a thread takes at a time.
+/// Parameters per thread and iteration.
 const EACH: usize = 4;
 
-/// `Update` of `kernels/update.cu`.
+/// `UpdateArgs` of `kernels/update.cu`.
 #[repr(C)]
 #[derive(Clone, Copy)]
-struct Arguments {
+struct UpdateArgs {
     params: Address,
     moments: Address,
     gradient: Address,
     report: Address,
     squares: Address,
     rates: Address,
-    reported: i32,
+    report_len: i32,
     parts: i32,
     count: i32,
     rule: i32,
-    keep1: f32,
-    take1: f32,
-    keep2: f32,
-    take2: f32,
+    decay1: f32,
+    gain1: f32,
+    decay2: f32,
+    gain2: f32,
     epsilon: f32,
     centred: i32,
 }
 
-/// The memory of updates.
+/// The device memory of updates.
 #[derive(Default)]
-pub struct Updates {
-    squares: Room<f64>,
+pub struct UpdateBuffers {
+    squares: Buffer<f64>,
 }
 
-/// What changes with every update: `Rates` of `kernels/update.cu`; `t` is this update's number,
-/// from 1.
-pub fn press(optimiser: &Optimiser, rate: f64, t: u64) -> Vec<u32> {
-    let fix = |beta: f64| (1.0 / (1.0 - beta.powf(t as f64))) as f32;
-    let (fix1, fix2) = match optimiser.rule {
-        Rule::Adam { beta1, beta2, .. } => (fix(beta1), fix(beta2)),
+/// `UpdateRates` of `kernels/update.cu`, as uploaded words; `t` is the number of this update, from
+/// 1.
+pub fn rates_words(optimiser: &Optimiser, rate: f64, t: u64) -> Vec<u32> {
+    let correction = |beta: f64| (1.0 / (1.0 - beta.powf(t as f64))) as f32;
+    let (correction1, correction2) = match optimiser.rule {
+        Rule::Adam { beta1, beta2, .. } => (correction(beta1), correction(beta2)),
         Rule::RmsProp { .. } | Rule::AdaDelta { .. } => (1.0, 1.0),
     };
     let clip = optimiser.clip.to_bits();
     let mut words = vec![clip as u32, (clip >> 32) as u32];
-    words.extend([optimiser.l2 as f32, rate as f32, fix1, fix2].map(f32::to_bits));
+    words.extend([optimiser.l2 as f32, rate as f32, correction1, correction2].map(f32::to_bits));
     words
 }
 
-impl Updates {
-    /// The square of the gradient's norm, into `report[0]`, and one update, unless something
-    /// reported is not a number.
+impl UpdateBuffers {
+    /// Writes the squared gradient norm to `report[0]` and updates the parameters, unless a
+    /// reported value is not finite.
     pub fn update(
         &mut self,
-        device: &Device,
+        stream: &GpuStream,
         optimiser: &Optimiser,
         (params, moments, gradient): (Address, Address, Address),
         count: usize,
-        (report, reported): (Address, usize),
+        (report, report_len): (Address, usize),
         rates: Address,
     ) -> Result<(), CudaError> {
-        let parts = count.div_ceil(EACH * THREADS).clamp(1, BLOCKS * device.gpu.processors);
-        let squares = self.squares.fit(device, parts)?;
-        let (fours, left) = (count / EACH, count % EACH);
-        let rest = gradient + 4 * (fours * EACH) as u64;
-        launch!(device, &device.gpu.kernels.square_parts, Grid::of(parts, THREADS);
-            gradient, rest, fours as i32, left as i32, squares)?;
-        // keep and take of the first and the second memory.
-        let (rule, keep1, keep2, epsilon, centred) = match optimiser.rule {
+        let parts = count.div_ceil(EACH * THREADS).clamp(1, BLOCKS * stream.gpu.processors);
+        let squares = self.squares.reserve(stream, parts)?;
+        let (fours, tail_count) = (count / EACH, count % EACH);
+        let tail = gradient + 4 * (fours * EACH) as u64;
+        launch!(stream, &stream.gpu.kernels.square_parts, LaunchConfig::linear(parts, THREADS);
+            gradient, tail, fours as i32, tail_count as i32, squares)?;
+        // Decay rates of the first and the second moment.
+        let (rule, decay1, decay2, epsilon, centred) = match optimiser.rule {
             Rule::RmsProp { decay, momentum, epsilon, centred } => {
                 (0, decay, momentum, epsilon, centred)
             }
             Rule::Adam { beta1, beta2, epsilon } => (1, beta1, beta2, epsilon, false),
             Rule::AdaDelta { decay, epsilon } => (2, decay, decay, epsilon, false),
         };
-        let arguments = Arguments {
+        let args = UpdateArgs {
             params,
             moments,
             gradient,
             report,
             squares,
             rates,
-            reported: reported as i32,
+            report_len: report_len as i32,
             parts: parts as i32,
             count: count as i32,
             rule,
-            keep1: keep1 as f32,
-            take1: (1.0 - keep1) as f32,
-            keep2: keep2 as f32,
-            take2: (1.0 - keep2) as f32,
+            decay1: decay1 as f32,
+            gain1: (1.0 - decay1) as f32,
+            decay2: decay2 as f32,
+            gain2: (1.0 - decay2) as f32,
             epsilon: epsilon as f32,
             centred: centred as i32,
         };
-        launch!(device, &device.gpu.kernels.update, Grid::of(parts, THREADS); arguments)?;
+        launch!(stream, &stream.gpu.kernels.update, LaunchConfig::linear(parts, THREADS); args)?;
         Ok(())
     }
 }

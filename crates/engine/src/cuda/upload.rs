@@ -1,107 +1,106 @@
-//! What of a batch the device needs.
+//! Uploads batches to the device.
 
 use super::CudaError;
-use super::chunks::Chunks;
-use super::device::{Address, Device, Gpu, Pinned, Room};
+use super::chunks::TimeChunks;
+use super::gpu::{Address, Buffer, Gpu, GpuStream, PinnedBuffer};
 use super::matrix::NO_ROW;
 use crate::tokens::BatchTokens;
 use crate::{Batch, Inputs, Transition};
 use std::sync::Arc;
 
-/// A batch on the device, and what may change with every update.
-pub struct Upload {
-    room: Room<u32>,
+/// Copies batches, and what may change with every update, to the device.
+pub struct BatchUpload {
+    batch_buffer: Buffer<u32>,
     words: Vec<u32>,
-    /// Free when the words are in their room, and before `staged` in the order in which they end.
-    pinned: Pinned<u32>,
-    /// Brings words to the device while it computes.
-    bringer: Device,
-    /// Where they wait for their room to be free.
-    staged: Room<u32>,
-    draws: Room<f32>,
+    /// Free when the words are in `batch_buffer`; the copy from `staging` ends no later.
+    pinned: PinnedBuffer<u32>,
+    /// Copies words to the device while the other streams compute.
+    copy_stream: GpuStream,
+    /// Holds the words until `batch_buffer` is free.
+    staging: Buffer<u32>,
+    draws: Buffer<f32>,
 }
 
-/// Where the parts of a batch are.
+/// A batch on the device: sizes, and addresses of its parts.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Placed {
+pub struct DeviceBatch {
     /// B.
     pub rows: usize,
     /// N.
     pub steps: usize,
-    /// Distinct tokens, and some that are none (see [`padded`]); 0 for real inputs.
+    /// Distinct tokens, padded (see [`padded`]); 0 for real inputs.
     pub distinct: usize,
-    /// What may change with every update: one for each layer, then one for the head, one for the
-    /// update.
-    pub presses: Vec<Address>,
+    /// Coefficients of this update: of each layer, then of the head, then of the optimiser.
+    pub coefficients: Vec<Address>,
     /// `[B+1]`.
     pub offsets: Address,
-    /// `[B]`: rows, the longest first.
+    /// `[B]`: row numbers, longest first.
     pub order: Address,
     /// `[B]` or `[N]`.
     pub targets: Address,
-    /// `[C]`, or nothing.
+    /// `[C]`, or 0.
     pub class_weights: Address,
-    /// Ids `[distinct]`.
+    /// Token ids `[distinct]`.
     pub ids: Address,
-    /// The place of each step's token among them `[N]`.
+    /// Index of each step's token in `ids`, `[N]`.
     pub places: Address,
-    /// The steps in the order of their places `[N]`, and where each place begins `[distinct+1]`.
+    /// Steps sorted by token index `[N]`, and where each token starts `[distinct+1]`.
     pub by_place: Address,
     pub first: Address,
-    /// How the scan of the bottom layer is cut.
-    pub chunks: Chunks,
-    /// `[N,E]`, real inputs.
+    /// The chunks of the bottom layer's scan.
+    pub chunks: TimeChunks,
+    /// Real inputs `[N,E]`, or 0.
     pub real: Address,
 }
 
-/// Whether someone will sum steps by their tokens.
+/// Whether steps are sorted by token, for sums over the steps of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sorting {
+pub enum TokenSort {
     ByToken,
-    Not,
+    Skip,
 }
 
-/// So many places are there for `distinct` tokens: batches with about as many are the same work.
+/// `distinct` rounded up, so that batches with similar numbers of tokens are the same step.
 pub fn padded(distinct: usize) -> usize {
     distinct.next_multiple_of((distinct.next_power_of_two() / 32).max(1))
 }
 
-impl Placed {
-    /// Where the ids of some of the distinct tokens are.
+impl DeviceBatch {
+    /// Address of the ids of a range of the distinct tokens.
     pub fn ids_of(&self, tokens: &std::ops::Range<usize>) -> Address {
         self.ids + 4 * tokens.start as u64
     }
 }
 
-impl Upload {
-    /// Nothing yet, on this GPU.
-    pub fn new(gpu: &Arc<Gpu>) -> Result<Upload, CudaError> {
-        Ok(Upload {
-            room: Room::default(),
+impl BatchUpload {
+    /// Empty buffers on this GPU.
+    pub fn new(gpu: &Arc<Gpu>) -> Result<BatchUpload, CudaError> {
+        Ok(BatchUpload {
+            batch_buffer: Buffer::default(),
             words: vec![],
-            pinned: Pinned::default(),
-            bringer: Device::alone(gpu)?,
-            staged: Room::default(),
-            draws: Room::default(),
+            pinned: PinnedBuffer::default(),
+            copy_stream: GpuStream::single(gpu)?,
+            staging: Buffer::default(),
+            draws: Buffer::default(),
         })
     }
 
-    /// Copies a batch, the order of its rows, its tokens, what chunks need to know and `presses`
-    /// to the device; `met` is how many tokens are met before each time.
-    pub fn write(
+    /// Copies a batch, its row order, tokens, chunk start times and `coefficients` to the device.
+    /// `tokens_before` is the number of distinct tokens before each time step.
+    pub fn send(
         &mut self,
-        device: &Device,
+        stream: &GpuStream,
         batch: &Batch,
         order: &[u32],
-        (tokens, sorting): (&BatchTokens, Sorting),
-        (chunks, met): (Chunks, &[u32]),
-        presses: &[Vec<u32>],
-    ) -> Result<Placed, CudaError> {
+        (tokens, sorting): (&BatchTokens, TokenSort),
+        (chunks, tokens_before): (TimeChunks, &[u32]),
+        coefficients: &[Vec<u32>],
+    ) -> Result<DeviceBatch, CudaError> {
         self.words.clear();
         let distinct = padded(tokens.distinct.len());
         let (by_place, first) = match sorting {
-            Sorting::ByToken => sorted(tokens, distinct),
-            Sorting::Not => Default::default(),
+            TokenSort::ByToken => sorted(tokens, distinct),
+            TokenSort::Skip => Default::default(),
         };
         let mut ids = tokens.distinct.clone();
         ids.resize(distinct, NO_ROW);
@@ -109,22 +108,23 @@ impl Upload {
             Inputs::Real(x) => x,
             Inputs::Tokens(_) => &[],
         };
-        let presses: Vec<usize> = presses.iter().map(|press| self.push(press)).collect();
+        let coefficients: Vec<usize> =
+            coefficients.iter().map(|words| self.push_words(words)).collect();
         let offsets: Vec<u32> = batch.offsets.iter().map(|&offset| offset as u32).collect();
-        let offsets = self.push(&offsets);
-        let order = self.push(order);
-        let targets = self.push(batch.target_ids());
-        let class_weights = self.push_numbers(&batch.class_weights);
-        let (ids, places) = (self.push(&ids), self.push(&tokens.places));
-        let (by_place, first) = (self.push(&by_place), self.push(&first));
-        let times = self.push(&chunks.beginnings(met));
-        let (at, first_real) = (self.send(device, real)?, self.words.len());
+        let offsets = self.push_words(&offsets);
+        let order = self.push_words(order);
+        let targets = self.push_words(batch.target_ids());
+        let class_weights = self.push_floats(&batch.class_weights);
+        let (ids, places) = (self.push_words(&ids), self.push_words(&tokens.places));
+        let (by_place, first) = (self.push_words(&by_place), self.push_words(&first));
+        let times = self.push_words(&chunks.start_times_of(tokens_before));
+        let (at, first_real) = (self.send_words(stream, real)?, self.words.len());
         let place = |word: usize| at + 4 * word as u64;
-        Ok(Placed {
+        Ok(DeviceBatch {
             rows: batch.rows(),
             steps: batch.steps(),
             distinct,
-            presses: presses.into_iter().map(place).collect(),
+            coefficients: coefficients.into_iter().map(place).collect(),
             offsets: place(offsets),
             order: place(order),
             targets: place(targets),
@@ -138,44 +138,45 @@ impl Upload {
         })
     }
 
-    /// Copies the words, and the numbers after them, to the device: at once as far as the stage,
-    /// and to their room when everything asked so far is done. Returns where they are then.
-    // PERF: one copy, from memory that the device reads by itself; the driver would first copy
-    // anything else, block by block, while the device waits.
-    fn send(&mut self, device: &Device, real: &[f32]) -> Result<Address, CudaError> {
+    /// Copies the words, then the real inputs: to `staging` at once, and to `batch_buffer` when all
+    /// work queued so far is done. Returns the address in `batch_buffer`.
+    // PERF: one copy, from pinned memory; from other memory the driver would first copy block by
+    // block while the device waits.
+    fn send_words(&mut self, stream: &GpuStream, real: &[f32]) -> Result<Address, CudaError> {
         let (words, count) = (&self.words, self.words.len() + real.len());
-        let all = self.pinned.fit(device, count)?;
+        let all = self.pinned.reserve(stream, count)?;
         let (first, rest) = all.split_at_mut(words.len());
         first.copy_from_slice(words);
         rest.iter_mut().zip(real).for_each(|(word, x)| *word = x.to_bits());
-        // Those before them are in their room, because `pinned` is free: nobody reads the stage.
-        self.staged.write(&self.bringer, all)?;
-        device.follow(&self.bringer)?;
-        let at = self.room.take(device, &self.staged, count)?;
-        self.pinned.asked(device)?;
+        // The previous words are in `batch_buffer`, because `pinned` is free: `staging` is not in
+        // use.
+        self.staging.write(&self.copy_stream, all)?;
+        stream.wait_for(&self.copy_stream)?;
+        let at = self.batch_buffer.copy_from(stream, &self.staging, count)?;
+        self.pinned.record_copies(stream)?;
         Ok(at)
     }
 
-    /// Where the words will lie. Each part has room for as many as the next power of two, at least
-    /// 16 bytes: batches of about the same size lie alike, and vectors can be loaded.
-    fn push(&mut self, words: &[u32]) -> usize {
+    /// Appends a part and returns its offset. Parts are padded to a power of two, at least 16
+    /// bytes: batches of similar size have the same layout, and vector loads are aligned.
+    fn push_words(&mut self, words: &[u32]) -> usize {
         let first = self.words.len();
         self.words.extend(words);
         self.words.resize(first + words.len().next_power_of_two().max(4), 0);
         first
     }
 
-    fn push_numbers(&mut self, numbers: &[f32]) -> usize {
+    fn push_floats(&mut self, numbers: &[f32]) -> usize {
         let first = self.words.len();
         self.words.extend(numbers.iter().map(|x| x.to_bits()));
         self.words.resize(first + numbers.len().next_multiple_of(4), 0);
         first
     }
 
-    /// The draws of a layer, a number for every step, where transitions are sampled.
+    /// Uploads the random draws of a layer, one per step, for sampled transitions; 0 for others.
     pub fn draws(
         &mut self,
-        device: &Device,
+        stream: &GpuStream,
         batch: &Batch,
         l: usize,
         end: bool,
@@ -186,21 +187,21 @@ impl Upload {
         }
         let mut draws = vec![0.0f32; batch.steps()];
         for b in 0..batch.rows() {
-            let mut stream = transition.row_rng(b, l);
+            let mut rng = transition.row_rng(b, l);
             let row = batch.row(b);
-            let moves = row.len() - (end && !row.is_empty()) as usize;
-            draws[row][..moves].fill_with(|| stream.unit() as f32);
+            let transitions = row.len() - (end && !row.is_empty()) as usize;
+            draws[row][..transitions].fill_with(|| rng.unit() as f32);
         }
-        // The layer below may still be reading its own.
-        device.wait()?;
-        self.draws.write(device, &draws)
+        // The layer below may still read its own draws.
+        stream.synchronize()?;
+        self.draws.write(stream, &draws)
     }
 }
 
-/// Steps in the order of their tokens' places, and where each of so many places begins.
+/// Steps sorted by token index, and where each of `places` tokens starts.
 fn sorted(tokens: &BatchTokens, places: usize) -> (Vec<u32>, Vec<u32>) {
-    // While steps are put in their order, a place's next step is counted one further on; in the end
-    // that is where the place after it begins.
+    // Counting sort. While steps are placed, `first[place + 1]` is the next free position of the
+    // token; at the end it is where the next token starts.
     let mut first = vec![0u32; places + 2];
     tokens.places.iter().for_each(|&place| first[place as usize + 2] += 1);
     let mut sum = 0;
@@ -223,14 +224,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_that_are_none_have_no_steps() {
+    fn padded_tokens_have_no_steps() {
         let tokens = BatchTokens { distinct: vec![3, 5], places: vec![1, 0, 1] };
         let (by_place, first) = sorted(&tokens, 4);
         assert_eq!((by_place, first), (vec![1, 0, 2], vec![0, 1, 3, 3, 3]));
     }
 
     #[test]
-    fn batches_with_about_as_many_tokens_have_as_many_places() {
+    fn similar_numbers_of_tokens_are_padded_alike() {
         assert_eq!([0, 1, 15, 30].map(padded), [0, 1, 15, 30]);
         assert_eq!([6100, 6144, 6145].map(padded), [6144, 6144, 6400]);
     }

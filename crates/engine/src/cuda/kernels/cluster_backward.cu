@@ -1,275 +1,312 @@
-// `cluster.cuh`, backward. dz = α ∘ (dα - ⟨α, dα⟩) / τ and du = dz·S, but nobody waits for the sum
-// ⟨α, dα⟩: what is gathered is p = α ∘ (dα - dα of the likeliest centroid), whose sum is known when
-// Σ p S is, and du = (Σ p S - Σ p · αS) / τ. αS is made while numbers are on their way. (With dα
-// itself the difference would be of large numbers where α is sharp.)
+// The backward scan of cluster.cuh. dz = α ∘ (dα - ⟨α, dα⟩) / τ and du = dz·S, but no thread waits for
+// the sum ⟨α, dα⟩. Units gather p = α ∘ (dα - dα of the likeliest centroid), whose sum is known
+// together with Σ p S, and du = (Σ p S - Σ p · αS) / τ. αS is computed while data are in transit. (With
+// dα itself, large numbers would cancel where α is sharp.)
 
-typedef Weights<BACKED, BACKED_HELD, Q> Backing;
+typedef SplitWeights<BACK_PARTS, BACK_REGISTERS, Q> BackWeights;
 
-struct BackwardRoom {
-    // What the blocks of the cluster send: parts of the gradient of what was carried.
-    __align__(16) float sent[2][C][SENT_ON * R];
-    __align__(16) float pulls[K > 0 ? PULLED * R : 4];
-    __align__(16) float alpha[K > 0 ? PULLED * R : 4];
-    __align__(16) float da[BACKED * BACKERS * R];
-    __align__(16) float outer[K > 0 ? OUTER * BACKERS * R : 4];
-    __align__(16) float weights[Backing::room() + 4];
+struct BackwardShared {
+    // Received from the blocks of the cluster: partial gradients of the carried vector.
+    __align__(16) float sent[2][C][SENT * R];
+    __align__(16) float pulls[K > 0 ? GATHERED_BACK * R : 4];
+    __align__(16) float alpha[K > 0 ? GATHERED_BACK * R : 4];
+    __align__(16) float da[BACK_PARTS * BACK_LANES * R];
+    __align__(16) float output_grads[K > 0 ? OUTPUT_PARTS * BACK_LANES * R : 4];
+    __align__(16) float weights[BackWeights::shared_floats() + 4];
     unsigned long long barriers[2];
 
-    // Rows that have not begun are zero, and so is what is beyond the last number.
+    // Rows that have not started, and padding, are zero.
     __device__ __forceinline__ void clear() {
         for (int e = threadIdx.x; e < (int)sizeof(da) / 4; e += THREADS) da[e] = 0.0f;
-        for (int e = threadIdx.x; e < (int)sizeof(outer) / 4; e += THREADS) outer[e] = 0.0f;
-        for (int e = threadIdx.x; e < (int)sizeof(pulls) / 4; e += THREADS) pulls[e] = 0.0f, alpha[e] = 0.0f;
+        for (int e = threadIdx.x; e < (int)sizeof(output_grads) / 4; e += THREADS)
+            output_grads[e] = 0.0f;
+        for (int e = threadIdx.x; e < (int)sizeof(pulls) / 4; e += THREADS)
+            pulls[e] = 0.0f, alpha[e] = 0.0f;
     }
 };
 
 #if K > 0
-// What a warp that chooses knows of its row: α of a step and of the one before, what is asked for of
-// the one before that, p, and where dα of the likeliest centroid is found.
-struct Pull {
-    float alpha[EACH_LANE], before[EACH_LANE], ahead[EACH_LANE], pull[EACH_LANE], disorder;
+// The softmax backward state of a row: α of this step and of the previous one, the prefetched α before
+// that, p, and where dα of the likeliest centroid is found.
+struct SoftmaxBackward {
+    float alpha[PER_LANE], alpha_prev[PER_LANE], prefetched[PER_LANE], pull[PER_LANE], row_entropy;
     int likeliest;
-    // Asks for α of step t.
-    __device__ __forceinline__ void ask(const Cluster &p, const Chooser &chooser, int t) {
+    // Starts loading α of step t.
+    __device__ __forceinline__ void prefetch(const ClusterArgs &p, const SoftmaxWarp &softmax_warp,
+                                             int t) {
 #pragma unroll
-        for (int q = 0; q < EACH_LANE; q++) {
-            int i = chooser.index(q);
-            bool there = t >= 0 && t < chooser.length && i < K;
-            ahead[q] = there ? p.scan.alpha[(chooser.first + t) * K + i] : 0.0f;
+        for (int q = 0; q < PER_LANE; q++) {
+            int i = softmax_warp.index(q);
+            bool there = t >= 0 && t < softmax_warp.length && i < K;
+            prefetched[q] = there ? p.scan.alpha[(softmax_warp.first + t) * K + i] : 0.0f;
         }
     }
-    // Shows what was asked for to all warps.
-    __device__ __forceinline__ void show(BackwardRoom &room, const Chooser &chooser) {
+    // Publishes the loaded α to all warps.
+    __device__ __forceinline__ void publish(BackwardShared &shared, const SoftmaxWarp &softmax_warp) {
 #pragma unroll
-        for (int q = 0; q < EACH_LANE; q++) {
-            int i = chooser.index(q);
-            before[q] = ahead[q];
-            if (i < K) room.alpha[gathered_place(i, chooser.r)] = before[q];
+        for (int q = 0; q < PER_LANE; q++) {
+            int i = softmax_warp.index(q);
+            alpha_prev[q] = prefetched[q];
+            if (i < K) shared.alpha[gather_index(i, softmax_warp.r)] = alpha_prev[q];
         }
     }
-    // Goes on to the step that was shown.
-    __device__ __forceinline__ void next(const BackwardRoom &room, const Chooser &chooser) {
-        const int low = ones(K - 1);
+    // Moves to the step that was published.
+    __device__ __forceinline__ void advance(const BackwardShared &shared,
+                                            const SoftmaxWarp &softmax_warp) {
+        const int low = all_ones_mask(K - 1);
         int best = 0;
         float sum = 0.0f;
 #pragma unroll
         for (int q = 0; q < CEIL(K, WARP); q++) {
             int i = threadIdx.x % WARP + q * WARP;
             if (i >= K) continue;
-            float a = room.alpha[gathered_place(i, chooser.r)];
-            // The order of positive numbers is that of their bits; the lowest ones do not matter.
+            float a = shared.alpha[gather_index(i, softmax_warp.r)];
+            // Positive floats are ordered like their bits; the lowest bits, which do not matter, hold
+            // the index.
             best = max(best, __float_as_int(a) & ~low | i);
             if (ENTROPY && a > 0.0f) sum = fmaf(-a, __logf(a), sum);
         }
-        likeliest = spread_place(warp_most(best) & low, chooser.r);
-        disorder = ENTROPY ? warp_sum(sum) : 0.0f;
+        likeliest = broadcast_index(warp_max_int(best) & low, softmax_warp.r);
+        row_entropy = ENTROPY ? warp_sum(sum) : 0.0f;
 #pragma unroll
-        for (int q = 0; q < EACH_LANE; q++) alpha[q] = before[q];
+        for (int q = 0; q < PER_LANE; q++) alpha[q] = alpha_prev[q];
     }
-    // The smallest number of nothing but ones that is not below n.
-    __device__ __forceinline__ static constexpr int ones(int n) {
+    // The smallest all-ones bit mask that is at least n.
+    __device__ __forceinline__ static constexpr int all_ones_mask(int n) {
         int bits = 1;
         while (bits < n) bits = 2 * bits + 1;
         return bits;
     }
-    __device__ __forceinline__ static float part(const BackwardRoom &room, int now, int at) {
-        float d = room.sent[now][0][at];
+    __device__ __forceinline__ static float sum_of_blocks(const BackwardShared &shared, int now,
+                                                          int at) {
+        float d = shared.sent[now][0][at];
 #pragma unroll
-        for (int c = 1; c < C; c++) d += room.sent[now][c][at];
+        for (int c = 1; c < C; c++) d += shared.sent[now][c][at];
         return d;
     }
-    // p, from the parts of dα.
-    __device__ __forceinline__ void take(BackwardRoom &room, int now, const Chooser &chooser, float entropy) {
-        float best = part(room, now, likeliest);
+    // Computes p from the partial dα of all blocks.
+    __device__ __forceinline__ void compute(BackwardShared &shared, int now,
+                                            const SoftmaxWarp &softmax_warp, float entropy) {
+        float best = sum_of_blocks(shared, now, likeliest);
 #pragma unroll
-        for (int q = 0; q < EACH_LANE; q++) {
-            int i = chooser.index(q);
+        for (int q = 0; q < PER_LANE; q++) {
+            int i = softmax_warp.index(q);
             if (i >= K) continue;
-            pull[q] = alpha[q] * (part(room, now, spread_place(i, chooser.r)) - best);
+            pull[q] =
+                alpha[q] * (sum_of_blocks(shared, now, broadcast_index(i, softmax_warp.r)) - best);
             if (ENTROPY && alpha[q] > 0.0f)
-                pull[q] = fmaf(-entropy * alpha[q], __logf(alpha[q]) + disorder, pull[q]);
-            room.pulls[gathered_place(i, chooser.r)] = pull[q];
+                pull[q] = fmaf(-entropy * alpha[q], __logf(alpha[q]) + row_entropy, pull[q]);
+            shared.pulls[gather_index(i, softmax_warp.r)] = pull[q];
         }
     }
-    // Leaves dz of step t, and α where h is read.
-    __device__ __forceinline__ void keep(const Cluster &p, const Chooser &chooser, int t, float mean,
-                                         float inv_tau) const {
+    // Stores dz of step t, and α where h is read.
+    __device__ __forceinline__ void store(const ClusterArgs &p, const SoftmaxWarp &softmax_warp, int t,
+                                          float mean, float inv_tau) const {
 #pragma unroll
-        for (int q = 0; q < EACH_LANE; q++) {
-            int i = chooser.index(q);
+        for (int q = 0; q < PER_LANE; q++) {
+            int i = softmax_warp.index(q);
             if (i >= K) continue;
-            p.scan.d_scores[(chooser.first + t) * BY_FOURS(K) + i] =
+            p.scan.d_scores[(softmax_warp.first + t) * ROUND_UP_4(K) + i] =
                 fmaf(-mean, alpha[q], pull[q]) * inv_tau;
-            if (p.alpha_last && t + 1 == chooser.length) p.alpha_last[chooser.row * K + i] = alpha[q];
+            if (p.alpha_last && t + 1 == softmax_warp.length)
+                p.alpha_last[softmax_warp.row * K + i] = alpha[q];
         }
     }
 };
 #endif
 
-// sum[.] += Σ outer S: what outside reads of h, at the steps where it reads.
-__device__ __forceinline__ void add_outer(const Cluster &p, const BackwardRoom &room,
-                                          Spread<BACKERS> spread, int rank, float sum[Q][R]) {
-    made_here(spread.first), made_here(spread.p), made_here(rank);
+// sum[.] += Σ output_grads · S, at steps where h is read.
+__device__ __forceinline__ void add_output_grads(const ClusterArgs &p, const BackwardShared &shared,
+                                                 BroadcastSum<BACK_LANES> broadcast, int rank,
+                                                 float sum[Q][R]) {
+    compute_here(broadcast.first), compute_here(broadcast.p), compute_here(rank);
 #pragma unroll
-    for (int q = 0; q < OUTER; q++) {
-        int j = spread.of(q), unit = rank * U + j;
+    for (int q = 0; q < OUTPUT_PARTS; q++) {
+        int j = broadcast.of(q), unit = rank * U + j;
         float v[PAIR * R];
-        load(room.outer + (j - q % PAIR) * R, v);
+        load_rows(shared.output_grads + (j - q % PAIR) * R, v);
 #pragma unroll
         for (int m = 0; m < Q; m++) {
-            int i = spread.sum(m);
+            int i = broadcast.sum(m);
             float s = i < K && j < U && unit < D ? p.scan.s[i * D + unit] : 0.0f;
 #pragma unroll
             for (int r = 0; r < R; r++)
-                sum[m][r] = fmaf(s, v[q % PAIR * R + (r ^ q / PAIR * BACKERS % R)], sum[m][r]);
+                sum[m][r] = fmaf(s, v[q % PAIR * R + (r ^ q / PAIR * BACK_LANES % R)], sum[m][r]);
         }
     }
 }
 
-extern "C" __global__ void __cluster_dims__(C, 1, 1) __launch_bounds__(THREADS, 1)
-    cluster_backward(Cluster p) {
-    BackwardRoom &room = *(BackwardRoom *)dynamic_room;
-    int id = threadIdx.x, clusters = gridDim.x / C;
-    unsigned rank = rank_in_cluster();
-    Press press = *p.scan.press;
-    // This thread's parts of the gradients of some of the carried numbers.
-    Spread<BACKERS> spread;
-    Backing back;
-    back.fill(room.weights, [&](int q, int m) {
-        int i = spread.sum(m), e = spread.of(q), unit = rank * U + e % U;
+// Loads this thread's part of M.
+__device__ __forceinline__ void load_back_weights(const ClusterArgs &p, BackwardShared &shared,
+                                                  unsigned rank,
+                                                  const BroadcastSum<BACK_LANES> &broadcast,
+                                                  BackWeights &back) {
+    back.fill(shared.weights, [&](int q, int m) {
+        int i = broadcast.sum(m), e = broadcast.of(q), unit = rank * U + e % U;
         bool there = e < NB * U && unit < D && i < (K > 0 ? K : D);
         return there ? p.scan.m[((long long)i * NB + e / U) * D + unit] : 0.0f;
     });
+}
+
 #if K > 0
-    typedef Gather<PULLING> Pulling;
-    Weights<Pulling::N, Pulling::N, PULLING> centroids;
+typedef Gather<UNITS_PER_GATHER> BackGather;
+typedef SplitWeights<BackGather::N, BackGather::N, UNITS_PER_GATHER> BackCentroids;
+
+// Loads this thread's part of the centroids, divided by τ.
+__device__ __forceinline__ void load_back_centroids(const ClusterArgs &p, unsigned rank, float inv_tau,
+                                                    BackCentroids &centroids) {
     centroids.fill(nullptr, [&](int q, int a) {
-        int i = Pulling::number(q), j = Pulling::unit(a), unit = rank * U + j;
-        return i < K && j < U && unit < D ? p.scan.s[i * D + unit] * press.inv_tau : 0.0f;
+        int i = BackGather::number(q), j = BackGather::unit(a), unit = rank * U + j;
+        return i < K && j < U && unit < D ? p.scan.s[i * D + unit] * inv_tau : 0.0f;
     });
+}
 #endif
-    float saturation = PRESSES ? press.saturation : 0.0f, writing = PRESSES ? press.writing : 0.0f;
-    Sums sums = {};
-    Group g(p.scan, 0, rank);
+
+extern "C" __global__ void __cluster_dims__(C, 1, 1) __launch_bounds__(THREADS, 1)
+    cluster_backward(ClusterArgs p) {
+    BackwardShared &shared = *(BackwardShared *)dynamic_shared;
+    int id = threadIdx.x, clusters = gridDim.x / C;
+    unsigned rank = rank_in_cluster();
+    LayerCoefficients coefficients = *p.scan.coefficients;
+    // This thread's part of the gradients of some of the carried numbers.
+    BroadcastSum<BACK_LANES> broadcast;
+    BackWeights back;
+    load_back_weights(p, shared, rank, broadcast, back);
+#if K > 0
+    BackCentroids centroids;
+    load_back_centroids(p, rank, coefficients.inv_tau, centroids);
+#endif
+    float saturation = GATE_PENALTY ? coefficients.saturation : 0.0f,
+          writing = GATE_PENALTY ? coefficients.writing : 0.0f;
+    UnitSums sums = {};
+    RowGroup g(p.scan, 0, rank);
     float peephole[3] = {};
-    if (PEEPHOLE && g.makes)
-        for (int b = 0; b < 3; b++) peephole[b] = p.scan.peephole[b * D + g.unit];
-    Exchange exchange(room.barriers, C * SENT_ON * R * 4);
+    load_peepholes(p.scan, g, peephole);
+    ClusterExchange exchange(shared.barriers, C * SENT * R * 4);
     for (int group = blockIdx.x / C; group * R < p.scan.rows; group += clusters) {
-        g = Group(p.scan, group, rank);
-        float dc = 0.0f, through = 0.0f, mixture[1] = {};
-        Step step = {};
+        g = RowGroup(p.scan, group, rank);
+        float dc = 0.0f, dh_direct = 0.0f, mixture[1] = {};
+        SavedStep step = {};
         Slopes slopes = {};
         float c = 0.0f, c_prev = 0.0f, read = 0.0f, du_out = 0.0f, dc_out = 0.0f;
-        // Goes on to the step that was asked for, which is step t, and asks for the one before.
-        auto next = [&](int t) {
-            bool alive = g.makes && t < g.length;
+        // Moves to step t, which is loaded, and starts loading step t - 1.
+        auto advance = [&](int t) {
+            bool alive = g.active && t < g.length;
             slopes = Slopes{};
             if (alive) {
-                slopes.prepare(step.gates, step.c, step.c_prev, step.before, peephole, saturation, writing);
-                if (PRESSES) sums.add_pressed(step.gates);
+                slopes.prepare(step.gates, step.c, step.c_prev, step.h_prev, peephole, saturation,
+                               writing);
+                if (GATE_PENALTY) sums.add_gate_terms(step.gates);
             }
             c = step.c, c_prev = step.c_prev, read = step.read;
             du_out = step.du_out + step.dh_out, dc_out = step.dc_out;
-            step.ask(p, g, t - 1);
+            step.prefetch(p, g, t - 1);
         };
-        // Sends the gradient of what step t carries on.
-        auto send_back = [&](int t) {
+        // Sends the gradient of the vector that step t carries on.
+        auto send_carried_grads = [&](int t) {
             float sum[Q][R] = {};
-            if (spread.first < SPREAD) spread.add<Backing, BACKED>(back, room.da, sum);
+            if (broadcast.first < BROADCAST)
+                broadcast.add<BackWeights, BACK_PARTS>(back, shared.da, sum);
 #if K > 0
             // Every warp has lanes of all rows.
             bool ends = __any_sync(ALL_LANES, t + 1 == g.length);
-            if (p.scan.dh_out && (p.scan.out_every || ends)) add_outer(p, room, spread, rank, sum);
+            if (p.scan.dh_out && (p.scan.out_every_step || ends))
+                add_output_grads(p, shared, broadcast, rank, sum);
 #endif
-            spread.reduce(sum);
-            if (spread.index >= CARRIED && (K == 0 || spread.index >= SPREAD)) return;
+            broadcast.reduce(sum);
+            if (broadcast.index >= CARRIED && (K == 0 || broadcast.index >= BROADCAST)) return;
 #if K > 0
-            unsigned here = shared_address(&room.sent[exchange.buffer()][rank][spread.index * R]);
-            spread.give_all(sum[0], here, exchange.barrier());
+            unsigned here = shared_address(&shared.sent[exchange.buffer()][rank][broadcast.index * R]);
+            broadcast.send_to_all(sum[0], here, exchange.barrier());
 #else
-            unsigned here = shared_address(&room.sent[exchange.buffer()][rank][spread.index % U * R]);
-            if (spread.p < Q) spread.give(sum[0], here, exchange.barrier(), spread.index / U);
+            unsigned here =
+                shared_address(&shared.sent[exchange.buffer()][rank][broadcast.index % U * R]);
+            if (broadcast.p < Q)
+                broadcast.send_to(sum[0], here, exchange.barrier(), broadcast.index / U);
 #endif
         };
-        // The rows before have left sums of their own.
+        // The previous rows are done.
         __syncthreads();
-        room.clear();
+        shared.clear();
         __syncthreads();
-        step.ask(p, g, g.longest - 1);
-        if (K > 0 && g.makes) room.outer[place(g.j, g.r)] = outer_of(p, g, g.longest - 1);
+        step.prefetch(p, g, g.longest - 1);
+        if (K > 0 && g.active)
+            shared.output_grads[rotated_index(g.j, g.r)] = dh_from_output(p, g, g.longest - 1);
 #if K > 0
-        Chooser chooser(p.scan, group);
-        Pull choice = {};
-        bool keeps = chooser.chooses() && chooser.r % C == rank;
-        if (chooser.chooses()) {
-            choice.ask(p, chooser, g.longest - 1);
-            choice.show(room, chooser);
-            choice.ask(p, chooser, g.longest - 2);
+        SoftmaxWarp softmax_warp(p.scan, group);
+        SoftmaxBackward softmax = {};
+        bool stores = softmax_warp.active() && softmax_warp.r % C == rank;
+        if (softmax_warp.active()) {
+            softmax.prefetch(p, softmax_warp, g.longest - 1);
+            softmax.publish(shared, softmax_warp);
+            softmax.prefetch(p, softmax_warp, g.longest - 2);
         }
 #endif
         __syncthreads();
-        if (g.longest > 0) send_back(g.longest - 1);
+        if (g.longest > 0) send_carried_grads(g.longest - 1);
         for (int t = g.longest - 1; t >= 0; t--) {
-            // While numbers are on their way.
-            next(t);
+            // Overlaps with the transfer.
+            advance(t);
 #if K > 0
-            Pulling::add<Pulling::N, 1>(centroids, room.alpha, mixture);
-            if (chooser.chooses()) choice.next(room, chooser);
+            BackGather::add<BackGather::N, 1>(centroids, shared.alpha, mixture);
+            if (softmax_warp.active()) softmax.advance(shared, softmax_warp);
 #endif
             int now = exchange.buffer();
 #if K > 0
-            bool here = chooser.chooses() && t < chooser.length;
+            bool here = softmax_warp.active() && t < softmax_warp.length;
             if (here) {
                 exchange.wait();
-                choice.take(room, now, chooser, press.entropy);
+                softmax.compute(shared, now, softmax_warp, coefficients.entropy);
             }
 #else
-            // The barrier counts what is sent to this block: its own warps may still be making sums
-            // for others.
+            // The barrier counts only data sent to this block: its own warps may still compute sums for
+            // others.
             exchange.wait();
 #endif
             exchange.step++;
             __syncthreads();
             float du = du_out;
 #if K > 0
-            if (chooser.chooses()) {
-                choice.show(room, chooser);
-                choice.ask(p, chooser, t - 2);
+            if (softmax_warp.active()) {
+                softmax.publish(shared, softmax_warp);
+                softmax.prefetch(p, softmax_warp, t - 2);
             }
-            float from_states[1], mean = row_sum<PULLED>(room.pulls);
-            Pulling::add<Pulling::N, 1>(centroids, room.pulls, from_states);
+            float from_states[1], mean = row_sum<GATHERED_BACK>(shared.pulls);
+            BackGather::add<BackGather::N, 1>(centroids, shared.pulls, from_states);
             du += fmaf(-mean, mixture[0], from_states[0]);
 #else
-            // Threads beyond the units would read where others are writing.
-            if (g.makes)
+            // Threads without a unit would read what others are writing.
+            if (g.active)
 #pragma unroll
-                for (int from = 0; from < C; from++) du += room.sent[now][from][g.j * R + (g.r ^ g.unit % Q % R)];
-            du += through;
+                for (int from = 0; from < C; from++)
+                    du += shared.sent[now][from][g.j * R + (g.r ^ g.unit % Q % R)];
+            du += dh_direct;
 #endif
-            // Rows that have not begun have slopes of zero.
-            Gradients made;
-            dc = slopes.back(du, dc + dc_out, saturation, writing, made);
-            through = CELL == LSTM ? 0.0f : made.a[3];
-            if (g.makes)
+            // Rows that have not started have zero slopes.
+            Gradients grads;
+            dc = slopes.back(du, dc + dc_out, saturation, writing, grads);
+            dh_direct = CELL == LSTM ? 0.0f : grads.a[3];
+            if (g.active)
 #pragma unroll
-                for (int b = 0; b < NB; b++) room.da[place(b * U + g.j, g.r)] = made.a[b];
-            // What reached a last step is taken away at the step before it.
-            bool changes = p.scan.out_every || t == g.length || t + 1 == g.length;
-            if (K > 0 && p.scan.dh_out && g.makes && changes) room.outer[place(g.j, g.r)] = outer_of(p, g, t - 1);
+                for (int b = 0; b < NB; b++) shared.da[rotated_index(b * U + g.j, g.r)] = grads.a[b];
+            // The output gradient of a last step is removed at the step before it.
+            bool changes = p.scan.out_every_step || t == g.length || t + 1 == g.length;
+            if (K > 0 && p.scan.dh_out && g.active && changes)
+                shared.output_grads[rotated_index(g.j, g.r)] = dh_from_output(p, g, t - 1);
             __syncthreads();
-            if (t > 0) send_back(t - 1);
-            sums.add(made, c, c_prev, read);
-            keep_step(p, g, t, made);
+            if (t > 0) send_carried_grads(t - 1);
+            sums.add(grads, c, c_prev, read);
+            store_step(p, g, t, grads);
 #if K > 0
-            float of_row = __shfl_sync(ALL_LANES, mean, chooser.r);
-            if (keeps && here) {
-                choice.keep(p, chooser, t, of_row, press.inv_tau);
-                if (ENTROPY && chooser.part == 0 && id % WARP == 0) sums.disordered += choice.disorder;
+            float of_row = __shfl_sync(ALL_LANES, mean, softmax_warp.r);
+            if (stores && here) {
+                softmax.store(p, softmax_warp, t, of_row, coefficients.inv_tau);
+                if (ENTROPY && softmax_warp.warp == 0 && id % WARP == 0)
+                    sums.entropy_sum += softmax.row_entropy;
             }
 #endif
         }
     }
-    meet();
-    sums.keep(p, g, rank);
+    cluster_sync();
+    sums.store(p, g, rank);
 }

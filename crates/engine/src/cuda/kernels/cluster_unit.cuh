@@ -1,61 +1,63 @@
-// `cluster.cuh`, backward: what a thread that makes a unit knows of its steps.
+// The backward scan of cluster.cuh: the per-unit part.
 
-// Gradients of a step of a unit: of its blocks' sums, and of what the input feeds, where it differs.
+// Gradients of a step of a unit: of its pre-activations, and of the input's part where that differs.
 struct Gradients {
     float a[4], dx[3];
 };
 
-// What makes gradients of a step out of those of u and c.
+// Computes the gradients of a step from those of u and c.
 #if CELL == LSTM
 struct Slopes {
     LstmSlopes of;
-    __device__ __forceinline__ void prepare(float4 gates, float c, float c_prev, float, const float p[3],
-                                            float saturation, float writing) {
+    __device__ __forceinline__ void prepare(float4 gates, float c, float c_prev, float,
+                                            const float p[3], float saturation, float writing) {
         Lstm s = {gates.x, gates.y, gates.z, gates.w, c, 0.0f};
-        of = lstm_slopes(HARD, s, p, c_prev, saturation, writing);
+        of = lstm_slopes(HARD_GATES, s, p, c_prev, saturation, writing);
     }
-    __device__ __forceinline__ float back(float du, float dc, float, float, Gradients &made) const {
-        return of.back(PRESSES, du, dc, made.a);
+    __device__ __forceinline__ float back(float du, float dc, float, float, Gradients &grads) const {
+        return of.back(GATE_PENALTY, du, dc, grads.a);
     }
 };
 #else
 struct Slopes {
     Gru of;
     float h;
-    __device__ __forceinline__ void prepare(float4 gates, float, float, float before, const float[3], float, float) {
+    __device__ __forceinline__ void prepare(float4 gates, float, float, float h_prev, const float[3],
+                                            float, float) {
         of = {gates.x, gates.y, gates.z, gates.w, 0.0f};
-        h = before;
+        h = h_prev;
     }
-    __device__ __forceinline__ float back(float du, float, float saturation, float writing, Gradients &made) const {
-        gru_back(HARD, of, h, saturation, writing, du, made.dx, made.a);
+    __device__ __forceinline__ float back(float du, float, float saturation, float writing,
+                                          Gradients &grads) const {
+        gru_backward(HARD_GATES, of, h, saturation, writing, du, grads.dx, grads.a);
         return 0.0f;
     }
 };
 #endif
 
-// What forward kept of a step of a unit, and gradients that reach it from outside. It is asked for a
-// step before it is used.
-struct Step {
+// The saved values of a step of a unit and its output gradients. They are loaded a step before they are
+// used.
+struct SavedStep {
     float4 gates;
-    float c, c_prev, before, read, du_out, dh_out, dc_out;
-    __device__ __forceinline__ void ask(const Cluster &p, const Group &g, int t) {
+    float c, c_prev, h_prev, read, du_out, dh_out, dc_out;
+    __device__ __forceinline__ void prefetch(const ClusterArgs &p, const RowGroup &g, int t) {
         du_out = 0.0f, dh_out = 0.0f, dc_out = 0.0f;
-        if (!g.makes || t < 0 || t >= g.length) return;
+        if (!g.active || t < 0 || t >= g.length) return;
         long long at = (g.first + t) * D + g.unit;
         gates = p.gates[at];
-        if (WEIGHS_INPUT) read = p.vectors[g.first + t];
+        if (SUMS_INPUT_WEIGHTS) read = p.vectors[g.first + t];
         if (CELL == LSTM) {
             c = t + 1 < g.length ? c_prev : p.scan.c[at];
             c_prev = t > 0 ? p.scan.c[at - D] : 0.0f;
         } else {
-            before = p.scan.extra[at];
+            h_prev = p.scan.gru_state[at];
         }
-        if (!p.scan.out_every && t + 1 < g.length) return;
+        if (!p.scan.out_every_step && t + 1 < g.length) return;
         int row = g.row;
-        made_here(row);
-        const float *dh = outside(p.scan, p.scan.dh_out, g.first, t, g.length, row);
-        const float *du = outside(p.scan, p.scan.du_out, g.first, t, g.length, row);
-        const float *dc = outside(p.scan, p.scan.dc_out, g.first, t, g.length, row);
+        compute_here(row);
+        const float *dh = output_grad(p.scan, p.scan.dh_out, g.first, t, g.length, row);
+        const float *du = output_grad(p.scan, p.scan.du_out, g.first, t, g.length, row);
+        const float *dc = output_grad(p.scan, p.scan.dc_out, g.first, t, g.length, row);
         bool moves = K > 0 && !(END && t + 1 == g.length);
         if (du) du_out = du[g.unit];
         if (dh && !moves) dh_out = dh[g.unit];
@@ -63,74 +65,76 @@ struct Step {
     }
 };
 
-// What reaches h of step t from outside; at a step that takes no stochastic one it goes to u.
-__device__ __forceinline__ float outer_of(const Cluster &p, const Group &g, int t) {
+// The output gradient of h at step t. At a step without a transition it belongs to u, and this is zero.
+__device__ __forceinline__ float dh_from_output(const ClusterArgs &p, const RowGroup &g, int t) {
     bool moves = !(END && t + 1 == g.length);
-    if (!g.makes || t < 0 || t >= g.length || !moves) return 0.0f;
+    if (!g.active || t < 0 || t >= g.length || !moves) return 0.0f;
     int row = g.row;
-    made_here(row);
-    const float *out = outside(p.scan, p.scan.dh_out, g.first, t, g.length, row);
+    compute_here(row);
+    const float *out = output_grad(p.scan, p.scan.dh_out, g.first, t, g.length, row);
     return out ? out[g.unit] : 0.0f;
 }
 
 // Sums over the steps of a unit.
-struct Sums {
+struct UnitSums {
     float bias[4], candidate, peephole[3], w[4];
-    double disordered, unsaturation, written;
-    __device__ __forceinline__ void add(const Gradients &made, float c, float c_prev, float read) {
+    double entropy_sum, saturation_sum, writing_sum;
+    __device__ __forceinline__ void add(const Gradients &grads, float c, float c_prev, float read) {
 #pragma unroll
         for (int b = 0; b < NI; b++) {
-            float in = CELL == LSTM ? made.a[b] : made.dx[b % 3];
+            float in = CELL == LSTM ? grads.a[b] : grads.dx[b % 3];
             bias[b] += in;
-            if (WEIGHS_INPUT) w[b] = fmaf(in, read, w[b]);
+            if (SUMS_INPUT_WEIGHTS) w[b] = fmaf(in, read, w[b]);
         }
         if (CELL == LSTM) {
-            peephole[0] = fmaf(made.a[0], c_prev, peephole[0]);
-            peephole[1] = fmaf(made.a[1], c_prev, peephole[1]);
-            peephole[2] = fmaf(made.a[3], c, peephole[2]);
+            peephole[0] = fmaf(grads.a[0], c_prev, peephole[0]);
+            peephole[1] = fmaf(grads.a[1], c_prev, peephole[1]);
+            peephole[2] = fmaf(grads.a[3], c, peephole[2]);
         } else {
-            candidate += made.a[2];
+            candidate += grads.a[2];
         }
     }
-    __device__ __forceinline__ void add_pressed(float4 gates) {
-        float far = unsaturated(gates.x) + unsaturated(gates.y) + unsaturated_candidate(gates.z);
-        unsaturation += CELL == LSTM ? far + unsaturated(gates.w) : far;
-        written += CELL == LSTM ? gates.x : 1.0f - gates.y;
+    __device__ __forceinline__ void add_gate_terms(float4 gates) {
+        float gap = unsaturated(gates.x) + unsaturated(gates.y) + unsaturated_candidate(gates.z);
+        saturation_sum += CELL == LSTM ? gap + unsaturated(gates.w) : gap;
+        writing_sum += CELL == LSTM ? gates.x : 1.0f - gates.y;
     }
-    // Leaves the sums of the rows of each unit, added in order.
-    __device__ __forceinline__ void keep(const Cluster &p, const Group &g, unsigned rank) {
-        float *sums_of = (float *)dynamic_room;
-        float mine[SUMS] = {bias[0], bias[1], bias[2], bias[3], candidate, peephole[0], peephole[1],
-                            peephole[2], w[0], w[1], w[2], w[3]};
-        if (g.j < U && threadIdx.x % GATHER < R)
+    // Stores the sums over the rows of each unit, added in order.
+    __device__ __forceinline__ void store(const ClusterArgs &p, const RowGroup &g, unsigned rank) {
+        float *by_row = (float *)dynamic_shared;
+        float mine[SUMS] = {bias[0],     bias[1],     bias[2], bias[3], candidate, peephole[0],
+                            peephole[1], peephole[2], w[0],    w[1],    w[2],      w[3]};
+        if (g.j < U && threadIdx.x % GATHER_LANES < R)
 #pragma unroll
-            for (int b = 0; b < SUMS; b++) sums_of[(b * U + g.j) * R + g.r] = mine[b];
+            for (int b = 0; b < SUMS; b++) by_row[(b * U + g.j) * R + g.r] = mine[b];
         __syncthreads();
         for (int e = threadIdx.x; e < SUMS * U; e += THREADS) {
             int unit = rank * U + e % U;
             if (unit >= D) continue;
             float sum = 0.0f;
-            for (int r = 0; r < R; r++) sum += sums_of[e * R + r];
+            for (int r = 0; r < R; r++) sum += by_row[e * R + r];
             p.scan.sums[((long long)(blockIdx.x / C) * SUMS + e / U) * D + unit] = sum;
         }
-        __shared__ double doubles[WARP];
-        double measured[MEASURED] = {0.0, block_sum(disordered, doubles), block_sum(unsaturation, doubles),
-                                     block_sum(written, doubles)};
+        __shared__ double scratch[WARP];
+        double loss_terms[LOSS_TERMS] = {0.0, block_sum(entropy_sum, scratch),
+                                         block_sum(saturation_sum, scratch),
+                                         block_sum(writing_sum, scratch)};
 #pragma unroll
-        for (int m = 0; m < MEASURED; m++)
-            if (threadIdx.x == 0) p.scan.measured[blockIdx.x * MEASURED + m] = measured[m];
+        for (int m = 0; m < LOSS_TERMS; m++)
+            if (threadIdx.x == 0) p.scan.loss_terms[blockIdx.x * LOSS_TERMS + m] = loss_terms[m];
     }
 };
 
-// Leaves the gradients of step t of a unit.
-__device__ __forceinline__ void keep_step(const Cluster &p, const Group &g, int t, const Gradients &made) {
-    if (!g.makes || t >= g.length) return;
+// Stores the gradients of step t of a unit.
+__device__ __forceinline__ void store_step(const ClusterArgs &p, const RowGroup &g, int t,
+                                           const Gradients &grads) {
+    if (!g.active || t >= g.length) return;
     long long n = g.first + t;
 #pragma unroll
     for (int b = 0; b < NB; b++)
-        if (CELL != LSTM) p.scan.da_state[(n * NB + b) * D + g.unit] = made.a[b];
+        if (CELL != LSTM) p.scan.da_state[(n * NB + b) * D + g.unit] = grads.a[b];
 #pragma unroll
     for (int b = 0; b < NI; b++)
-        p.scan.da_in[(n * NI + b) * D + g.unit] = CELL == LSTM ? made.a[b] : made.dx[b % 3];
-    if (p.scan.d_mixture) p.scan.d_mixture[n * D + g.unit] = outer_of(p, g, t);
+        p.scan.da_in[(n * NI + b) * D + g.unit] = CELL == LSTM ? grads.a[b] : grads.dx[b % 3];
+    if (p.scan.d_mixture) p.scan.d_mixture[n * D + g.unit] = dh_from_output(p, g, t);
 }

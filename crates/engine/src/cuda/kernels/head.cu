@@ -1,43 +1,45 @@
-// The classifier: what it reads, and the cross-entropy of what it says.
+// The classifier: features, logits, and the cross-entropy.
 
 #define IGNORE 0xffffffffu
-// Numbers said of a read-out.
-#define SAYS 3
+// Sums per read-out: weighted loss, correct, counted.
+#define READOUT_SUMS 3
 
-// What may change with every update: what the sum of losses is divided by, and what a target's
-// logit is put behind by.
-struct Margin {
+// What may change with every update: the divisor of the summed loss, and the margin that is subtracted
+// from a target's logit.
+struct LossScale {
     double total;
     float margin;
 };
 
-// A warp makes gradients of a row of logits, and says of it: weighted loss, whether it is right,
-// whether it counts.
-__device__ __forceinline__ void learn_row(float *row, unsigned target, const float *class_weights,
-                                          const Margin *margin, int classes, double *says) {
+// A warp replaces a row of logits by their gradients and writes weighted loss, whether the prediction
+// is correct, and whether it counts.
+__device__ __forceinline__ void cross_entropy_row(float *row, unsigned target,
+                                                  const float *class_weights, const LossScale *scale,
+                                                  int classes, double *readout_sums) {
     int lane = threadIdx.x % WARP;
     if (target == IGNORE) {
         for (int c = lane; c < classes; c += WARP) row[c] = 0.0f;
-        if (lane < SAYS) says[lane] = 0.0;
+        if (lane < READOUT_SUMS) readout_sums[lane] = 0.0;
         return;
     }
-    // Asked for first: the sums below need not wait for it.
-    float class_weight = class_weights ? class_weights[target] : 1.0f, behind = margin->margin;
-    double weight = (double)class_weight / margin->total;
-    // The first of the largest, as the reference counts it.
+    // Loaded first, so that the sums below do not wait for it.
+    float class_weight = class_weights ? class_weights[target] : 1.0f, margin = scale->margin;
+    double weight = (double)class_weight / scale->total;
+    // The first maximum, as in the reference.
     float best = -INFINITY;
     int at = classes;
     for (int c = lane; c < classes; c += WARP)
         if (row[c] > best) best = row[c], at = c;
     float top = warp_max(best);
-    int mine = best == top ? at : classes;
-    for (int o = WARP / 2; o > 0; o /= 2) mine = min(mine, __shfl_xor_sync(ALL_LANES, mine, o));
-    if (lane == 0) row[target] -= behind;
+    int own_best = best == top ? at : classes;
+    for (int o = WARP / 2; o > 0; o /= 2)
+        own_best = min(own_best, __shfl_xor_sync(ALL_LANES, own_best, o));
+    if (lane == 0) row[target] -= margin;
     __syncwarp();
     float shifted = -INFINITY;
     for (int c = lane; c < classes; c += WARP) shifted = fmaxf(shifted, row[c]);
     top = warp_max(shifted);
-    // Exponentials of floats, sums of doubles.
+    // Exponentials in float, sums in double.
     double sum = 0.0;
     for (int c = lane; c < classes; c += WARP) sum += (double)expf(row[c] - top);
     sum = warp_sum(sum);
@@ -47,21 +49,22 @@ __device__ __forceinline__ void learn_row(float *row, unsigned target, const flo
         double p = (double)expf(row[c] - top) / sum;
         row[c] = (float)(weight * p) - (c == target ? (float)weight : 0.0f);
     }
-    if (lane == 0) says[0] = weight * loss, says[1] = mine == target, says[2] = 1.0;
+    if (lane == 0)
+        readout_sums[0] = weight * loss, readout_sums[1] = own_best == target, readout_sums[2] = 1.0;
 }
 
-// One warp a read-out.
+// One warp per read-out.
 extern "C" __global__ void cross_entropy(float *logits, const unsigned *targets,
-                                         const float *class_weights, const Margin *margin,
-                                         int readouts, int classes, double *says) {
+                                         const float *class_weights, const LossScale *scale,
+                                         int readouts, int classes, double *readout_sums) {
     int q = (blockIdx.x * blockDim.x + threadIdx.x) / WARP;
     if (q >= readouts) return;
-    learn_row(logits + (long long)q * classes, targets[q], class_weights, margin, classes,
-              says + q * SAYS);
+    cross_entropy_row(logits + (long long)q * classes, targets[q], class_weights, scale, classes,
+                      readout_sums + q * READOUT_SUMS);
 }
 
-// Gathers h, u, c (null where not read) into features [readouts][parts * d]. `last` reads the last
-// step of each row, and zeros where a row is empty.
+// Gathers h, u, c (null where not read) into features [readouts][parts * d]. `last`: reads the last
+// step of each row, and zeros for an empty row.
 extern "C" __global__ void read_out(const float *h, const float *u, const float *c,
                                     const unsigned *offsets, int last, int d, int features,
                                     float *into) {
@@ -78,37 +81,37 @@ extern "C" __global__ void read_out(const float *h, const float *u, const float 
     }
 }
 
-// Few classes: a warp reads, says and learns one read-out after another.
-#define READERS 8
-struct Classify {
+// Few classes: a warp computes features, logits and gradients of one read-out after another.
+#define READOUT_WARPS 8
+struct ClassifyArgs {
     const float *h, *u, *c, *v, *bias, *class_weights;
     const unsigned *offsets, *targets;
-    const Margin *margin;
-    // [readouts][features], [readouts][classes], [readouts][features], [readouts][SAYS]. Where
-    // there is nothing to learn, `says` is null.
+    const LossScale *scale;
+    // [readouts][features], [readouts][classes], [readouts][features], [readouts][READOUT_SUMS].
+    // Without gradients, `readout_sums` is null.
     float *features_of, *logits, *d_features;
-    double *says;
+    double *readout_sums;
     int readouts, last, d, features, classes;
 };
 
-extern __shared__ float classify_room[];
+extern __shared__ float classify_shared[];
 
-extern "C" __global__ void __launch_bounds__(READERS * WARP) classify(Classify p) {
+extern "C" __global__ void __launch_bounds__(READOUT_WARPS *WARP) classify(ClassifyArgs p) {
     int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, size = p.classes * p.features;
-    float *v = classify_room, *x = v + size + warp * (p.features + p.classes);
+    float *v = classify_shared, *x = v + size + warp * (p.features + p.classes);
     float *logits = x + p.features;
-    // Where a read-out is, and its target: on their way while the weights are.
-    int q = blockIdx.x * READERS + warp;
+    // The step and the target of a read-out, loaded while the weights are.
+    int q = blockIdx.x * READOUT_WARPS + warp;
     unsigned begin = 0, end = 0, target = IGNORE;
-    auto look = [&]() {
+    auto load_readout = [&]() {
         if (q >= p.readouts) return;
         if (p.last) begin = p.offsets[q], end = p.offsets[q + 1];
-        if (p.says) target = p.targets[q];
+        if (p.readout_sums) target = p.targets[q];
     };
-    look();
+    load_readout();
     for (int e = threadIdx.x; e < size; e += blockDim.x) v[e] = p.v[e];
     __syncthreads();
-    for (; q < p.readouts; q += gridDim.x * READERS, look()) {
+    for (; q < p.readouts; q += gridDim.x * READOUT_WARPS, load_readout()) {
         long long n = p.last ? (long long)end - 1 : q;
         bool empty = p.last && end == begin;
         const float *parts[3] = {p.h, p.u, p.c};
@@ -121,7 +124,7 @@ extern "C" __global__ void __launch_bounds__(READERS * WARP) classify(Classify p
             first += p.d;
         }
         __syncwarp();
-        for (int j = lane; p.says && j < p.features; j += WARP)
+        for (int j = lane; p.readout_sums && j < p.features; j += WARP)
             p.features_of[(long long)q * p.features + j] = x[j];
         for (int c = 0; c < p.classes; c++) {
             float sum = 0.0f;
@@ -130,11 +133,12 @@ extern "C" __global__ void __launch_bounds__(READERS * WARP) classify(Classify p
             if (lane == 0) logits[c] = sum + p.bias[c];
         }
         __syncwarp();
-        if (p.says)
-            learn_row(logits, target, p.class_weights, p.margin, p.classes, p.says + q * SAYS);
+        if (p.readout_sums)
+            cross_entropy_row(logits, target, p.class_weights, p.scale, p.classes,
+                              p.readout_sums + q * READOUT_SUMS);
         __syncwarp();
         for (int c = lane; c < p.classes; c += WARP) p.logits[(long long)q * p.classes + c] = logits[c];
-        for (int j = lane; p.says && j < p.features; j += WARP) {
+        for (int j = lane; p.readout_sums && j < p.features; j += WARP) {
             float sum = 0.0f;
             for (int c = 0; c < p.classes; c++) sum = fmaf(logits[c], v[c * p.features + j], sum);
             p.d_features[(long long)q * p.features + j] = sum;
@@ -143,12 +147,12 @@ extern "C" __global__ void __launch_bounds__(READERS * WARP) classify(Classify p
     }
 }
 
-// The gradients of the classifier from those of few logits: a block a class and 32 features. The
-// bias is one more feature, always 1.
+// The gradients of the classifier from those of few logits: a block per class and 32 features. The bias
+// is one more feature, always 1.
 extern "C" __global__ void __launch_bounds__(256)
-    classify_back(const float *features_of, const float *d_logits, int readouts, int classes,
-                  int features, float *d_v, float *d_bias) {
-    __shared__ float room[256 / WARP][WARP];
+    classify_backward(const float *features_of, const float *d_logits, int readouts, int classes,
+                      int features, float *d_v, float *d_bias) {
+    __shared__ float scratch[256 / WARP][WARP];
     int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, c = blockIdx.y;
     int j = blockIdx.x * WARP + lane;
     float sum = 0.0f;
@@ -158,10 +162,10 @@ extern "C" __global__ void __launch_bounds__(256)
             float x = j < features ? features_of[(long long)q * features + j] : 1.0f;
             sum = fmaf(d_logits[(long long)q * classes + c], x, sum);
         }
-    room[warp][lane] = sum;
+    scratch[warp][lane] = sum;
     __syncthreads();
     if (warp > 0 || j > features) return;
-    for (int w = 1; w < 256 / WARP; w++) sum += room[w][lane];
+    for (int w = 1; w < 256 / WARP; w++) sum += scratch[w][lane];
     float *into = j < features ? d_v + (long long)c * features + j : d_bias + c;
     *into += sum;
 }

@@ -1,5 +1,5 @@
-// Sums and maxima over a warp; every lane gets the result. The order is fixed. And copies that go on
-// beside the work.
+// Sums and maxima over a warp, in a fixed order; every lane gets the result. Asynchronous copies to
+// shared memory.
 
 #define WARP 32
 #define ALL_LANES 0xffffffffu
@@ -23,47 +23,49 @@ __device__ __forceinline__ float warp_max(float x) {
     return x;
 }
 
-__device__ __forceinline__ int warp_most(int x) {
-    int most;
-    asm("redux.sync.max.s32 %0, %1, 0xffffffff;" : "=r"(most) : "r"(x));
-    return most;
+__device__ __forceinline__ int warp_max_int(int x) {
+    int result;
+    asm("redux.sync.max.s32 %0, %1, 0xffffffff;" : "=r"(result) : "r"(x));
+    return result;
 }
 
-// The largest of a warp's numbers, NaN where there is a NaN that no smaller number hides: the bits of
-// numbers are in their order, those of negative ones backwards.
-__device__ __forceinline__ float warp_top(float x) {
+// The maximum over a warp, by integer reduction. The bits of floats are ordered like integers, those of
+// negative floats in reverse. A NaN with the sign bit clear is the largest.
+__device__ __forceinline__ float warp_max_redux(float x) {
     int bits = __float_as_int(x);
     bits ^= bits >> 31 & 0x7fffffff;
-    int top = warp_most(bits);
-    return __int_as_float(top ^ (top >> 31 & 0x7fffffff));
+    int max_bits = warp_max_int(bits);
+    return __int_as_float(max_bits ^ (max_bits >> 31 & 0x7fffffff));
 }
 
-// The sum over a block, known to thread 0; `room` has a number a warp.
-__device__ __forceinline__ double block_sum(double x, double *room) {
+// The sum over a block, returned to thread 0. `scratch` has one element per warp.
+__device__ __forceinline__ double block_sum(double x, double *scratch) {
     x = warp_sum(x);
     __syncthreads();
-    if (threadIdx.x % WARP == 0) room[threadIdx.x / WARP] = x;
+    if (threadIdx.x % WARP == 0) scratch[threadIdx.x / WARP] = x;
     __syncthreads();
     double sum = 0.0;
     if (threadIdx.x == 0)
-        for (int w = 0; w < (blockDim.x + WARP - 1) / WARP; w++) sum += room[w];
+        for (int w = 0; w < (blockDim.x + WARP - 1) / WARP; w++) sum += scratch[w];
     return sum;
 }
 
-// Copies from memory to shared memory that nobody waits for yet: sixteen bytes or four, or as many zeros.
-// (Bytes that are counted at run time would take twenty instructions.)
-__device__ __forceinline__ void copy_four(unsigned to, const void *from, bool some) {
+// Start a copy of 16 or 4 bytes from global to shared memory; if not `valid`, zeros are written
+// instead. (A run-time byte count would take twenty instructions.)
+__device__ __forceinline__ void copy_async_16(unsigned to, const void *from, bool valid) {
     asm volatile("{\n.reg .pred none;\nsetp.eq.b32 none, %2, 0;\n"
-                 "cp.async.cg.shared.global [%0], [%1], 16, none;\n}" ::"r"(to), "l"(from), "r"((int)some)
+                 "cp.async.cg.shared.global [%0], [%1], 16, none;\n}" ::"r"(to),
+                 "l"(from), "r"((int)valid)
                  : "memory");
 }
-__device__ __forceinline__ void copy_one(unsigned to, const void *from, bool some) {
+__device__ __forceinline__ void copy_async_4(unsigned to, const void *from, bool valid) {
     asm volatile("{\n.reg .pred none;\nsetp.eq.b32 none, %2, 0;\n"
-                 "cp.async.ca.shared.global [%0], [%1], 4, none;\n}" ::"r"(to), "l"(from), "r"((int)some)
+                 "cp.async.ca.shared.global [%0], [%1], 4, none;\n}" ::"r"(to),
+                 "l"(from), "r"((int)valid)
                  : "memory");
 }
-// Ends a group of copies; waits for all groups but the last so many.
-__device__ __forceinline__ void end_group() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-template <int BUT> __device__ __forceinline__ void wait_groups() {
-    asm volatile("cp.async.wait_group %0;" ::"n"(BUT) : "memory");
+// commit_copies ends a group of copies; wait_copies waits for all groups but the last PENDING.
+__device__ __forceinline__ void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int PENDING> __device__ __forceinline__ void wait_copies() {
+    asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
 }

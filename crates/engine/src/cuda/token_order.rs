@@ -1,31 +1,31 @@
-//! The tokens of a batch in the order in which time meets them: what the first steps read is known
-//! before the rest.
+//! The tokens of a batch, numbered by first use in time: the tokens of the first steps come first.
 
 use crate::tokens::BatchTokens;
 use crate::{Batch, Inputs};
 
-/// The distinct tokens of a batch, as time meets them.
+/// The distinct tokens of a batch, by the first time step that uses them.
 #[derive(Default)]
-pub struct Met {
+pub struct TokensByFirstUse {
     pub tokens: BatchTokens,
-    /// `[T+1]`: how many of them the steps before each time have met.
+    /// `[T+1]`: number of distinct tokens used before each time step.
     pub before: Vec<u32>,
 }
 
-/// Rows, the longest first.
+/// The rows of a batch, longest first.
 pub fn longest_first(batch: &Batch) -> Vec<u32> {
     let mut order: Vec<u32> = (0..batch.rows() as u32).collect();
     order.sort_by_key(|&b| (std::cmp::Reverse(batch.row(b as usize).len()), b));
     order
 }
 
-impl Met {
-    /// Of a batch over a vocabulary of `size`, its rows the longest first; nothing for real inputs.
-    pub fn of(batch: &Batch, order: &[u32], size: usize) -> Met {
-        let Inputs::Tokens(ids) = &batch.input else { return Met::default() };
+impl TokensByFirstUse {
+    /// Numbers the tokens of `batch`, whose rows are given longest first. `size` is the vocabulary
+    /// size. Empty for real inputs.
+    pub fn of(batch: &Batch, order: &[u32], size: usize) -> TokensByFirstUse {
+        let Inputs::Tokens(ids) = &batch.input else { return TokensByFirstUse::default() };
         let rows: Vec<_> = order.iter().map(|&b| batch.row(b as usize)).collect();
         let mut place = vec![u32::MAX; size];
-        // One more: every token is written where the next new one belongs.
+        // One spare element: every token is written to the next free place, new or not.
         let mut distinct = vec![0; size.min(ids.len()) + 1];
         let (mut places, mut before, mut count) = (vec![0; ids.len()], vec![0], 0u32);
         let mut live = rows.len();
@@ -37,7 +37,7 @@ impl Met {
                 let id = ids[row.start + t];
                 let at = &mut place[id as usize];
                 distinct[count as usize] = id;
-                // PERF: without a branch, which would be guessed wrong every other time.
+                // PERF: without a branch, which would be mispredicted every other time.
                 let new = (*at == u32::MAX) as u32;
                 *at = (*at).min(count);
                 count += new;
@@ -46,7 +46,7 @@ impl Met {
             before.push(count);
         }
         distinct.truncate(count as usize);
-        Met { tokens: BatchTokens { distinct, places }, before }
+        TokensByFirstUse { tokens: BatchTokens { distinct, places }, before }
     }
 }
 
@@ -56,7 +56,7 @@ mod tests {
     use crate::Targets;
 
     #[test]
-    fn tokens_are_numbered_as_time_meets_them() {
+    fn tokens_are_numbered_by_first_use() {
         let batch = Batch {
             offsets: vec![0, 2, 2, 5],
             input: Inputs::Tokens(vec![7, 3, 3, 7, 5]),
@@ -65,7 +65,7 @@ mod tests {
         };
         let order = longest_first(&batch);
         assert_eq!(order, [2, 0, 1]);
-        let Met { tokens, before } = Met::of(&batch, &order, 8);
+        let TokensByFirstUse { tokens, before } = TokensByFirstUse::of(&batch, &order, 8);
         assert_eq!(tokens.distinct, [3, 7, 5]);
         assert_eq!(tokens.places, [1, 0, 0, 1, 2]);
         assert_eq!(before, [0, 2, 2, 3]);

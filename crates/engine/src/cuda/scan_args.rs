@@ -1,25 +1,25 @@
-//! The arguments of the scan kernels, as `kernels/scan.cuh` lays them out.
+//! Arguments of the scan kernels, laid out as in `kernels/scan_args.cuh`.
 
-use super::device::Address;
+use super::gpu::Address;
 
-/// Rows of sums a block leaves: biases of four blocks, the candidate's recurrent bias, peepholes, and
-/// what weighs an input of one number.
+/// Rows of the sums that a block writes: biases of four gate blocks, the candidate's recurrent
+/// bias, peepholes, and the gradient of W for an input of one number.
 pub const SUM_BIAS: usize = 0;
 pub const SUM_CANDIDATE: usize = 4;
 pub const SUM_PEEPHOLE: usize = 5;
 pub const SUM_INPUT: usize = 8;
 pub const SUMS: usize = 12;
-/// Numbers of a row that begins at a multiple of 16 bytes: products read it by fours.
-pub fn by_fours(count: usize) -> usize {
+/// `count` rounded up to a multiple of 4, so that rows are aligned to 16 bytes.
+pub fn round_up_4(count: usize) -> usize {
     count.next_multiple_of(4)
 }
 
-/// Commitment, entropy, saturation, writing.
-pub const MEASURED: usize = 4;
+/// Number of loss terms of a layer: commitment, entropy, saturation, writing.
+pub const LOSS_TERMS: usize = 4;
 
-/// What may change with every update: `Press` of `kernels/scan.cuh`.
+/// `LayerCoefficients` of `kernels/scan_args.cuh`: what may change with every update.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Press {
+pub struct LayerCoefficients {
     pub lambda: f32,
     pub inv_tau: f32,
     pub commitment: f32,
@@ -28,18 +28,18 @@ pub struct Press {
     pub writing: f32,
 }
 
-impl Press {
-    /// As it travels.
+impl LayerCoefficients {
+    /// The 32-bit words that are uploaded.
     pub fn words(&self) -> Vec<u32> {
-        let Press { lambda, inv_tau, commitment, entropy, saturation, writing } = *self;
+        let LayerCoefficients { lambda, inv_tau, commitment, entropy, saturation, writing } = *self;
         [lambda, inv_tau, commitment, entropy, saturation, writing].map(f32::to_bits).to_vec()
     }
 }
 
-/// One layer, the rows of a batch, and what is kept of each step.
+/// `ScanArgs` of `kernels/scan_args.cuh`: one layer, the rows of a batch, and the saved steps.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Scan {
+pub struct ScanArgs {
     pub cell: i32,
     pub hard: i32,
     pub euclidean: i32,
@@ -52,12 +52,12 @@ pub struct Scan {
     pub rows: i32,
     pub end: i32,
     pub transition: i32,
-    pub commits: i32,
-    pub weighs_entropy: i32,
-    pub presses: i32,
+    pub has_commitment: i32,
+    pub has_entropy: i32,
+    pub gate_penalty: i32,
     pub offsets: Address,
     pub order: Address,
-    pub press: Address,
+    pub coefficients: Address,
     pub x: Address,
     pub places: Address,
     pub m: Address,
@@ -68,7 +68,7 @@ pub struct Scan {
     pub draws: Address,
     pub carry_in: Address,
     pub gates: Address,
-    pub extra: Address,
+    pub gru_state: Address,
     pub c: Address,
     pub u: Address,
     pub alpha: Address,
@@ -77,11 +77,11 @@ pub struct Scan {
     pub du_out: Address,
     pub dc_out: Address,
     pub out_stride: i64,
-    pub out_every: i32,
+    pub out_every_step: i32,
     pub da_in: Address,
     pub da_state: Address,
     pub d_scores: Address,
     pub d_mixture: Address,
     pub sums: Address,
-    pub measured: Address,
+    pub loss_terms: Address,
 }
