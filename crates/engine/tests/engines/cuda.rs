@@ -3,7 +3,7 @@
 use crate::agreement::{engine_agrees_with_reference, engines_agree_to_the_bit};
 use crate::prefetch::prefetching_changes_no_bit;
 use srnn_engine::Optimiser;
-use srnn_engine::cuda::{CudaTrainer, Cut, Gpu, Tuning};
+use srnn_engine::cuda::{ChunkPolicy, CudaTrainer, CudaTuning, Gpu};
 use srnn_engine::model::Model;
 use std::sync::Arc;
 
@@ -21,10 +21,10 @@ fn gpu() -> Option<Arc<Gpu>> {
     }
 }
 
-/// Scans cut into chunks of times wherever they can be.
-const CUT: Tuning = Tuning { special: true, cut: Cut::Always };
+/// Scans split into chunks of time steps wherever possible.
+const CHUNKED: CudaTuning = CudaTuning { specialised: true, chunking: ChunkPolicy::Always };
 
-fn on(gpu: &Arc<Gpu>, tuning: Tuning) -> impl Fn(&Model<f32>, Optimiser) -> CudaTrainer {
+fn on(gpu: &Arc<Gpu>, tuning: CudaTuning) -> impl Fn(&Model<f32>, Optimiser) -> CudaTrainer {
     let gpu = gpu.clone();
     move |model, optimiser| {
         CudaTrainer::tuned(&gpu, model, optimiser, tuning).expect("room on the GPU")
@@ -34,36 +34,39 @@ fn on(gpu: &Arc<Gpu>, tuning: Tuning) -> impl Fn(&Model<f32>, Optimiser) -> Cuda
 #[test]
 fn the_cuda_engine_agrees_with_the_reference() {
     if let Some(gpu) = gpu() {
-        engine_agrees_with_reference(on(&gpu, Tuning::default()));
+        engine_agrees_with_reference(on(&gpu, CudaTuning::default()));
     }
 }
 
 #[test]
-fn the_cuda_engine_agrees_with_the_reference_by_its_kernels_for_any_layer() {
+fn the_cuda_engine_agrees_with_the_reference_with_its_generic_kernels() {
     if let Some(gpu) = gpu() {
-        engine_agrees_with_reference(on(&gpu, Tuning { special: false, ..Tuning::default() }));
+        engine_agrees_with_reference(on(
+            &gpu,
+            CudaTuning { specialised: false, ..CudaTuning::default() },
+        ));
     }
 }
 
 #[test]
-fn the_cuda_engine_agrees_with_the_reference_where_its_scans_are_cut() {
+fn the_cuda_engine_agrees_with_the_reference_with_chunked_scans() {
     if let Some(gpu) = gpu() {
-        engine_agrees_with_reference(on(&gpu, CUT));
+        engine_agrees_with_reference(on(&gpu, CHUNKED));
     }
 }
 
 #[test]
 fn the_cuda_engine_gives_the_same_bits_twice() {
     if let Some(gpu) = gpu() {
-        engines_agree_to_the_bit(on(&gpu, Tuning::default()), on(&gpu, Tuning::default()));
-        engines_agree_to_the_bit(on(&gpu, CUT), on(&gpu, CUT));
+        engines_agree_to_the_bit(on(&gpu, CudaTuning::default()), on(&gpu, CudaTuning::default()));
+        engines_agree_to_the_bit(on(&gpu, CHUNKED), on(&gpu, CHUNKED));
     }
 }
 
 #[test]
 fn prefetching_changes_no_bit_of_the_cuda_engine() {
     if let Some(gpu) = gpu() {
-        prefetching_changes_no_bit(on(&gpu, Tuning::default()));
-        prefetching_changes_no_bit(on(&gpu, CUT));
+        prefetching_changes_no_bit(on(&gpu, CudaTuning::default()));
+        prefetching_changes_no_bit(on(&gpu, CHUNKED));
     }
 }
