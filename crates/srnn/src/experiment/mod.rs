@@ -24,7 +24,7 @@ pub use run::{
     CompletedTrial, CurvePoint, TestScore, TrialError, TrialOutcome, TrialScores, run_trial,
 };
 pub use select::{Measure, Validation, best};
-pub use source::{DataSource, TestSource, UnknownDataSource, UnknownTestSource};
+pub use source::{TestSource, TrainSource, UnknownTestSource, UnknownTrainSource};
 pub use states::{MIN_DRIFT_STEPS, StateReport, state_report};
 pub use table::{
     DatasetBlock, Mark, ModelColumn, ResultTable, SeedStatistics, SelectedTrial, SettingResult,
@@ -85,7 +85,7 @@ pub struct DataSpec {
     /// Its name.
     pub name: String,
     /// The task or files.
-    pub spec: DataSource,
+    pub spec: TrainSource,
     /// The seed of generated data.
     pub seed: u64,
     /// The name of the paper's data set to compare with; empty for none.

@@ -14,7 +14,7 @@ use std::str::FromStr;
 /// A source of training data.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub enum DataSource {
+pub enum TrainSource {
     /// A built-in task.
     Labelled(Task),
     /// `copy:T=100`: the copying task, generated batch by batch.
@@ -43,7 +43,7 @@ pub enum TestSource {
 /// An unknown data source.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}; or copy:T=100, copy:T=500; or images:mnist, images:mnist:by=FILE")]
-pub struct UnknownDataSource(#[from] UnknownTask);
+pub struct UnknownTrainSource(#[from] UnknownTask);
 
 /// An unknown test source.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -58,41 +58,43 @@ const COPY: &str = "copy";
 /// A longer delay is probably a mistake.
 const MAX_DELAY: usize = 100_000;
 
-impl DataSource {
+impl TrainSource {
     /// The default sizes of a network for this source.
     pub fn sizes(&self, arch: ArchName) -> Sizes {
         let tau = Temperature::ONE;
         match *self {
-            DataSource::Labelled(task) => Sizes { arch, tau, ..Sizes::of(task.symbols(), CLASSES) },
-            DataSource::Copying { delay, .. } => Sizes { tau, ..Sizes::copying(arch, delay) },
-            DataSource::Images(_) => Sizes { tau, ..Sizes::images(arch) },
+            TrainSource::Labelled(task) => {
+                Sizes { arch, tau, ..Sizes::of(task.symbols(), CLASSES) }
+            }
+            TrainSource::Copying { delay, .. } => Sizes { tau, ..Sizes::copying(arch, delay) },
+            TrainSource::Images(_) => Sizes { tau, ..Sizes::images(arch) },
         }
     }
 
     /// The recipe of the task, before settings are applied.
     pub fn recipe(&self, sizes: &Sizes) -> Recipe {
         match *self {
-            DataSource::Labelled(_) => recipe_default(sizes),
-            DataSource::Copying { delay, .. } => recipe_copying(sizes, delay),
-            DataSource::Images(_) => recipe_images(sizes),
+            TrainSource::Labelled(_) => recipe_default(sizes),
+            TrainSource::Copying { delay, .. } => recipe_copying(sizes, delay),
+            TrainSource::Images(_) => recipe_images(sizes),
         }
     }
 
     /// The cross-entropy of the best memoryless predictor, if it is known.
     pub fn baseline(&self) -> Option<f64> {
         match *self {
-            DataSource::Labelled(_) | DataSource::Images(_) => None,
-            DataSource::Copying { delay, .. } => Some(copying::baseline(delay)),
+            TrainSource::Labelled(_) | TrainSource::Images(_) => None,
+            TrainSource::Copying { delay, .. } => Some(copying::baseline(delay)),
         }
     }
 
     /// The same source with `train` training sequences, where their number is free.
-    pub fn with_train(&self, train: usize) -> DataSource {
+    pub fn with_train(&self, train: usize) -> TrainSource {
         match self {
-            DataSource::Labelled(_) => self.clone(),
-            DataSource::Copying { delay, .. } => DataSource::Copying { delay: *delay, train },
-            DataSource::Images(images) => {
-                DataSource::Images(ImageSource { most: Some(train), ..images.clone() })
+            TrainSource::Labelled(_) => self.clone(),
+            TrainSource::Copying { delay, .. } => TrainSource::Copying { delay: *delay, train },
+            TrainSource::Images(images) => {
+                TrainSource::Images(ImageSource { most: Some(train), ..images.clone() })
             }
         }
     }
@@ -100,9 +102,9 @@ impl DataSource {
     /// Fails unless `test` is a test of this task.
     pub fn accepts_test(&self, test: &TestSource) -> Result<(), TestError> {
         match (self, test) {
-            (DataSource::Labelled(task), TestSource::Labelled(set)) => task.check_test_set(set),
-            (DataSource::Copying { .. }, TestSource::Copying) => Ok(()),
-            (DataSource::Images(_), TestSource::Images) => Ok(()),
+            (TrainSource::Labelled(task), TestSource::Labelled(set)) => task.check_test_set(set),
+            (TrainSource::Copying { .. }, TestSource::Copying) => Ok(()),
+            (TrainSource::Images(_), TestSource::Images) => Ok(()),
             _ => Err(self.other_task(test)),
         }
     }
@@ -113,20 +115,20 @@ impl DataSource {
     }
 }
 
-impl FromStr for DataSource {
-    type Err = UnknownDataSource;
-    fn from_str(text: &str) -> Result<DataSource, UnknownDataSource> {
+impl FromStr for TrainSource {
+    type Err = UnknownTrainSource;
+    fn from_str(text: &str) -> Result<TrainSource, UnknownTrainSource> {
         let unknown = || UnknownTask(text.into()).into();
         match text.split_once(':') {
             Some((COPY, rest)) => parse_copying(rest).ok_or_else(unknown),
-            Some((IMAGES, rest)) => rest.parse().map(DataSource::Images).map_err(|()| unknown()),
-            _ => Ok(DataSource::Labelled(text.parse()?)),
+            Some((IMAGES, rest)) => rest.parse().map(TrainSource::Images).map_err(|()| unknown()),
+            _ => Ok(TrainSource::Labelled(text.parse()?)),
         }
     }
 }
 
 /// Parses `T=100` or `T=100:2000`.
-fn parse_copying(text: &str) -> Option<DataSource> {
+fn parse_copying(text: &str) -> Option<TrainSource> {
     let numbers = text.strip_prefix("T=")?;
     let (delay, train) = match numbers.split_once(':') {
         Some((delay, train)) => (delay, train.parse().ok()?),
@@ -134,7 +136,7 @@ fn parse_copying(text: &str) -> Option<DataSource> {
     };
     let delay: NonZeroUsize = delay.parse().ok()?;
     let valid = delay.get() <= MAX_DELAY && (1..=1 << 32).contains(&train);
-    valid.then_some(DataSource::Copying { delay, train })
+    valid.then_some(TrainSource::Copying { delay, train })
 }
 
 impl FromStr for TestSource {
@@ -148,15 +150,15 @@ impl FromStr for TestSource {
     }
 }
 
-impl fmt::Display for DataSource {
+impl fmt::Display for TrainSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            DataSource::Labelled(task) => task.fmt(f),
-            DataSource::Copying { delay, train } if *train == CopyingSizes::default().train => {
+            TrainSource::Labelled(task) => task.fmt(f),
+            TrainSource::Copying { delay, train } if *train == CopyingSizes::default().train => {
                 write!(f, "{COPY}:T={delay}")
             }
-            DataSource::Copying { delay, train } => write!(f, "{COPY}:T={delay}:{train}"),
-            DataSource::Images(images) => images.fmt(f),
+            TrainSource::Copying { delay, train } => write!(f, "{COPY}:T={delay}:{train}"),
+            TrainSource::Images(images) => images.fmt(f),
         }
     }
 }
@@ -171,9 +173,9 @@ impl fmt::Display for TestSource {
     }
 }
 
-impl TryFrom<String> for DataSource {
-    type Error = UnknownDataSource;
-    fn try_from(text: String) -> Result<DataSource, UnknownDataSource> {
+impl TryFrom<String> for TrainSource {
+    type Error = UnknownTrainSource;
+    fn try_from(text: String) -> Result<TrainSource, UnknownTrainSource> {
         text.parse()
     }
 }
@@ -185,8 +187,8 @@ impl TryFrom<String> for TestSource {
     }
 }
 
-impl From<DataSource> for String {
-    fn from(source: DataSource) -> String {
+impl From<TrainSource> for String {
+    fn from(source: TrainSource) -> String {
         source.to_string()
     }
 }
@@ -206,16 +208,16 @@ mod tests {
         let images = ["images:mnist", "images:a/b:by=order.txt", "images:c:by=d:99", "images:c:12"];
         let others = ["tomita:3", "bp:large:B", "copy:T=100", "copy:T=7:50"];
         for name in images.into_iter().chain(others) {
-            assert_eq!(name.parse::<DataSource>().unwrap().to_string(), name);
+            assert_eq!(name.parse::<TrainSource>().unwrap().to_string(), name);
         }
         for name in ["copy", "copy:100", "copy:T=0", "copy:T=-1", "copy:T=5:0", "copy:T=5:x"] {
-            let error = name.parse::<DataSource>().unwrap_err().to_string();
+            let error = name.parse::<TrainSource>().unwrap_err().to_string();
             assert!(error.contains(name) && error.contains("copy:T=100"), "{error}");
         }
         for name in
             ["images", "images:", "images::5", "images:a:11", "images:a:by=", "images:a:9:9"]
         {
-            let error = name.parse::<DataSource>().unwrap_err().to_string();
+            let error = name.parse::<TrainSource>().unwrap_err().to_string();
             assert!(error.contains(name) && error.contains("images:mnist"), "{error}");
         }
         for name in ["bp:d5:l200", "copy", "images"] {
@@ -225,7 +227,7 @@ mod tests {
 
     #[test]
     fn a_test_is_accepted_by_its_own_task_only() {
-        let [bp, copy]: [DataSource; 2] =
+        let [bp, copy]: [TrainSource; 2] =
             ["bp:small:A", "copy:T=5"].map(|name| name.parse().unwrap());
         let [rows, copied] = ["bp:d5:l200", "copy"].map(|name| name.parse().unwrap());
         assert!(bp.accepts_test(&rows).is_ok() && copy.accepts_test(&copied).is_ok());

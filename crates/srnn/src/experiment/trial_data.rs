@@ -1,6 +1,6 @@
 //! The data of a trial, generated from a name and a seed or read from files.
 
-use super::{DataSource, DataSpec, ImageSource, TestRow, TestSource};
+use super::{DataSpec, ImageSource, TestRow, TestSource, TrainSource};
 use crate::engine::hex::hex;
 use crate::key::Key;
 use crate::task::builtin::{self, Task, TestError};
@@ -82,11 +82,11 @@ pub fn trial_data(
     tests.iter().try_for_each(|row| data.spec.accepts_test(&row.spec))?;
     let key = Key::new(data.seed);
     let sets = match &data.spec {
-        &DataSource::Labelled(task) => TaskSets::Labelled(labelled(task, tests, &key)?),
-        &DataSource::Copying { delay, train } => {
+        &TrainSource::Labelled(task) => TaskSets::Labelled(labelled(task, tests, &key)?),
+        &TrainSource::Copying { delay, train } => {
             TaskSets::Copying(copying_sets(delay, train, tests, &key))
         }
-        DataSource::Images(source) => TaskSets::Images(images_from(source, tests, folder)?),
+        TrainSource::Images(source) => TaskSets::Images(images_from(source, tests, folder)?),
     };
     let digest = match &sets {
         TaskSets::Labelled(sets) => sets.digest(),
@@ -146,7 +146,7 @@ fn labelled(
             builtin::test(task, set, row.strings, &split, &key_of(row, key))
         }
         TestSource::Copying | TestSource::Images => {
-            Err(DataSource::Labelled(task).other_task(&row.spec))
+            Err(TrainSource::Labelled(task).other_task(&row.spec))
         }
     });
     let tests = tests.collect::<Result<Vec<Dataset>, TestError>>()?;

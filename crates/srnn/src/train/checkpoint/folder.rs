@@ -1,7 +1,7 @@
 //! Checkpoints in a folder.
 
 use super::file_system::{FileSystem, OsFileSystem};
-use super::manifest::{CheckpointManifest, damaged};
+use super::manifest::{Manifest, damaged};
 use super::state;
 use super::{Checkpoint, CheckpointError, CheckpointStore, LatestCheckpoint, RunIdentity};
 use crate::engine::Real;
@@ -58,7 +58,7 @@ impl CheckpointFolder {
     ) -> Result<Checkpoint<F>, CheckpointError> {
         let folder = self.path.join(name_of(update));
         let path = folder.join(MANIFEST);
-        let manifest = CheckpointManifest::read(&path)?;
+        let manifest = Manifest::read(&path)?;
         if manifest.update != update {
             let cause = format!("it is of update {}, but the folder of {update}", manifest.update);
             return Err(damaged(&path, cause));
@@ -159,7 +159,7 @@ impl<F: Real> CheckpointStore<F> for CheckpointFolder {
         let progress = serde_json::to_vec(&checkpoint.progress).expect("progress is plain data");
         let state = state::encode(checkpoint);
         let files = [(PROGRESS, &progress[..]), (STATE, &state[..])];
-        let manifest = serde_json::to_vec_pretty(&CheckpointManifest::of(identity, update, &files))
+        let manifest = serde_json::to_vec_pretty(&Manifest::of(identity, update, &files))
             .expect("a manifest is plain data");
         self.make(&self.path.clone())?;
         self.remove_temporary()?;
@@ -196,10 +196,7 @@ impl<F: Real> CheckpointStore<F> for CheckpointFolder {
     }
 }
 
-fn read_progress(
-    manifest: &CheckpointManifest,
-    folder: &Path,
-) -> Result<Progress, CheckpointError> {
+fn read_progress(manifest: &Manifest, folder: &Path) -> Result<Progress, CheckpointError> {
     let path = folder.join(PROGRESS);
     let bytes = manifest.read_verified(folder, PROGRESS, MAX_PROGRESS)?;
     let progress: Progress = serde_json::from_slice(&bytes).map_err(|e| damaged(&path, e))?;

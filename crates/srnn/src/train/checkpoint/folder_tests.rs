@@ -91,7 +91,7 @@ fn no_folder_is_no_checkpoint_and_no_error() {
 fn replace_with_digest(checkpoint: &Path, name: &str, bytes: &[u8]) {
     fs::write(checkpoint.join(name), bytes).unwrap();
     let path = checkpoint.join(MANIFEST);
-    let mut manifest = CheckpointManifest::read(&path).unwrap();
+    let mut manifest = Manifest::read(&path).unwrap();
     let digest = manifest.files.get_mut(name).unwrap();
     digest.bytes = bytes.len() as u64;
     digest.sha256 = super::super::hex(&Sha256::digest(bytes));

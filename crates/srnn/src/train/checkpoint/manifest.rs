@@ -17,7 +17,7 @@ const MAX_MANIFEST: u64 = 1 << 16;
 /// The files of a checkpoint with their digests, and the run it belongs to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct CheckpointManifest {
+pub struct Manifest {
     pub format: u32,
     pub update: u64,
     pub config: String,
@@ -39,14 +39,14 @@ struct Version {
     format: u32,
 }
 
-impl CheckpointManifest {
+impl Manifest {
     /// The manifest of a checkpoint with these files.
-    pub fn of(identity: &RunIdentity, update: u64, files: &[(&str, &[u8])]) -> CheckpointManifest {
+    pub fn of(identity: &RunIdentity, update: u64, files: &[(&str, &[u8])]) -> Manifest {
         let digest = |bytes: &[u8]| FileDigest {
             bytes: bytes.len() as u64,
             sha256: hex(&Sha256::digest(bytes)),
         };
-        CheckpointManifest {
+        Manifest {
             format: FORMAT,
             update,
             config: identity.config.clone(),
@@ -56,7 +56,7 @@ impl CheckpointManifest {
     }
 
     /// Reads the manifest at `path`. Unknown versions and invalid content are errors.
-    pub fn read(path: &Path) -> Result<CheckpointManifest, CheckpointError> {
+    pub fn read(path: &Path) -> Result<Manifest, CheckpointError> {
         let bytes = read_file(path, MAX_MANIFEST)?;
         let version: Version =
             serde_json::from_slice(&bytes).map_err(|error| damaged(path, error))?;
