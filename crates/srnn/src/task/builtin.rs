@@ -9,6 +9,7 @@ use super::tomita::{self, Grammar};
 use super::{Dataset, Split};
 use crate::key::Key;
 use serde::{Deserialize, Serialize};
+use srnn_automata::Moore;
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
@@ -85,6 +86,17 @@ pub enum TestError {
 const MAX_LENGTH: usize = 100_000;
 
 impl Task {
+    /// The first parts of the names of all tasks, before the colon.
+    pub const FAMILIES: [&'static str; 3] = ["tomita", "bp", "palindrome"];
+
+    /// The minimal automaton of its language; `None` if no finite automaton accepts that.
+    pub fn minimal_automaton(self) -> Option<Moore<u32>> {
+        match self {
+            Task::Tomita(grammar) => Some(Moore::from(&tomita::minimal_dfa(grammar))),
+            Task::Parentheses(..) | Task::Palindrome(_) => None,
+        }
+    }
+
     /// The size of its alphabet.
     pub fn symbols(self) -> usize {
         match self {
@@ -283,6 +295,7 @@ mod tests {
     fn names_survive_parsing_and_formatting() {
         for name in ["tomita:1", "tomita:7", "bp:small:A", "bp:large:B", "palindrome:B"] {
             assert_eq!(name.parse::<Task>().unwrap().to_string(), name);
+            assert!(Task::FAMILIES.contains(&name.split(':').next().unwrap()));
         }
         let tests =
             ["tomita:l29-40", "tomita:l5", "bp:d1-10:l100", "bp:d20:l1000:B", "palindrome:l100"];
