@@ -11,9 +11,7 @@ use srnn::learn::LearnData;
 use srnn::render::transition_table::escape_control;
 use srnn::task::builtin::{self, Task, UnknownTask};
 use srnn::task::files::{HeldOutIssues, HoldOut, load};
-use srnn::task::tomita;
 use srnn::task::{Dataset, Fractions, Rate, Split, label_noise};
-use srnn_automata::Moore;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -26,14 +24,11 @@ pub enum Source {
     File(PathBuf),
 }
 
-/// What built-in tasks begin with.
-const TASKS: [&str; 3] = ["tomita", "bp", "palindrome"];
-
 impl Source {
     /// A built-in task, or a path.
     pub fn parse(text: &str) -> Result<Source, Failure> {
         let task = text.split(':').next().unwrap_or_default();
-        if TASKS.contains(&task) {
+        if Task::FAMILIES.contains(&task) {
             let remedy = format!("one of these, or ./{text} for a file of that name");
             let task = text.parse();
             let refused = |error: UnknownTask| Failure::new(error.to_string(), remedy);
@@ -165,15 +160,7 @@ fn built_in(task: Task, data: &Data, key: &Key) -> Result<LearnData, Failure> {
         return Err(Failure::new(message, "leave --valid, --test and the flags about files out"));
     }
     let data = LearnData::new(&task.to_string(), builtin::sets(task, key));
-    Ok(LearnData { truth: truth(task), ..data })
-}
-
-/// The automaton of a task that has one.
-fn truth(task: Task) -> Option<Moore<u32>> {
-    match task {
-        Task::Tomita(grammar) => Some(Moore::from(&tomita::minimal_dfa(grammar))),
-        Task::Parentheses(..) | Task::Palindrome(_) => None,
-    }
+    Ok(LearnData { truth: task.minimal_automaton(), ..data })
 }
 
 fn from_files(path: &std::path::Path, data: &Data, key: &Key) -> Result<LearnData, Failure> {

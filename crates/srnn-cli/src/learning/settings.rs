@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 use srnn::engine::DeviceName;
 use srnn::key::Key;
 use srnn::model::{Arch, Init, Input, Temperature};
-use srnn::task::builtin::Task;
 use srnn::task::{self, Split};
 use srnn::train::{
     ArchName, Recipe, Sizes, TrainConfig, TrainJob, recipe_default, recipe_memory, recipe_paper,
@@ -350,10 +349,10 @@ impl Resolved {
 fn usual(source: Source, symbols: usize, classes: usize) -> (Sizes, RecipeName) {
     let sizes = Sizes::of(symbols, classes);
     match source {
-        Source::BuiltIn(Task::Parentheses(..) | Task::Palindrome(_)) => {
+        Source::BuiltIn(task) if task.minimal_automaton().is_none() => {
             (Sizes { arch: ArchName::SrLstmP, k: 5, ..sizes }, RecipeName::Memory)
         }
-        Source::BuiltIn(Task::Tomita(_)) | Source::File(_) => (sizes, RecipeName::Default),
+        Source::BuiltIn(_) | Source::File(_) => (sizes, RecipeName::Default),
     }
 }
 
