@@ -1,7 +1,7 @@
 //! The adjoint of `prepare`: from the gradients of what the scan reads to those of the parameters.
 
 use super::panels::Panels;
-use super::prepare::{InputSource, LayerParams, PreparedLayer, rows_of};
+use super::prepare::{LayerParams, PreparedLayer, ReadSource, rows_of};
 use super::thread_pool::Executor;
 use super::token_table::EmbeddingGradients;
 use crate::form::{Recurrence, state_blocks};
@@ -27,7 +27,7 @@ pub fn compute_parameter_gradients(
         let layer = &arch.layers[l];
         let own = LayerParams::new(layer, &layout.layers[l], params, executor);
         match prepared.source {
-            InputSource::Table => {
+            ReadSource::Table => {
                 let end = own.slots.w_ih.end;
                 let rest_slots = own.slots.rebased(end);
                 debug_assert_eq!(own.slots.w_ih.start, 0, "W comes first after the embedding");
@@ -50,7 +50,7 @@ pub fn compute_parameter_gradients(
                 }
                 own.state_adjoint(prepared, d, grads);
                 own.small_adjoints(prepared, d, grads);
-                let below = (prepared.source == InputSource::Carry
+                let below = (prepared.source == ReadSource::Carry
                     && layers[l - 1].form == Recurrence::LowRank)
                     .then(|| layout.layers[l - 1].centroids.clone());
                 own.input_adjoint(prepared.n_in, below, d, grads);
@@ -95,7 +95,7 @@ impl LayerParams<'_> {
         }
         if self.layer.bias {
             let (blocks, has_table) =
-                (self.layer.cell.blocks(), prepared.source == InputSource::Table);
+                (self.layer.cell.blocks(), prepared.source == ReadSource::Table);
             self.packing.unpack(&d_panels.bias, 1, 4, |_, b, u, value| {
                 if b < blocks && !has_table {
                     self.add_input_bias_gradient(b, u, value, grads);

@@ -4,7 +4,7 @@ use super::cells::{CellKernel, SegmentGradients};
 use super::centroids::euclidean_centroid_gradient;
 use super::kernels::{Outer, ROWS, SideOutput};
 use super::panels::Panels;
-use super::prepare::{InputSource, PreparedLayer};
+use super::prepare::{PreparedLayer, ReadSource};
 use super::scan::LayerScan;
 use super::scan_buffers::{ScanBuffers, input_vectors};
 use crate::model::Score;
@@ -65,13 +65,13 @@ impl<C: CellKernel> WithSimd for BlockGradients<'_, C> {
                 });
             }
         }
-        if p.source != InputSource::Table {
+        if p.source != ReadSource::Table {
             let read = input_vectors(p, &buffers.read, below);
             let read = &read[first * ROWS * p.n_in_p..][..items * p.n_in_p];
             C::input_panel_gradient(simd, p, read, da_in, d);
         }
         let table_rows = match p.source {
-            InputSource::Table => buffers.d_table_rows[first..first + count].as_flattened(),
+            ReadSource::Table => buffers.d_table_rows[first..first + count].as_flattened(),
             _ => &[],
         };
         let gradients = SegmentGradients {

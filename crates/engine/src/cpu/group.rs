@@ -3,7 +3,7 @@
 use super::cells::{Gru, GruResetBefore, Lstm};
 use super::head::{HeadBuffers, HeadLogits, HeadLoss, PaddedHead};
 use super::kernels::ROWS;
-use super::prepare::{InputSource, PreparedLayer};
+use super::prepare::{PreparedLayer, ReadSource};
 use super::scan::{self, HeadGradients, LayerScan, RowLengths, StepOutput};
 use super::scan_buffers::{RecomputePolicy, ScanBuffers};
 use super::sums::ChunkSums;
@@ -287,7 +287,7 @@ fn backward_all<S: Simd>(
 fn layer_scan<'a>(context: &BatchContext<'a>, group: &Group, l: usize) -> LayerScan<'a> {
     let p = &context.layers[l];
     let above = context.layers.get(l + 1);
-    let emits_hidden = above.is_some_and(|above| above.source == InputSource::Hidden);
+    let emits_hidden = above.is_some_and(|above| above.source == ReadSource::Hidden);
     // The commitment loss is a mean over the units.
     let mut weights = context.weights;
     weights.commitment /= p.d as f32;

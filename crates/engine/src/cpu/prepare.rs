@@ -15,7 +15,7 @@ use crate::tokens::BatchTokens;
 
 /// What a layer reads at each step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum InputSource {
+pub enum ReadSource {
     /// A row of the token table.
     Table,
     /// A vector of the batch.
@@ -41,7 +41,7 @@ pub struct PreparedLayer {
     /// What is carried.
     pub form: Recurrence,
     /// What is read.
-    pub source: InputSource,
+    pub source: ReadSource,
     /// D.
     pub d: usize,
     /// D padded to whole vectors.
@@ -101,19 +101,19 @@ pub fn prepare(
     let mut layers: Vec<PreparedLayer> = Vec::with_capacity(arch.layers.len());
     for (l, layer) in arch.layers.iter().enumerate() {
         let source = match (&arch.input, layers.last()) {
-            (Input::Tokens { .. }, None) => InputSource::Table,
-            (Input::Real { .. }, None) => InputSource::Real,
+            (Input::Tokens { .. }, None) => ReadSource::Table,
+            (Input::Real { .. }, None) => ReadSource::Real,
             (input, Some(below)) if below.form == Recurrence::LowRank && input.end().is_some() => {
-                InputSource::Hidden
+                ReadSource::Hidden
             }
-            (_, Some(_)) => InputSource::Carry,
+            (_, Some(_)) => ReadSource::Carry,
         };
         let own = LayerParams::new(layer, &layout.layers[l], params, executor);
         let mut prepared = None;
         let mut panels =
             || prepared = Some(own.prepared(recurrence(layer, lambda), source, lambda, tau));
         match source {
-            InputSource::Table => {
+            ReadSource::Table => {
                 let embedding = &params[layout.embedding.clone()];
                 let table = || {
                     own.compute_table(embedding, tokens, &mut table.computed);
@@ -128,15 +128,15 @@ pub fn prepare(
         }
         let mut prepared = prepared.expect("the panels were computed");
         prepared.n_in = match source {
-            InputSource::Table => 0,
-            InputSource::Real | InputSource::Hidden => arch.width_below(l),
-            InputSource::Carry => layers[l - 1].n,
+            ReadSource::Table => 0,
+            ReadSource::Real | ReadSource::Hidden => arch.width_below(l),
+            ReadSource::Carry => layers[l - 1].n,
         };
         prepared.n_in_p = padded(prepared.n_in);
-        let below = (source == InputSource::Carry && layers[l - 1].form == Recurrence::LowRank)
+        let below = (source == ReadSource::Carry && layers[l - 1].form == Recurrence::LowRank)
             .then(|| &params[layout.layers[l - 1].centroids.clone()]);
         prepared.panels.input = match source {
-            InputSource::Table => AlignedVec::default(),
+            ReadSource::Table => AlignedVec::default(),
             _ => own.input_panel(prepared.n_in, below),
         };
         if matches!(layer.cell, Cell::Lstm { .. }) {
@@ -220,7 +220,7 @@ impl<'a> LayerParams<'a> {
     fn prepared(
         &self,
         form: Recurrence,
-        source: InputSource,
+        source: ReadSource,
         lambda: f64,
         tau: f64,
     ) -> PreparedLayer {

@@ -10,7 +10,7 @@ use super::block_gradients::BlockGradients;
 use super::cells::{CellKernel, StepInput};
 use super::kernels::ROWS;
 use super::panels::Panels;
-use super::prepare::{InputSource, PreparedLayer};
+use super::prepare::{PreparedLayer, ReadSource};
 use super::scan_buffers::{RecomputePolicy, ScanBuffers};
 use super::step_backward::{BackwardStep, CellBackward, StochasticBackward};
 use super::step_forward::{CellStep, FormHidden, GateStorage, StochasticStep};
@@ -109,7 +109,7 @@ pub fn step_input<'a>(
     t: usize,
 ) -> StepInput<'a> {
     match p.source {
-        InputSource::Table => StepInput::Table(table, table_rows[t]),
+        ReadSource::Table => StepInput::Table(table, table_rows[t]),
         _ => StepInput::Vectors(&read[t * ROWS * p.n_in_p..][..ROWS * p.n_in_p]),
     }
 }

@@ -3,7 +3,7 @@
 
 use super::cells::CellKernel;
 use super::kernels::ROWS;
-use super::prepare::{InputSource, PreparedLayer};
+use super::prepare::{PreparedLayer, ReadSource};
 use super::simd::AlignedVec;
 
 /// Steps of the shortest segment.
@@ -132,8 +132,8 @@ impl ScanBuffers {
     }
 
     /// What the layer above reads from this one.
-    fn emitted(&self, p: &PreparedLayer, source: InputSource) -> &[f32] {
-        if source == InputSource::Hidden { &self.hidden } else { &self.carry[ROWS * p.np..] }
+    fn emitted(&self, p: &PreparedLayer, source: ReadSource) -> &[f32] {
+        if source == ReadSource::Hidden { &self.hidden } else { &self.carry[ROWS * p.np..] }
     }
 }
 
@@ -170,8 +170,8 @@ pub fn input_vectors<'a>(
     below: Option<(&PreparedLayer, &'a ScanBuffers)>,
 ) -> &'a [f32] {
     match (p.source, below) {
-        (InputSource::Table, _) => &[],
-        (InputSource::Carry | InputSource::Hidden, Some((p_below, below))) => {
+        (ReadSource::Table, _) => &[],
+        (ReadSource::Carry | ReadSource::Hidden, Some((p_below, below))) => {
             below.emitted(p_below, p.source)
         }
         _ => own,

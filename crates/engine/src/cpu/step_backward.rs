@@ -4,7 +4,7 @@ use super::cells::{BackwardArgs, CellKernel, gate_sums};
 use super::centroids::{add_mixture, distances, euclidean_state_gradient, mix, slopes};
 use super::kernels::{Dots, ROWS, add_scaled, dot, rows};
 use super::panels::Panels;
-use super::prepare::{InputSource, PreparedLayer};
+use super::prepare::{PreparedLayer, ReadSource};
 use super::scan::{HeadGradients, LayerScan, RegularisationSums};
 use super::scan_buffers::{ScanBuffers, StepBuffers};
 use super::simd::{vectors, vectors_mut};
@@ -117,7 +117,7 @@ impl BackwardStep<'_> {
     fn outer_h_gradients(&self, r: usize) -> [Option<&[f32]>; 2] {
         let (LayerScan { p, lengths, .. }, t, head) = (self.scan, self.t, &self.head);
         let from_above = self.above.and_then(|(p_above, above)| {
-            let is_h = p.form == Recurrence::Direct || p_above.source == InputSource::Hidden;
+            let is_h = p.form == Recurrence::Direct || p_above.source == ReadSource::Hidden;
             is_h.then(|| &above.d_read[(t * ROWS + r) * p.dp..][..p.dp])
         });
         [from_above, head.at(head.dh, &lengths, r, t, p.dp)]
@@ -206,7 +206,7 @@ impl BackwardStep<'_> {
                 false => d_alpha.copy_from_slice(&buffers.step.d_carry),
             }
             match self.above {
-                Some((p_above, above)) if p_above.source == InputSource::Carry => {
+                Some((p_above, above)) if p_above.source == ReadSource::Carry => {
                     add_scaled(simd, d_alpha, 1.0, &above.d_read[self.t * kw..][..kw]);
                 }
                 _ => {}
@@ -338,7 +338,7 @@ impl BackwardStep<'_> {
                 add_scaled(simd, &mut step.d_carry, 1.0, &step.dh);
             }
         }
-        if matches!(p.source, InputSource::Carry | InputSource::Hidden) {
+        if matches!(p.source, ReadSource::Carry | ReadSource::Hidden) {
             let width = ROWS * p.n_in_p;
             C::input_gradient(simd, p, da_in, &mut buffers.d_read[t * width..][..width]);
         }

@@ -3,7 +3,7 @@
 use super::group::{BatchContext, Group};
 use super::head::{PaddedHead, ReadoutSums};
 use super::panels::{Panels, add};
-use super::prepare::{InputSource, PreparedLayer, worth_copying};
+use super::prepare::{PreparedLayer, ReadSource, worth_copying};
 use super::scan::RegularisationSums;
 use super::simd::AlignedVec;
 use super::thread_pool::ThreadPool;
@@ -61,7 +61,7 @@ impl ChunkSums {
             panels.clear_like(
                 &p.panels,
                 match p.source {
-                    InputSource::Table => tokens * p.table_row(),
+                    ReadSource::Table => tokens * p.table_row(),
                     _ => p.panels.input.len(),
                 },
             );
@@ -76,7 +76,7 @@ impl ChunkSums {
     fn assign_sum(&mut self, chunks: &[&ChunkSums], context: &BatchContext<'_>) {
         self.clear_for_all(context);
         self.add_all_but_tables(chunks, context.layers);
-        if !self.splits_table() && context.layers[0].source == InputSource::Table {
+        if !self.splits_table() && context.layers[0].source == ReadSource::Table {
             add_tables(&mut self.panels[0].input, 0, chunks, context.layers[0].table_row());
         }
     }
@@ -86,7 +86,7 @@ impl ChunkSums {
         self.panels.resize_with(from.panels.len(), Panels::default);
         for ((into, from), p) in self.panels.iter_mut().zip(&from.panels).zip(layers) {
             into.copy_non_temporal(from);
-            if p.source != InputSource::Table {
+            if p.source != ReadSource::Table {
                 into.input.copy_non_temporal(&from.input);
             }
         }
@@ -107,7 +107,7 @@ impl ChunkSums {
                 for (into, from) in into.parts_mut().into_iter().zip(chunk.panels[l].parts()) {
                     add(into, from);
                 }
-                if p.source != InputSource::Table {
+                if p.source != ReadSource::Table {
                     add(&mut into.input, &chunk.panels[l].input);
                 }
             }
@@ -164,7 +164,7 @@ impl PairwiseSum {
         let PairwiseSum { total, second_half, second_half_copy, first_half_table } = self;
         let (first, second) = chunks.split_at(chunks.len().div_ceil(2));
         let layers = context.layers;
-        let has_table = layers[0].source == InputSource::Table;
+        let has_table = layers[0].source == ReadSource::Table;
         if worth_copying(layers, pool) {
             let own = || {
                 total.assign_sum(first, context);

@@ -8,7 +8,7 @@ use super::{
 use crate::cpu::functions::{SIGMOID, TANH, sigmoids_tanh, tanh};
 use crate::cpu::kernels::{Dots, Outer, PerRow, ROWS, SideOutput};
 use crate::cpu::panels::Panels;
-use crate::cpu::prepare::{InputSource, PreparedLayer};
+use crate::cpu::prepare::{PreparedLayer, ReadSource};
 use crate::cpu::simd::{vectors, vectors_mut};
 use crate::model::Gate;
 use crate::objective::GatePenalty;
@@ -226,7 +226,7 @@ impl CellKernel for Lstm {
             units: p.d,
             da: gradients.da_in,
             side_output: match p.source {
-                InputSource::Table => SideOutput::Table(&mut d.input, gradients.table_rows),
+                ReadSource::Table => SideOutput::Table(&mut d.input, gradients.table_rows),
                 _ => SideOutput::None,
             },
         });
