@@ -90,7 +90,7 @@ fn what_cannot_be_learned_from_is_refused_with_its_place_and_a_remedy() {
         (&["bp:small:A", "--arch", "sr-gru"], "sr-gru has none", "another recipe"),
         (&["tomita:1", "--out", "good.txt"], "good.txt: this is a file", "--out DIR"),
         (&["tomita:1", "--out", "good.txt/run"], "good.txt", "--out DIR"),
-        (&["tomita:1", "--out", "/proc/run"], "/proc", "--out DIR"),
+        (&["tomita:1", "--out", "/proc/run"], "/proc", "may be written to"),
         (&["tomita:1", "--force"], "--out", "required"),
         (&[], "SOURCE", "required"),
     ];
@@ -194,7 +194,7 @@ fn what_cannot_be_gone_on_with_is_refused_with_its_place_and_a_remedy() {
     }
     let place = prepared();
     for (run, message) in
-        [("gone", "this is no run"), ("folder", "this is no run"), ("good.txt", "this is no run")]
+        [("gone", "no such run"), ("folder", "this is no run"), ("good.txt", "this is no run")]
     {
         let ended = place.run(&["resume", run, "--json"]);
         assert_eq!(ended.code, Some(2));

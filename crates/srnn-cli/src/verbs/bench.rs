@@ -64,7 +64,8 @@ pub struct BenchArgs {
     /// The seed of weights and data.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// λ from 0 to 1. Training starts below 1, where the state passes the centroids partly.
+    /// λ from 0 to 1. Below 1, the cell's own output is mixed into the state, as at the start of
+    /// training.
     #[arg(long, value_name = "LAMBDA", default_value_t = 1.0, allow_negative_numbers = true)]
     lambda: f64,
     /// Measure how the time grows with T, B, D, K and V, each ×2 to ×16 from --shape, and fit

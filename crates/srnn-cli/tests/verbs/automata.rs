@@ -13,7 +13,7 @@ fn an_expression_equals_the_grammar_it_describes() {
 }
 
 #[test]
-fn the_shortest_difference_comes_with_what_each_says() {
+fn the_shortest_difference_comes_with_both_classes() {
     let folder = tempfile::tempdir().unwrap();
     let ran = srnn(folder.path(), &["compare", "tomita:1", "--regex", "1?", "--json"]).no();
     let value = ran.json();
@@ -62,7 +62,7 @@ fn two_expressions_are_compared_over_the_symbols_they_name() {
 }
 
 #[test]
-fn every_notation_survives_the_way_there_and_back() {
+fn every_notation_survives_a_round_trip() {
     let folder = tempfile::tempdir().unwrap();
     for grammar in ["tomita:1", "tomita:3", "tomita:5", "tomita:7"] {
         for file in ["a.json", "a.dot", "a.att", "a.re"] {
@@ -133,7 +133,7 @@ fn stdout_holds_the_text_or_one_object() {
 }
 
 #[test]
-fn two_rings_mean_the_class_that_is_named_like_yes_and_no_other() {
+fn double_circles_mark_the_class_named_like_accept() {
     let folder = tempfile::tempdir().unwrap();
     let drawn = |classes: [&str; 2]| {
         let states =
@@ -157,7 +157,7 @@ fn two_rings_mean_the_class_that_is_named_like_yes_and_no_other() {
 }
 
 #[test]
-fn an_expression_over_names_is_told_how_they_are_typed() {
+fn an_error_in_an_expression_over_names_shows_how_to_write_them() {
     let folder = tempfile::tempdir().unwrap();
     let ran = srnn(folder.path(), &["compare", "re:x", "re:a", "--alphabet", "lock,open"]);
     assert_eq!(ran.code, 2);

@@ -162,7 +162,7 @@ fn automata_in_other_notations() {
             &["compare", "a.re", "tomita:1"],
             &["column 2", "not in the alphabet", "0 1"],
         ),
-        case("a.re", "(".repeat(1000), &["convert", "a.re", "a.dot"], &["groups within groups"]),
+        case("a.re", "(".repeat(1000), &["convert", "a.re", "a.dot"], &["nested groups"]),
         case("a.svg", "<svg/>", &["convert", "a.svg", "a.json"], &["a.svg", "--from"]),
         case(
             "a.svg",
@@ -194,7 +194,7 @@ fn automata_in_other_notations() {
 }
 
 #[test]
-fn names_and_numbers_that_mean_nothing() {
+fn invalid_names_and_numbers() {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir(folder.path().join("empty")).unwrap();
     for (command, message) in [
@@ -248,7 +248,7 @@ fn data_files() {
             "a.csv",
             "x,ab\ny,ba\n",
             &["data", "check", "a.csv", "--header", "absent", "--label-column", "x"],
-            &["a.csv:1", "numbers"],
+            &["a.csv:1", "by number"],
         ),
         case(
             "a.csv",
@@ -371,7 +371,7 @@ const DAMAGES: &[Damage] = &[
         |m| edit_config(m, "\"no\"", "\"maybe\""),
         &["config.json", "changed after it was written", "config_digest"],
     ),
-    ("a symbol twice", |m| edit_config(m, "\"1\"", "\"0\""), &["stands there twice"]),
+    ("a symbol twice", |m| edit_config(m, "\"1\"", "\"0\""), &["occurs twice"]),
     ("a class too few", |m| edit_config(m, "\"no\",", ""), &["the classes", "1 names for 2"]),
     (
         "an unknown out of range",
@@ -449,7 +449,7 @@ fn usage_errors_are_errors_too() {
 }
 
 #[test]
-fn the_help_of_the_program_and_of_verbs_that_may_say_no_tells_the_exit_codes() {
+fn help_lists_exit_codes() {
     let folder = tempfile::tempdir().unwrap();
     for verb in [
         "",

@@ -14,12 +14,12 @@ const PLAIN: Optimiser = Optimiser { rule: Rule::ADAM, clip: f64::INFINITY, l2: 
 
 const PAPER: Regime = Regime::plain(0.0);
 
-fn bench(arguments: &[&str]) -> crate::program::Ran {
+fn bench(arguments: &[&str]) -> crate::program::ProgramOutput {
     let folder = tempfile::tempdir().unwrap();
     bench_in(folder.path(), arguments)
 }
 
-fn bench_in(folder: &Path, arguments: &[&str]) -> crate::program::Ran {
+fn bench_in(folder: &Path, arguments: &[&str]) -> crate::program::ProgramOutput {
     let always = ["bench", "--json", "--repeats", "5", "--threads", "1", "--device", "cpu"];
     srnn(folder, &[&always[..], arguments].concat())
 }
@@ -69,7 +69,7 @@ fn shapes_that_cannot_be_are_refused_with_what_is_wrong() {
 }
 
 #[test]
-fn what_is_not_there_is_named_with_what_is() {
+fn an_unknown_setting_is_answered_with_the_known_ones() {
     let ran = bench(&["--setting", "nope"]);
     assert_eq!(ran.code, 2);
     assert!(ran.stderr.contains("one of bp, mnist"), "{}", ran.stderr);

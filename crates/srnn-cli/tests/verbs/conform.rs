@@ -1,6 +1,6 @@
 //! `conform`, with small programs to ask.
 
-use super::program::{Ran, run_folder, srnn};
+use super::program::{ProgramOutput, run_folder, srnn};
 use serde_json::json;
 use std::path::Path;
 use std::process::Command;
@@ -19,12 +19,12 @@ for w in words:
     print(ANSWER)";
 
 /// Asks a program written in Python.
-fn ask(arguments: &[&str], program: &str) -> Ran {
+fn ask(arguments: &[&str], program: &str) -> ProgramOutput {
     let folder = tempfile::tempdir().unwrap();
     ask_in(folder.path(), arguments, program)
 }
 
-fn ask_in(folder: &Path, arguments: &[&str], program: &str) -> Ran {
+fn ask_in(folder: &Path, arguments: &[&str], program: &str) -> ProgramOutput {
     let program = ["--", "python3", "-c", program];
     srnn(folder, &[&["conform"], arguments, &program].concat())
 }
@@ -61,7 +61,7 @@ fn a_program_that_equals_the_automaton_passes_and_no_more_is_claimed() {
 }
 
 #[test]
-fn a_wrong_program_is_shown_a_word_and_both_answers() {
+fn a_wrong_program_gets_a_word_and_both_classes() {
     for template in [AT_ONCE, AT_THE_END] {
         let program = template.replace("ANSWER", "int('0' not in w and len(w) != 2)");
         let text = ask(&["tomita:1"], &program).no().stdout;
@@ -92,7 +92,7 @@ for line in sys.stdin:
 }
 
 #[test]
-fn a_machine_beyond_the_bound_may_pass_and_more_extra_states_find_it_out() {
+fn a_program_beyond_the_bound_may_pass_and_more_extra_states_reveal_it() {
     // The automaton that accepts nothing, and a program that accepts one word of 4 symbols.
     let program = AT_ONCE.replace("ANSWER", "int(w == 'abba')");
     let nothing = ["re:∅", "--alphabet", "ab", "--extra"];
@@ -143,7 +143,7 @@ fn a_run_folder_stands_for_its_automaton() {
 }
 
 #[test]
-fn programs_that_cannot_be_asked_are_errors_with_a_remedy() {
+fn programs_that_break_the_protocol_are_errors_with_a_remedy() {
     let dies = "import sys\nsys.stdin.readline(); print(1, flush=True); sys.exit(3)";
     trouble(&["tomita:1"], dies, &["ended (exit status: 3)", "word 2 of", "by hand"]);
     trouble(&["tomita:1"], "pass", &["ended (exit status: 0)", "word 1 of"]);
@@ -197,7 +197,7 @@ fn many_words_pass_through_programs_that_buffer_as_they_like() {
 }
 
 #[test]
-fn a_program_that_changes_its_mind_is_no_machine() {
+fn a_program_that_changes_its_answer_is_not_deterministic() {
     let folder = tempfile::tempdir().unwrap();
     let program = "import os, sys
 first = not os.path.exists('seen'); open('seen', 'w').close()
@@ -208,7 +208,7 @@ for line in sys.stdin:
 }
 
 #[test]
-fn what_cannot_be_started_or_is_too_much_is_said_before() {
+fn unstartable_programs_and_too_large_suites_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("notes.txt"), "hello").unwrap();
     for (command, message) in [
@@ -247,7 +247,7 @@ fn sleeps(seconds: &str) -> bool {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn no_program_outlives_an_interrupted_question() {
+fn no_program_outlives_an_interrupted_test() {
     let folder = tempfile::tempdir().unwrap();
     let mut asking = Command::new(env!("CARGO_BIN_EXE_srnn"))
         .args(["conform", "tomita:1", "--timeout", "60", "--", "sleep", "71.25"])

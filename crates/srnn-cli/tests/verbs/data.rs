@@ -147,7 +147,7 @@ fn stdin_is_checked_where_its_format_is_given_and_listed_tokens_are_no_guess() {
 }
 
 #[test]
-fn lengths_alone_are_learned_from_only_when_that_is_meant() {
+fn data_with_one_symbol_need_a_flag() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("a.txt"), "x a\ny aa\n").unwrap();
     let text = srnn(folder.path(), &["data", "check", "a.txt"]).no().stdout;

@@ -21,7 +21,7 @@ fn brackets(folder: &Path) {
 }
 
 #[test]
-fn a_sequence_is_told_step_by_step_with_the_label_of_predict() {
+fn a_sequence_is_explained_step_by_step_with_the_label_of_predict() {
     let folder = tempfile::tempdir().unwrap();
     run_folder(folder.path());
     let value = explain(folder.path(), &["run", "01 10"]);
@@ -43,7 +43,7 @@ fn a_sequence_is_told_step_by_step_with_the_label_of_predict() {
 }
 
 #[test]
-fn pictures_and_numbers_are_written_and_not_replaced_unasked() {
+fn pictures_and_numbers_are_written_and_not_replaced_without_force() {
     let folder = tempfile::tempdir().unwrap();
     brackets(folder.path());
     let value = explain(folder.path(), &["m", "(a)", "--out", "p"]);
@@ -69,7 +69,7 @@ fn pictures_and_numbers_are_written_and_not_replaced_unasked() {
 }
 
 #[test]
-fn a_vanilla_network_is_told_too_and_of_many_units_ten_are_lines() {
+fn a_plain_network_is_explained_and_ten_of_many_units_are_lines() {
     let folder = tempfile::tempdir().unwrap();
     brackets(folder.path());
     let recipe = recipe_default(&Sizes { arch: ArchName::Lstm, units: 20, ..Sizes::of(3, 2) });
@@ -94,7 +94,7 @@ fn a_vanilla_network_is_told_too_and_of_many_units_ten_are_lines() {
 }
 
 #[test]
-fn a_file_is_told_as_a_whole() {
+fn a_file_is_explained_as_a_whole() {
     let folder = tempfile::tempdir().unwrap();
     brackets(folder.path());
     let value = explain(folder.path(), &["m", "--data", "b.csv", "--shortest", "5"]);
@@ -112,7 +112,7 @@ fn a_file_is_told_as_a_whole() {
 }
 
 #[test]
-fn depth_is_looked_for_where_open_and_close_say_what_it_is() {
+fn depth_is_analysed_with_open_and_close() {
     let folder = tempfile::tempdir().unwrap();
     brackets(folder.path());
     let depth = ["m", "--data", "b.csv", "--open", "(", "--close", ")", "--out", "p"];
@@ -155,7 +155,7 @@ fn tokens_are_data_in_pictures_and_on_terminals() {
 }
 
 #[test]
-fn what_cannot_be_explained_is_said_with_its_remedy() {
+fn errors_of_explain_have_a_remedy() {
     let folder = tempfile::tempdir().unwrap();
     brackets(folder.path());
     fs::write(folder.path().join("words.txt"), "(a)\n()\n").unwrap();

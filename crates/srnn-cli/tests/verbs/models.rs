@@ -30,7 +30,7 @@ fn words_get_a_label_the_probability_of_each_class_and_a_path() {
 }
 
 #[test]
-fn a_model_folder_and_its_run_say_the_same() {
+fn a_model_folder_and_its_run_predict_the_same() {
     let folder = tempfile::tempdir().unwrap();
     run_folder(folder.path());
     let [run, model] = ["run", "run/model"].map(|path| predict(folder.path(), &[path, "01"]));
@@ -38,7 +38,7 @@ fn a_model_folder_and_its_run_say_the_same() {
 }
 
 #[test]
-fn stdin_is_one_word_a_line() {
+fn stdin_has_one_word_per_line() {
     let folder = tempfile::tempdir().unwrap();
     run_folder(folder.path());
     let ran = srnn_reading(folder.path(), &["predict", "run", "--json"], b"01\n\n1\n").yes();
@@ -79,7 +79,7 @@ fn a_file_may_have_labels_or_not() {
 }
 
 #[test]
-fn an_unseen_token_without_a_stand_in_leaves_the_sequence_without_a_label() {
+fn an_unseen_token_without_unk_gives_no_label_and_exit_code_1() {
     let folder = tempfile::tempdir().unwrap();
     run_folder(folder.path());
     let value = srnn(folder.path(), &["predict", "run", "01x", "--json"]).no().json();
@@ -94,7 +94,7 @@ fn an_unseen_token_without_a_stand_in_leaves_the_sequence_without_a_label() {
 }
 
 #[test]
-fn an_unseen_token_is_read_as_the_trained_unknown_one_and_said_so() {
+fn an_unseen_token_is_read_as_unk_with_a_warning() {
     let folder = tempfile::tempdir().unwrap();
     let mut file = sr_gru(&["<unk>", "a", "b"], &["no", "yes"]);
     file.unknown = Some(0);
@@ -108,7 +108,7 @@ fn an_unseen_token_is_read_as_the_trained_unknown_one_and_said_so() {
 }
 
 #[test]
-fn words_are_divided_by_the_runs_rule_or_by_the_flag() {
+fn words_are_split_by_the_rule_of_the_run_or_of_the_flag() {
     let folder = tempfile::tempdir().unwrap();
     sr_gru(&["open", "close"], &["no", "yes"]).save(&folder.path().join("run/model")).unwrap();
     let tokens =
@@ -152,7 +152,7 @@ fn extraction_writes_three_files_and_reports_agreement() {
 }
 
 #[test]
-fn all_four_ways_are_had_at_once() {
+fn all_four_methods_run_at_once() {
     let folder = tempfile::tempdir().unwrap();
     run_folder(folder.path());
     fs::write(folder.path().join("a.csv"), "sequence,label\n01,x\n11,y\n0z,x\n").unwrap();
@@ -169,7 +169,7 @@ fn all_four_ways_are_had_at_once() {
 }
 
 #[test]
-fn extraction_says_where_the_counted_automaton_is_wrong_though_the_network_is_right() {
+fn extraction_shows_where_the_counted_automaton_differs_from_the_network() {
     let folder = tempfile::tempdir().unwrap();
     let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/counted-wrong");
     let model = model.to_str().unwrap();
@@ -195,7 +195,7 @@ fn a_network_with_a_cell_state_has_no_automaton_and_predicts_without_one() {
 }
 
 #[test]
-fn inspection_tells_what_is_there() {
+fn inspection_describes_every_kind_of_file() {
     let folder = tempfile::tempdir().unwrap();
     run_folder(folder.path());
     let about = |path: &str| srnn(folder.path(), &["inspect", path, "--json"]).yes().json();
@@ -225,7 +225,7 @@ fn inspection_tells_what_is_there() {
 }
 
 #[test]
-fn inspection_of_a_run_tells_what_is_proved_and_which_labels_it_doubts() {
+fn inspection_of_a_run_shows_its_proof_and_its_wrong_labels() {
     let folder = tempfile::tempdir().unwrap();
     super::proofs::trained(folder.path());
     let inspect = || srnn(folder.path(), &["inspect", "run"]).yes().stdout;
@@ -297,7 +297,7 @@ fn the_automaton_of_a_finished_run_stays_unless_it_is_forced() {
 }
 
 #[test]
-fn only_data_that_were_given_are_called_data() {
+fn agreement_on_data_is_shown_only_with_data() {
     let folder = tempfile::tempdir().unwrap();
     run_folder(folder.path());
     fs::write(folder.path().join("a.csv"), "sequence\n01\n").unwrap();
@@ -308,7 +308,7 @@ fn only_data_that_were_given_are_called_data() {
 }
 
 #[test]
-fn a_damaged_automaton_is_a_warning_and_the_network_answers() {
+fn a_damaged_automaton_is_a_warning_and_the_network_predicts() {
     let folder = tempfile::tempdir().unwrap();
     run_folder(folder.path());
     fs::write(folder.path().join("run/automaton/automaton.json"), "{").unwrap();
@@ -318,7 +318,7 @@ fn a_damaged_automaton_is_a_warning_and_the_network_answers() {
 }
 
 #[test]
-fn blanks_between_single_characters_are_for_the_eye() {
+fn spaces_between_single_characters_are_ignored() {
     let folder = tempfile::tempdir().unwrap();
     run_folder(folder.path());
     let value = predict(folder.path(), &["run", "0 1 1", "011"]);
@@ -332,7 +332,7 @@ fn blanks_between_single_characters_are_for_the_eye() {
 }
 
 #[test]
-fn a_run_that_is_not_there_is_answered_with_the_nearest_one() {
+fn a_missing_run_is_answered_with_the_most_similar_name() {
     let folder = tempfile::tempdir().unwrap();
     run_folder(folder.path());
     for command in [&["predict", "rnu", "01"][..], &["resume", "runs"], &["compare", "rum", "run"]]

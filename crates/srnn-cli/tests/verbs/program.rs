@@ -10,40 +10,40 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// What a run of the program left behind.
-pub struct Ran {
+/// The exit code and output of a run of the program.
+pub struct ProgramOutput {
     pub code: i32,
     pub stdout: String,
     pub stderr: String,
 }
 
-impl Ran {
+impl ProgramOutput {
     /// The one object on stdout.
     pub fn json(&self) -> Value {
         let parsed = serde_json::from_str(&self.stdout);
         parsed.unwrap_or_else(|error| panic!("{error}: {}\n{}", self.stdout, self.stderr))
     }
 
-    /// The same, where the program said yes.
-    pub fn yes(self) -> Ran {
+    /// Requires exit code 0.
+    pub fn yes(self) -> ProgramOutput {
         assert_eq!(self.code, 0, "{}\n{}", self.stdout, self.stderr);
         self
     }
 
-    /// The same, where the program said no.
-    pub fn no(self) -> Ran {
+    /// Requires exit code 1.
+    pub fn no(self) -> ProgramOutput {
         assert_eq!(self.code, 1, "{}\n{}", self.stdout, self.stderr);
         self
     }
 }
 
 /// Runs the program in a folder.
-pub fn srnn(folder: &Path, arguments: &[&str]) -> Ran {
+pub fn srnn(folder: &Path, arguments: &[&str]) -> ProgramOutput {
     srnn_reading(folder, arguments, b"")
 }
 
 /// The same, with something on stdin.
-pub fn srnn_reading(folder: &Path, arguments: &[&str], stdin: &[u8]) -> Ran {
+pub fn srnn_reading(folder: &Path, arguments: &[&str], stdin: &[u8]) -> ProgramOutput {
     let mut child = Command::new(env!("CARGO_BIN_EXE_srnn"))
         .args(arguments)
         .current_dir(folder)
@@ -55,7 +55,7 @@ pub fn srnn_reading(folder: &Path, arguments: &[&str], stdin: &[u8]) -> Ran {
     // A program that does not read its input closes the pipe.
     let _ = child.stdin.take().expect("a pipe").write_all(stdin);
     let output = child.wait_with_output().expect("the program ends");
-    Ran {
+    ProgramOutput {
         code: output.status.code().expect("it ends by itself"),
         stdout: String::from_utf8(output.stdout).expect("text"),
         stderr: String::from_utf8(output.stderr).expect("text"),

@@ -46,7 +46,7 @@ fn a_trained_network_is_certified_and_its_program_too() {
 }
 
 #[test]
-fn a_proof_that_cannot_be_written_is_told_before_the_error() {
+fn a_proof_that_cannot_be_written_is_printed_before_the_error() {
     let folder = tempfile::tempdir().unwrap();
     trained(folder.path());
     // A folder in the place of the file: nothing can be written there, not even by root.
@@ -183,7 +183,7 @@ fn a_model_that_cannot_be_read_is_named_and_the_certificate_is_not_blamed() {
 }
 
 #[test]
-fn an_automaton_file_beside_a_proof_must_be_the_automaton_that_is_proved() {
+fn an_automaton_file_next_to_a_proof_must_equal_the_proved_automaton() {
     let folder = tempfile::tempdir().unwrap();
     trained(folder.path());
     srnn(folder.path(), &["certify", "run"]).yes();
@@ -212,7 +212,7 @@ fn an_automaton_file_beside_a_proof_must_be_the_automaton_that_is_proved() {
 }
 
 #[test]
-fn predict_says_whether_its_engine_is_covered() {
+fn predict_shows_whether_its_engine_is_covered() {
     let folder = tempfile::tempdir().unwrap();
     trained(folder.path());
     let predict = |engine: &str| {

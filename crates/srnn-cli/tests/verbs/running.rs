@@ -53,7 +53,7 @@ fn spawn(folder: &Path, arguments: &[&str]) -> Child {
 }
 
 #[test]
-fn a_file_of_words_gets_one_class_a_line_wherever_it_comes_from_and_goes() {
+fn words_get_one_class_per_line_from_any_source_to_any_target() {
     // More than is read at a time.
     let (words, answers) = tomita_3(60_000);
     let folder = place(&[("words.txt", &words)]);
@@ -80,7 +80,7 @@ fn a_file_of_words_gets_one_class_a_line_wherever_it_comes_from_and_goes() {
 }
 
 #[test]
-fn an_automaton_answers_as_the_run_it_is_of_says() {
+fn an_automaton_classifies_as_its_run_does() {
     let folder = tempfile::tempdir().unwrap();
     run_folder(folder.path());
     let words = ["", "0", "1", "01", "0110", "111010"];
@@ -125,7 +125,7 @@ fn symbols_of_several_characters_are_read_from_lines_too() {
 }
 
 #[test]
-fn what_is_no_symbol_is_named_with_its_place_after_the_answers_before_it() {
+fn an_unknown_symbol_is_reported_with_its_place_after_earlier_classes() {
     let folder = place(&[("words.txt", "10\n10x\n10\n"), ("t.txt", "a b\na bb b\n")]);
     let lines = ["--file", "words.txt", "--lines"];
     let ran = srnn(folder.path(), &with(&[&["re:(10)*"], &lines[..]].concat()));
@@ -174,7 +174,7 @@ fn labelled_tables_have_an_accuracy() {
 }
 
 #[test]
-fn transitions_that_are_not_known_have_no_class() {
+fn unknown_transitions_give_no_class() {
     let automaton = r#"{"format":"srnn-automaton","version":1,"alphabet":["a","b"],
         "classes":["no","yes"],"start":0,"states":[{"output":"yes","next":[1,null]},
         {"output":"no","next":[0,1]}]}"#;
@@ -189,7 +189,7 @@ fn transitions_that_are_not_known_have_no_class() {
 }
 
 #[test]
-fn an_answer_does_not_wait_for_the_next_word() {
+fn a_class_is_written_before_the_next_word_is_read() {
     let folder = place(&[]);
     for expression in ["re:(10)*", "re:(<1><0>|<é>)*"] {
         let mut child = spawn(folder.path(), &with(&[expression]));
@@ -207,7 +207,7 @@ fn an_answer_does_not_wait_for_the_next_word() {
 }
 
 #[test]
-fn a_reader_that_has_enough_is_no_error() {
+fn a_closed_pipe_is_no_error() {
     let folder = place(&[("words.txt", &"10\n".repeat(1 << 20))]);
     let file = with(&["re:(10)*", "--file", "words.txt", "--lines"]);
     let mut child = spawn(folder.path(), &file);

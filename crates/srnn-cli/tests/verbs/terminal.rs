@@ -1,12 +1,12 @@
 //! Colours, completion scripts and man pages.
 
-use super::program::{Ran, srnn};
+use super::program::{ProgramOutput, srnn};
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Runs the program with an environment variable set.
-fn srnn_with(folder: &Path, arguments: &[&str], variable: (&str, &str)) -> Ran {
+fn srnn_with(folder: &Path, arguments: &[&str], variable: (&str, &str)) -> ProgramOutput {
     let output = Command::new(env!("CARGO_BIN_EXE_srnn"))
         .args(arguments)
         .current_dir(folder)
@@ -15,7 +15,7 @@ fn srnn_with(folder: &Path, arguments: &[&str], variable: (&str, &str)) -> Ran {
         .output()
         .unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    Ran {
+    ProgramOutput {
         code: output.status.code().unwrap(),
         stdout: text(output.stdout),
         stderr: text(output.stderr),

@@ -52,7 +52,7 @@ pub fn run(arguments: &DataCheckArgs, output: &Output) -> Result<Answer, Failure
         unlabelled: Unlabelled::Skip,
         ..requested.clone()
     };
-    let input = DataSource::open(arguments)?;
+    let input = CheckInput::open(arguments)?;
     let samples = input.read(&options)?;
     let summary = samples.data.summary();
     let problems = problems(&input, &requested, &samples, &summary)?;
@@ -63,32 +63,32 @@ pub fn run(arguments: &DataCheckArgs, output: &Output) -> Result<Answer, Failure
 }
 
 /// Where the data come from. Stdin is buffered because it is read twice.
-enum DataSource<'a> {
+enum CheckInput<'a> {
     File(&'a Path),
     Stream(Vec<u8>),
 }
 
-impl DataSource<'_> {
-    fn open(arguments: &DataCheckArgs) -> Result<DataSource<'_>, Failure> {
+impl CheckInput<'_> {
+    fn open(arguments: &DataCheckArgs) -> Result<CheckInput<'_>, Failure> {
         match arguments.file.as_os_str() == files::STREAM {
-            false => Ok(DataSource::File(&arguments.file)),
+            false => Ok(CheckInput::File(&arguments.file)),
             true if arguments.reading.format.is_none() => {
                 Err(Failure::new("stdin has no extension that tells its format", "--format csv"))
             }
-            true => Ok(DataSource::Stream(files::read_stdin()?)),
+            true => Ok(CheckInput::Stream(files::read_stdin()?)),
         }
     }
 
     fn read(&self, options: &ReadOptions) -> Result<Samples, DataError> {
         match self {
-            DataSource::File(path) => read(path, options),
-            DataSource::Stream(bytes) => read_from("stdin", bytes.as_slice(), options),
+            CheckInput::File(path) => read(path, options),
+            CheckInput::Stream(bytes) => read_from("stdin", bytes.as_slice(), options),
         }
     }
 }
 
 fn problems(
-    input: &DataSource<'_>,
+    input: &CheckInput<'_>,
     requested: &ReadOptions,
     samples: &Samples,
     summary: &Summary,

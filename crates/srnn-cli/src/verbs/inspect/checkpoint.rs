@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 /// The fields of a manifest that are printed or checked.
 #[derive(Deserialize)]
-struct CheckpointManifest {
+struct ManifestFields {
     format: u32,
     update: u64,
     config: String,
@@ -27,7 +27,7 @@ struct ManifestFile {
 }
 
 pub fn describe(folder: &Path) -> Result<Description, Failure> {
-    let manifest: CheckpointManifest = read_json(&folder.join("manifest.json"))?;
+    let manifest: ManifestFields = read_json(&folder.join("manifest.json"))?;
     let progress: Progress = read_json(&folder.join("progress.json"))?;
     check_sizes(folder, &manifest)?;
     let mut text = format!("checkpoint {}\n", folder.display());
@@ -90,7 +90,7 @@ fn folders(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-fn check_sizes(folder: &Path, manifest: &CheckpointManifest) -> Result<(), Failure> {
+fn check_sizes(folder: &Path, manifest: &ManifestFields) -> Result<(), Failure> {
     for (name, file) in &manifest.files {
         let path = folder.join(name);
         let found = files::open(&path)?.metadata()?.len();

@@ -8,7 +8,7 @@ mod report;
 mod stream;
 mod token_lines;
 
-use super::inputs::{self, InputSequence, InputSource};
+use super::inputs::{self, InputSequence, SequenceSource};
 use super::{PredictArgs, check_labels, confusion, verdict};
 use crate::failure::{Answer, Failure};
 use crate::files;
@@ -28,8 +28,8 @@ pub fn run(arguments: &PredictArgs, output: &Output) -> Result<Answer, Failure> 
         files::check_free(out)?;
     }
     match source {
-        InputSource::Listed => classify_listed(arguments, &classifier, output),
-        InputSource::Lines(path) => {
+        SequenceSource::Listed => classify_listed(arguments, &classifier, output),
+        SequenceSource::Lines(path) => {
             check_labels(arguments, None)?;
             stream::classify_lines(arguments, &classifier, path, output)
         }

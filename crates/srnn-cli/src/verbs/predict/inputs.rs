@@ -21,7 +21,7 @@ pub struct InputSequence {
 }
 
 /// Where the sequences come from.
-pub enum InputSource<'a> {
+pub enum SequenceSource<'a> {
     /// Arguments, or a table in a file.
     Listed,
     /// Lines of this file, or of stdin for `-`.
@@ -29,18 +29,18 @@ pub enum InputSource<'a> {
 }
 
 /// The source that the arguments name.
-pub fn source(arguments: &PredictArgs) -> Result<InputSource<'_>, Failure> {
+pub fn source(arguments: &PredictArgs) -> Result<SequenceSource<'_>, Failure> {
     match &arguments.file {
-        _ if !arguments.inputs.is_empty() => Ok(InputSource::Listed),
+        _ if !arguments.inputs.is_empty() => Ok(SequenceSource::Listed),
         Some(file) if arguments.lines || file.as_os_str() == files::STREAM => {
-            Ok(InputSource::Lines(file))
+            Ok(SequenceSource::Lines(file))
         }
-        Some(_) => Ok(InputSource::Listed),
+        Some(_) => Ok(SequenceSource::Listed),
         None if std::io::stdin().is_terminal() => {
             let remedy = "give sequences as arguments, with --file FILE, or on stdin";
             Err(Failure::new("no sequences are given", remedy))
         }
-        None => Ok(InputSource::Lines(Path::new(files::STREAM))),
+        None => Ok(SequenceSource::Lines(Path::new(files::STREAM))),
     }
 }
 
@@ -68,8 +68,8 @@ pub fn collect(
 ) -> Result<Vec<InputSequence>, Failure> {
     check_rule(rule)?;
     let inputs = match source(arguments)? {
-        InputSource::Lines(file) => lines(file, rule, alphabet)?,
-        InputSource::Listed => listed(arguments, rule, alphabet)?,
+        SequenceSource::Lines(file) => lines(file, rule, alphabet)?,
+        SequenceSource::Listed => listed(arguments, rule, alphabet)?,
     };
     match inputs.is_empty() {
         true => Err(no_sequences()),
