@@ -1,50 +1,50 @@
-//! How a verb ends.
+//! Results and errors of verbs, and their exit codes.
 
 use serde_json::{Value, json};
 use srnn::UserError;
 use std::any::Any;
 
-/// A verb that ran to its end: was the answer yes?
+/// The result of a verb that ran to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// Exit code 0.
     Yes,
-    /// Exit code 1: not equal, below `--fail-under`, not certified.
+    /// Exit code 1: not equal, below `--fail-under`, not certified, and the like.
     No,
-    /// Exit code 2: the answer was given, but a file that it should leave could not be written.
+    /// Exit code 2: the result was printed, but a file could not be written.
     Unsaved,
 }
 
-/// A verb that could not run to its end.
+/// An error that ended a verb.
 #[derive(Clone, Debug)]
 pub struct Failure {
-    /// What is wrong, and where.
+    /// What is wrong, with file and line if known.
     pub message: String,
-    /// What to do about it; empty where the message says it.
+    /// What to do about it; may be empty.
     pub remedy: String,
     /// 2 for errors, 130 when interrupted.
     pub code: u8,
 }
 
 impl Failure {
-    /// An error with its remedy.
+    /// An error with exit code 2.
     pub fn new(message: impl ToString, remedy: impl ToString) -> Failure {
         Failure { message: message.to_string(), remedy: remedy.to_string(), code: 2 }
     }
 
-    /// As an object.
+    /// The error as a JSON object.
     pub fn value(&self) -> Value {
         let Failure { message, remedy, code } = self;
         json!({ "error": message, "remedy": remedy, "code": code })
     }
 
-    /// Ctrl-C: what was saved, and how to go on.
+    /// An interruption with exit code 130; the remedy says how to continue.
     pub fn interrupted(message: impl ToString, remedy: impl ToString) -> Failure {
         Failure { code: 130, ..Failure::new(message, remedy) }
     }
 }
 
-/// A [`UserError`] has its remedy apart; other errors of the library say it in their message.
+/// Takes the remedy of a [`UserError`]; other errors have it in their message.
 impl<E: std::error::Error + 'static> From<E> for Failure {
     fn from(error: E) -> Failure {
         match (&error as &dyn Any).downcast_ref::<UserError>() {

@@ -1,4 +1,4 @@
-//! `srnn learn`, as people and programs see it.
+//! `srnn learn`: files, JSON and text.
 
 mod common;
 
@@ -55,17 +55,17 @@ fn a_run_leaves_its_folder_and_one_json_object() {
 }
 
 #[test]
-fn people_get_the_table_the_picture_and_the_three_numbers() {
+fn the_text_report_has_the_table_the_picture_and_the_evaluation() {
     let place = Place::new();
     let ended = place.run(&[&["learn", "tomita:1"], &common::SMALL[..]].concat());
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     for words in [
-        "kept: seed",
-        "The automaton of the network",
+        "selected: seed",
+        "Extracted automaton, ",
         "automaton/automaton.svg",
-        "network: right on",
+        "network: ",
         "cover of soft states",
-        "equal on every word, of any length?",
+        "equal on every word, of any length:",
         "131,071",
         "validation set: truth",
     ] {
@@ -94,7 +94,7 @@ fn a_printed_configuration_is_what_the_run_would_write() {
     let place = Place::new();
     let args = ["tomita:1", "--out", "run"];
     let printed = place.run(&[&["learn", "--print-config"], &common::SMALL[..], &args].concat());
-    assert!(!place.path("run").exists(), "nothing but printing");
+    assert!(!place.path("run").exists(), "--print-config creates no run");
     place.learn(&args).good();
     assert_eq!(printed.stdout.trim_end(), read(place.path("run/config.toml")).trim_end());
 }
@@ -113,7 +113,7 @@ fn any_number_of_threads_gives_the_same_bits() {
 }
 
 #[test]
-fn a_run_ends_with_a_certificate_that_stands_or_with_a_no_where_one_is_demanded() {
+fn a_run_has_a_valid_certificate_or_exit_code_1_with_must_certify() {
     let place = Place::new();
     let sizes = ["--units", "16", "--k", "8", "--seeds", "1", "--must-certify", "--json"];
     let learn = |args: &[&str]| place.run(&[&["learn", "tomita:4"], &sizes[..], args].concat());
@@ -136,19 +136,19 @@ fn a_run_ends_with_a_certificate_that_stands_or_with_a_no_where_one_is_demanded(
 }
 
 #[test]
-fn an_accuracy_below_the_wanted_one_is_a_no_and_still_a_result() {
+fn an_accuracy_below_fail_under_is_exit_code_1_and_still_a_result() {
     let place = Place::new();
     let ended = place.learn(&["tomita:5", "--fail-under", "0.99", "--out", "run"]);
     assert_eq!(ended.code, Some(1), "{}", ended.stderr);
     assert_eq!(ended.json()["passed"], false);
     assert!(ended.stderr.contains("below --fail-under"), "{}", ended.stderr);
-    assert_eq!(place.run(&["resume", "run"]).code, Some(1), "asked again, the same answer");
+    assert_eq!(place.run(&["resume", "run"]).code, Some(1), "resuming gives the same exit code");
     let ended = place.learn(&["tomita:5", "--fail-under", "0.1"]);
     assert_eq!(ended.good()["passed"], true);
 }
 
 #[test]
-fn a_network_without_an_automaton_is_a_result_that_says_so() {
+fn a_network_without_an_automaton_is_a_result_with_the_reason() {
     let place = Place::new();
     for arch in ["lstm", "gru", "sr-lstm-p"] {
         let flags = ["learn", "tomita:1", "--units", "8", "--updates", "30", "--seeds", "1"];
@@ -162,7 +162,7 @@ fn a_network_without_an_automaton_is_a_result_that_says_so() {
 }
 
 #[test]
-fn files_with_classes_of_any_name_are_learned_from() {
+fn files_may_have_classes_of_any_name() {
     let place = Place::new();
     let rows = (0..60).map(|i| {
         let length = i % 7 + 1;
@@ -183,8 +183,8 @@ fn files_with_classes_of_any_name_are_learned_from() {
     assert_eq!(digests(&again), digests(&result));
 }
 
-/// All words of a and b up to length 8, accepted without aaa; every 41st label is wrong. And the
-/// lines with a wrong one.
+/// All words of a and b up to length 8, accepted without aaa; every 41st label is wrong. Returns the
+/// file and the numbers of the lines with wrong labels.
 fn noisy_file() -> (String, Vec<u64>) {
     let (mut text, mut wrong) = ("label,sequence\n".to_string(), vec![]);
     let words = (0..9usize).flat_map(|length| {
@@ -202,7 +202,7 @@ fn noisy_file() -> (String, Vec<u64>) {
 }
 
 #[test]
-fn labels_believed_wrong_are_listed_by_line_and_trusted_ones_are_left_alone() {
+fn suspected_labels_are_listed_by_line_and_trusted_labels_are_not_changed() {
     let place = Place::new();
     let (text, wrong) = noisy_file();
     place.write("log.csv", &text);
@@ -210,7 +210,7 @@ fn labels_believed_wrong_are_listed_by_line_and_trusted_ones_are_left_alone() {
     let learn = |args: &[&str]| place.run(&[&["learn", "log.csv"], &small[..], args].concat());
     let ended = learn(&["--out", "run"]);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    for words in ["least description length", "of 511 labels", "as believed"] {
+    for words in ["least description length", "of 511 labels", "valid (corrected labels)"] {
         assert!(ended.stdout.contains(words), "{words} in {}", ended.stdout);
     }
     let listed = read(place.path("run/wrong_labels.jsonl"));
@@ -268,7 +268,7 @@ fn held_out_sequences_with_unseen_tokens_count_as_errors() {
 }
 
 #[test]
-fn a_run_is_replaced_only_when_forced_and_only_if_it_is_one() {
+fn only_a_run_folder_is_replaced_and_only_with_force() {
     let place = Place::new();
     place.learn(&["tomita:1", "--out", "run"]).good();
     let before = read(place.path("run/result.json"));
@@ -284,7 +284,7 @@ fn a_run_is_replaced_only_when_forced_and_only_if_it_is_one() {
 }
 
 #[test]
-fn nothing_to_do_is_answered_with_help_and_every_help_opens_with_examples() {
+fn without_a_verb_help_is_printed_and_every_help_begins_with_examples() {
     let place = Place::new();
     let ended = place.run(&[]);
     assert_eq!(ended.code, Some(0));
@@ -297,7 +297,7 @@ fn nothing_to_do_is_answered_with_help_and_every_help_opens_with_examples() {
 }
 
 #[test]
-fn a_network_that_only_guesses_is_called_that_and_a_taken_folder_is_named() {
+fn a_majority_class_network_is_reported_and_so_is_an_existing_folder() {
     let place = Place::new();
     let rows: String =
         (0..60).map(|i| format!("{} {}\n", u8::from(i % 3 == 0), "a".repeat(i + 1))).collect();
@@ -306,17 +306,17 @@ fn a_network_that_only_guesses_is_called_that_and_a_taken_folder_is_named() {
     let small = ["--units", "4", "--updates", "1", "--seeds", "1"];
     let ended = place.run(&[&args[..], &small].concat());
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    assert!(ended.stdout.contains("of the validation set, "), "{}", ended.stdout);
-    assert!(ended.stdout.contains("no better than always saying 0"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("accuracy on the validation set, "), "{}", ended.stdout);
+    assert!(ended.stdout.contains("warning: the network is no better than always predicting the class 0"), "{}", ended.stdout);
     let more = ["--min-count", "2"];
     let ended = place.run(&[&args[..], &small, &more].concat());
-    let words = "runs/my_door is there already, so this run is runs/my_door-2";
+    let words = "runs/my_door-2 (runs/my_door exists already)";
     assert!(ended.stderr.contains(words), "{}", ended.stderr);
-    assert!(ended.stderr.contains("--min-count 2 teaches no <unk>"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("--min-count 2 has no effect"), "{}", ended.stderr);
 }
 
 #[test]
-fn a_language_that_needs_a_memory_gets_a_network_that_has_one() {
+fn a_language_that_is_not_regular_gets_a_network_with_a_cell_state() {
     let place = Place::new();
     let result = place.learn(&["bp:small:A"]).good();
     assert_eq!(result["run"], "runs/bp-small-A");

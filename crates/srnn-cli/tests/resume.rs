@@ -1,4 +1,4 @@
-//! Runs that are broken off, by whatever means, and go on to the same bits.
+//! Interrupted runs are resumed to the same bits.
 
 mod common;
 
@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Many small updates with many checkpoints, so that there is much to break off.
+/// Many small updates with many checkpoints, so that runs can be interrupted often.
 fn config(sampling: &str) -> String {
     format!(
         "source = 'tomita:4'\nseeds = 2\n[network]\nunits = 8\nk = 4\nupdates = 900\n[train]\n\
@@ -18,7 +18,7 @@ fn config(sampling: &str) -> String {
     )
 }
 
-fn begun(run: &Path) -> bool {
+fn has_started(run: &Path) -> bool {
     run.join("config.toml").is_file()
 }
 
@@ -27,9 +27,9 @@ fn checkpoints(run: &Path) -> usize {
     seeds.map(|seed| std::fs::read_dir(seed.path()).map_or(0, |entries| entries.count())).sum()
 }
 
-/// Begins the run, or goes on with it.
-fn go_on(place: &Place, config: &str, out: &str) -> Command {
-    let args = match begun(&place.path(out)) {
+/// Starts or resumes a run.
+fn start_or_resume(place: &Place, config: &str, out: &str) -> Command {
+    let args = match has_started(&place.path(out)) {
         true => vec!["resume", out, "--json", "--quiet"],
         false => vec!["learn", "--config", config, "--out", out, "--json", "--quiet"],
     };
@@ -38,7 +38,7 @@ fn go_on(place: &Place, config: &str, out: &str) -> Command {
     command
 }
 
-/// Waits for the run's first checkpoint; a process that died would never write one.
+/// Waits for the first checkpoint of a run; fails after a minute.
 fn await_checkpoint(run: &Path) {
     let begin = Instant::now();
     while checkpoints(run) == 0 {
@@ -58,16 +58,16 @@ fn ended_within(child: &mut Child, limit: Duration) -> bool {
     false
 }
 
-/// Runs and kills until a life reaches the end. Says how many were killed, and how many of these
-/// had checkpoints and no result.
-fn live_and_die(
+/// Starts and kills processes until one finishes the run. Returns its result, the number of kills, and
+/// how many of these were in the middle of training: with checkpoints and without a result.
+fn kill_until_finished(
     place: &Place,
     out: &str,
     delays: &mut impl FnMut() -> Duration,
 ) -> (Value, usize, usize) {
     let (mut kills, mut midway) = (0, 0);
     loop {
-        let mut child = go_on(place, "small.toml", out).spawn().unwrap();
+        let mut child = start_or_resume(place, "small.toml", out).spawn().unwrap();
         if ended_within(&mut child, delays()) {
             return (Ended::of(child.wait_with_output().unwrap()).good(), kills, midway);
         }
@@ -80,47 +80,47 @@ fn live_and_die(
 }
 
 #[test]
-fn a_run_killed_at_any_moment_goes_on_to_the_same_bits() {
+fn a_run_killed_at_any_moment_is_resumed_to_the_same_bits() {
     const KILLS: usize = 20;
-    let mut stream = Key::new(1).child("kill", 0).rng();
+    let mut rng = Key::new(1).child("kill", 0).rng();
     let (mut kills, mut midway) = (0, 0);
     for sampling in ["draw", "epochs"] {
         let place = Place::new();
         place.write("small.toml", &config(sampling));
         let begin = Instant::now();
-        let whole = Ended::of(go_on(&place, "small.toml", "whole").output().unwrap()).good();
-        // A life is at most a third of the whole, so that every run dies several times.
+        let whole = Ended::of(start_or_resume(&place, "small.toml", "whole").output().unwrap()).good();
+        // A process is killed after at most a third of the duration, so every run is killed several times.
         let longest = (begin.elapsed().as_millis() as usize / 3).max(30);
         let (before, midway_before, mut number) = (kills, midway, 0);
         while kills - before < KILLS / 2 || midway - midway_before < KILLS / 4 {
             assert!(number < 50, "{kills} kills, {midway} of them midway, in {number} runs");
             number += 1;
-            // Reading the automaton is not broken into pieces, so a run ends only with a life
-            // that is long enough for it: they get longer.
-            let mut lives = 0;
+            // Extraction is not resumed, so the last process must live long enough for it: delays
+            // grow.
+            let mut starts = 0;
             let mut delays = || {
-                lives += 1;
-                Duration::from_millis((10 + stream.below(longest) + 15 * lives) as u64)
+                starts += 1;
+                Duration::from_millis((10 + rng.below(longest) + 15 * starts) as u64)
             };
-            let (result, died, died_midway) =
-                live_and_die(&place, &format!("run-{number}"), &mut delays);
+            let (result, killed, killed_midway) =
+                kill_until_finished(&place, &format!("run-{number}"), &mut delays);
             assert_eq!(digests(&result), digests(&whole), "{sampling}, run {number}");
             assert_eq!(timeless(result), timeless(whole.clone()));
             let metrics = |run: &str| read(place.path(run).join("metrics.jsonl"));
             assert_eq!(metrics(&format!("run-{number}")), metrics("whole"));
-            (kills, midway) = (kills + died, midway + died_midway);
+            (kills, midway) = (kills + killed, midway + killed_midway);
         }
     }
     assert!(kills >= KILLS && midway >= KILLS / 2, "{kills} kills, {midway} of them midway");
 }
 
 #[test]
-fn ctrl_c_writes_a_checkpoint_says_how_to_go_on_and_ends_with_130() {
+fn ctrl_c_writes_a_checkpoint_and_exits_with_130() {
     let place = Place::new();
     let config = config("draw").replace("updates = 900", "updates = 3000");
     place.write("small.toml", &config.replace("checkpoint_every = 7", "checkpoint_every = 50"));
-    let whole = Ended::of(go_on(&place, "small.toml", "whole").output().unwrap()).good();
-    let child = go_on(&place, "small.toml", "run").spawn().unwrap();
+    let whole = Ended::of(start_or_resume(&place, "small.toml", "whole").output().unwrap()).good();
+    let child = start_or_resume(&place, "small.toml", "run").spawn().unwrap();
     await_checkpoint(&place.path("run"));
     let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert!(sent.success());
@@ -134,7 +134,7 @@ fn ctrl_c_writes_a_checkpoint_says_how_to_go_on_and_ends_with_130() {
 }
 
 #[test]
-fn ctrl_c_while_the_automaton_is_read_keeps_the_training() {
+fn ctrl_c_during_extraction_keeps_the_training() {
     use std::io::{BufRead as _, BufReader, Read as _};
     let place = Place::new();
     let whole = place.learn(&["tomita:4", "--out", "whole"]).good();
@@ -145,21 +145,21 @@ fn ctrl_c_while_the_automaton_is_read_keeps_the_training() {
     let mut line = String::new();
     while !line.contains("selecting a seed") {
         line.clear();
-        assert_ne!(stderr.read_line(&mut line).unwrap(), 0, "it ended before");
+        assert_ne!(stderr.read_line(&mut line).unwrap(), 0, "the process ended too early");
     }
     assert!(
         Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success()
     );
-    let mut said = String::new();
-    stderr.read_to_string(&mut said).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(130), "{said}");
-    assert!(said.contains("training is saved") && said.contains("srnn resume run"), "{said}");
+    let mut rest = String::new();
+    stderr.read_to_string(&mut rest).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{rest}");
+    assert!(rest.contains("training is saved") && rest.contains("srnn resume run"), "{rest}");
     let result = place.run(&["resume", "run", "--json"]).good();
     assert_eq!(timeless(result), timeless(whole));
 }
 
 #[test]
-fn a_finished_run_says_so_and_gives_its_result_again() {
+fn a_finished_run_prints_its_result_again() {
     let place = Place::new();
     let result = place.learn(&["tomita:1", "--out", "run"]).good();
     let text = place.run(&["resume", "run"]);
@@ -169,7 +169,7 @@ fn a_finished_run_says_so_and_gives_its_result_again() {
 }
 
 #[test]
-fn a_result_that_was_never_written_is_made_again_from_the_checkpoints() {
+fn a_missing_result_is_made_again_from_the_checkpoints() {
     let place = Place::new();
     let result = place.learn(&["tomita:1", "--out", "run"]).good();
     for lost in ["result.json", "metrics.jsonl", "model/config.json", "automaton/automaton.json"] {
@@ -181,7 +181,7 @@ fn a_result_that_was_never_written_is_made_again_from_the_checkpoints() {
 }
 
 #[test]
-fn a_run_does_not_go_on_with_other_data() {
+fn a_run_is_not_resumed_with_other_data() {
     let place = Place::new();
     let rows: String = (0..40).map(|i| format!("{} {}\n", i % 2, "ab".repeat(i + 1))).collect();
     place.write("data.txt", &rows);
@@ -190,16 +190,16 @@ fn a_run_does_not_go_on_with_other_data() {
     place.write("data.txt", &rows.replacen("0 ab\n", "1 ab\n", 1));
     let ended = place.run(&["resume", "run"]);
     assert_eq!(ended.code, Some(2));
-    assert!(ended.stderr.contains("has changed since the run began"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("has changed since the run started"), "{}", ended.stderr);
     place.write("data.txt", &rows);
     assert_eq!(place.run(&["resume", "run"]).code, Some(0));
 }
 
 #[test]
-fn two_processes_do_not_work_on_one_run() {
+fn two_processes_cannot_use_one_run() {
     let place = Place::new();
     place.write("small.toml", &config("draw").replace("updates = 900", "updates = 100000"));
-    let mut child = go_on(&place, "small.toml", "run").spawn().unwrap();
+    let mut child = start_or_resume(&place, "small.toml", "run").spawn().unwrap();
     await_checkpoint(&place.path("run"));
     let ended = place.run(&["resume", "run"]);
     child.kill().unwrap();
@@ -209,10 +209,10 @@ fn two_processes_do_not_work_on_one_run() {
 }
 
 #[test]
-fn a_damaged_newest_checkpoint_costs_some_updates_and_no_bits() {
+fn a_damaged_newest_checkpoint_is_skipped_and_the_result_is_the_same() {
     let place = Place::new();
     place.write("small.toml", &config("draw"));
-    let whole = Ended::of(go_on(&place, "small.toml", "run").output().unwrap()).good();
+    let whole = Ended::of(start_or_resume(&place, "small.toml", "run").output().unwrap()).good();
     std::fs::remove_file(place.path("run/result.json")).unwrap();
     let newest = place.path("run/checkpoints/seed-1/update-0000900/state.safetensors");
     let mut bytes = std::fs::read(&newest).unwrap();
@@ -221,10 +221,10 @@ fn a_damaged_newest_checkpoint_costs_some_updates_and_no_bits() {
     std::fs::write(&newest, bytes).unwrap();
     let ended = place.run(&["resume", "run", "--json"]);
     assert_eq!(timeless(ended.good()), timeless(whole));
-    assert!(ended.stderr.contains("passed over a checkpoint"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("skipped an invalid checkpoint"), "{}", ended.stderr);
 }
 
-/// A file system of a given size, taken away at the end.
+/// A file system of limited size, unmounted on drop.
 struct SmallDisk<'a>(&'a Path);
 
 impl SmallDisk<'_> {
@@ -246,19 +246,19 @@ fn a_full_disk_ends_the_run_with_2_and_nothing_is_lost() {
     let place = Place::new();
     let small = config("draw").replace("units = 8", "units = 32").replace("= 900", "= 150");
     place.write("small.toml", &small);
-    let whole = Ended::of(go_on(&place, "small.toml", "whole").output().unwrap()).good();
+    let whole = Ended::of(start_or_resume(&place, "small.toml", "whole").output().unwrap()).good();
     let disk = place.path("disk");
     std::fs::create_dir(&disk).unwrap();
     if !SmallDisk::mount(&disk, "size=400k") {
         assert!(
             std::env::var_os("SRNN_REQUIRE_SMALL_DISK").is_none(),
-            "no right to mount a small disk"
+            "no permission to mount a small disk"
         );
-        eprintln!("SKIPPED: no right to mount a small disk; only writes that fail are tested");
+        eprintln!("SKIPPED: no permission to mount a small disk; only failing writes are tested");
         return;
     }
     let _disk = SmallDisk(&disk);
-    let ended = Ended::of(go_on(&place, "small.toml", "disk/run").output().unwrap());
+    let ended = Ended::of(start_or_resume(&place, "small.toml", "disk/run").output().unwrap());
     assert_eq!(ended.code, Some(2), "{}", ended.stderr);
     assert!(ended.stderr.contains("space"), "{}", ended.stderr);
     assert!(SmallDisk::mount(&disk, "remount,size=20m"));
@@ -270,10 +270,10 @@ fn a_full_disk_ends_the_run_with_2_and_nothing_is_lost() {
 #[test]
 fn writes_that_fail_end_the_run_with_2_and_nothing_is_lost() {
     let place = Place::new();
-    // Metrics grow beyond what a file may have; checkpoints, a few kilobytes, just fit.
+    // The metrics file exceeds the size limit of files; checkpoints of a few kilobytes do not.
     let config = config("draw").replace("updates = 900", "updates = 300");
     place.write("small.toml", &config.replace("validate_every = 50", "validate_every = 2"));
-    let whole = Ended::of(go_on(&place, "small.toml", "whole").output().unwrap()).good();
+    let whole = Ended::of(start_or_resume(&place, "small.toml", "whole").output().unwrap()).good();
     let program = env!("CARGO_BIN_EXE_srnn");
     let script = format!(
         "trap '' XFSZ; ulimit -f 40; exec '{program}' learn --config small.toml --out run --json"

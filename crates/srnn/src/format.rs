@@ -1,13 +1,13 @@
-//! Numbers, words of a language and tables as people read them.
+//! Formats numbers, words over an alphabet, and tables.
 
 use srnn_automata::{Alphabet, Symbol};
 
-/// A number as people read it: 131,071.
+/// Groups digits by thousands: 131,071.
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
             text.push(',');
         }
         text.push(digit);
@@ -15,24 +15,23 @@ pub fn grouped(number: u64) -> String {
     text
 }
 
-/// A part as people read it. Only all is 100 %: what is nearly all must not look like it.
-pub fn percent(part: f64) -> String {
-    let hundredth = (part * 1e4).round() / 1e2;
-    match part < 1.0 && hundredth >= 100.0 {
+/// A fraction in percent. Only 1 is shown as 100.00 %; smaller numbers are at most 99.99 %.
+pub fn percent(fraction: f64) -> String {
+    let hundredth = (fraction * 1e4).round() / 1e2;
+    match fraction < 1.0 && hundredth >= 100.0 {
         true => "99.99 %".into(),
         false => format!("{hundredth:.2} %"),
     }
 }
 
 /// A count with its noun: 1 state, 2 states.
-pub fn plural(count: usize, thing: &str) -> String {
+pub fn plural(count: usize, noun: &str) -> String {
     let ending = if count == 1 { "" } else { "s" };
-    format!("{} {thing}{ending}", grouped(count as u64))
+    format!("{} {noun}{ending}", grouped(count as u64))
 }
 
-/// A word within a sentence: quoted, so that its ends and its blanks are seen, and no name reads as
-/// a part of the sentence. Symbols stand side by side where all names are one character, with
-/// blanks between them otherwise, each in quotes of its own where a name has blanks itself.
+/// A word in quotes, for use within a sentence. Symbols are concatenated if all names have one
+/// character, and separated by spaces otherwise. If a name contains a space, each symbol is quoted.
 pub fn quoted(alphabet: &Alphabet, word: &[Symbol]) -> String {
     let blank = |name: &String| name.contains(char::is_whitespace);
     let single = alphabet.names().iter().all(|name| name.chars().count() == 1);
@@ -46,11 +45,11 @@ pub fn quoted(alphabet: &Alphabet, word: &[Symbol]) -> String {
     }
 }
 
-/// Cells in columns, two blanks apart.
+/// A table with left-aligned columns, two spaces apart.
 pub fn aligned(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
-        // A last cell may be as long as it likes.
+        // The last cell of a row is not padded.
         let cells = rows.iter().filter(|row| row.len() > column + 1);
         cells.map(|row| row[column].chars().count()).max().unwrap_or(0)
     };
@@ -68,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_quoted_so_that_ends_and_blanks_are_seen() {
+    fn words_are_quoted_and_spaces_are_visible() {
         let of = |names: &[&str], word: &[u32]| {
             let alphabet = Alphabet::new(names.iter().map(|n| n.to_string()).collect()).unwrap();
             quoted(&alphabet, &word.iter().map(|&symbol| Symbol(symbol)).collect::<Vec<_>>())
@@ -88,12 +87,12 @@ mod tests {
     }
 
     #[test]
-    fn one_thing_is_not_several() {
+    fn one_is_not_plural() {
         assert_eq!([plural(1, "state"), plural(1000, "word")], ["1 state", "1,000 words"]);
     }
 
     #[test]
-    fn only_all_is_a_hundred_percent() {
+    fn only_one_is_a_hundred_percent() {
         assert_eq!(percent(1.0), "100.00 %");
         assert_eq!(percent(0.999_999_9), "99.99 %");
         assert_eq!(percent(0.875), "87.50 %");

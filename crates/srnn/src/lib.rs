@@ -1,13 +1,13 @@
 //! State-regularized recurrent networks (Wang & Niepert, ICML 2019), and the automata they learn.
 //!
-//! [`learn`](learn::learn) does the whole job: it trains several seeds, keeps the best, extracts its
-//! automaton and proves that network and automaton agree on every word.
+//! [`learn`](learn::learn) runs the whole pipeline: it trains several seeds, selects the best,
+//! extracts its automaton and proves that network and automaton agree on every word.
 //!
 //! ```
 //! use srnn::learn::{LearnData, LearnRequest, NoCallbacks, learn};
 //! use srnn::task::tomita::Grammar;
 //!
-//! // Words over {0, 1} without a 0, made as the paper makes them.
+//! // The paper's sets of words over {0, 1}; words without a 0 are accepted.
 //! let data = LearnData::tomita(Grammar::T1);
 //! let mut request = LearnRequest::new(&data);
 //! # request.recipe.train.schedule = request.recipe.train.schedule.scaled_to(600);
@@ -23,8 +23,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`engine`] holds models and what computes them, [`train`] the training loop, [`extract`] and
-//! [`certify`] automata and proofs, [`task`] data, [`report`] and [`render`] what people read.
+//! [`task`] provides data, [`engine`] models and the programs that run and train them, [`train`] the
+//! training loop, [`extract`] automata, [`certify`] proofs, [`report`] and [`render`] text, JSON and
+//! pictures.
 
 pub mod certify;
 pub mod experiment;

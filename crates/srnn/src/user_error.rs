@@ -1,17 +1,17 @@
-//! Errors for the person who runs the program.
+//! Errors with a remedy for the user.
 
-/// What is wrong and where, and what to do about it.
+/// An error and its remedy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct UserError {
-    /// What is wrong, with the file and the place in it.
+    /// What is wrong, with file and line if known.
     pub message: String,
-    /// What to do; empty if the message says it.
+    /// What to do about it; may be empty.
     pub remedy: String,
 }
 
 impl UserError {
-    /// An error with its remedy.
+    /// Creates an error from a message and a remedy.
     pub fn new(message: impl ToString, remedy: impl ToString) -> UserError {
         UserError { message: message.to_string(), remedy: remedy.to_string() }
     }

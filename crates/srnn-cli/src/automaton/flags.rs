@@ -1,18 +1,18 @@
-//! Flags of every verb that takes automata of different making.
+//! Flags of verbs that compare automata.
 
 use clap::Args;
 
-/// How symbols and classes of what was named are meant.
+/// Alphabet and classes of automata that do not define them.
 #[derive(Args, Clone, Debug)]
-pub struct Flags {
-    /// The symbols of expressions: characters, or names between commas; by default those of the
-    /// other automaton, or else those that are named.
+pub struct AutomatonFlags {
+    /// The alphabet of regular expressions: characters, or names separated by commas [default: that
+    /// of the other automaton, or the symbols in the expressions].
     #[arg(long, value_name = "SYMBOLS")]
     pub alphabet: Option<String>,
-    /// The class that means yes, where one of the two only says yes or no.
+    /// The accepting class, if one of the two is an acceptor.
     #[arg(long, value_name = "CLASS")]
     pub accept: Option<String>,
-    /// The class of words whose transitions are not known.
+    /// The class of words with missing transitions.
     #[arg(long, value_name = "CLASS")]
     pub missing: Option<String>,
 }

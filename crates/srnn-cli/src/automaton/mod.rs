@@ -5,13 +5,14 @@ mod operand;
 mod pair;
 mod read;
 
-pub use flags::Flags;
-pub use operand::{Operand, alphabet_of_flag};
-pub use pair::{Side, comparable, difference, says};
+pub use flags::AutomatonFlags;
+pub use operand::{AutomatonArg, alphabet_of_flag};
+pub use pair::{ComparedAutomaton, outputs_on, shortest_difference, to_comparable};
 pub use read::read;
 pub use srnn::notation::{
-    ACCEPT, Notation, REJECT, WriteOptions, YES, accepting, acceptor, complete, is_acceptor,
-    listed, positive, read_as, symbols_of_expression, table, write, yes_class,
+    ACCEPT, ACCEPTING_NAMES, Notation, REJECT, WriteOptions, accepting_class, acceptor, complete,
+    find_accepting_class, is_acceptor, quoted_list, read_as, symbols_of_expression, table,
+    to_acceptor, write,
 };
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -19,7 +20,7 @@ use srnn::task::tomita::{Grammar, minimal_dfa};
 use srnn_automata::{Alphabet, Dfa, Moore, State};
 
 /// The minimal acceptor of a Tomita grammar.
-pub fn tomita(grammar: Grammar) -> Dfa {
+pub fn tomita_dfa(grammar: Grammar) -> Dfa {
     let table = minimal_dfa(grammar);
     let next = table.next.iter().flatten().map(|&to| State(to)).collect();
     let alphabet = Alphabet::of_chars("01").expect("two characters");
@@ -27,7 +28,7 @@ pub fn tomita(grammar: Grammar) -> Dfa {
 }
 
 /// Parses the name of a notation.
-pub fn notations() -> impl TypedValueParser<Value = Notation> {
+pub fn notation_parser() -> impl TypedValueParser<Value = Notation> {
     PossibleValuesParser::new(Notation::ALL.map(|(name, _)| name)).map(|text| {
         let found = Notation::ALL.into_iter().find(|(name, _)| *name == text);
         found.expect("one of the possible values").1

@@ -1,6 +1,6 @@
-//! What a person may name where an automaton is wanted: a file, a run, `re:…`, `tomita:3`.
+//! Automata as arguments: a file, a run folder, `re:…` or `tomita:3`.
 
-use super::{Notation, acceptor, read, read_as, tomita};
+use super::{Notation, acceptor, read, read_as, tomita_dfa};
 use crate::builtin;
 use crate::failure::Failure;
 use crate::files;
@@ -9,99 +9,99 @@ use srnn::extract::json::NamedAutomaton;
 use srnn_automata::{Alphabet, Partial};
 use std::path::{Path, PathBuf};
 
-/// An automaton that a person named.
+/// An automaton given as an argument.
 #[derive(Clone, Debug)]
-pub enum Operand {
-    /// An expression; which alphabet it is over, the other operand tells.
+pub enum AutomatonArg {
+    /// A regular expression. Its alphabet may depend on the other argument.
     Expression(String),
-    /// Anything else.
+    /// An automaton with its own alphabet.
     Known {
-        /// As it was named.
+        /// The argument.
         name: String,
         /// The automaton.
         automaton: NamedAutomaton,
     },
 }
 
-impl Operand {
-    /// Finds out what is named, and reads it.
-    pub fn open(text: &str, from: Option<Notation>) -> Result<Operand, Failure> {
+impl AutomatonArg {
+    /// Reads the automaton that `text` names; `from` is the notation of a file, if given.
+    pub fn open(text: &str, from: Option<Notation>) -> Result<AutomatonArg, Failure> {
         if let Some(expression) = text.strip_prefix("re:") {
-            return Ok(Operand::Expression(expression.into()));
+            return Ok(AutomatonArg::Expression(expression.into()));
         }
         if let Some(grammar) = builtin::tomita(text)? {
-            let automaton = acceptor(&Partial::from(&tomita(grammar)));
-            return Ok(Operand::Known { name: text.into(), automaton });
+            let automaton = acceptor(&Partial::from(&tomita_dfa(grammar)));
+            return Ok(AutomatonArg::Known { name: text.into(), automaton });
         }
-        let path = named_file(Path::new(text))?;
+        let path = automaton_file(Path::new(text))?;
         let regex = from.or_else(|| Notation::of_name(&path)) == Some(Notation::Regex);
         if regex {
             let expression = files::read_text(&path)?;
-            return Ok(Operand::Expression(expression.trim_end_matches(['\n', '\r']).into()));
+            return Ok(AutomatonArg::Expression(expression.trim_end_matches(['\n', '\r']).into()));
         }
         let automaton = read(&path, from, None)?;
-        Ok(Operand::Known { name: files::shown(&path), automaton })
+        Ok(AutomatonArg::Known { name: files::display_path(&path), automaton })
     }
 
-    /// As it was named.
+    /// The name for messages.
     pub fn name(&self) -> String {
         match self {
-            Operand::Expression(text) => format!("re:{text}"),
-            Operand::Known { name, .. } => name.clone(),
+            AutomatonArg::Expression(text) => format!("re:{text}"),
+            AutomatonArg::Known { name, .. } => name.clone(),
         }
     }
 
-    /// The alphabet, where the operand has one of its own.
+    /// The alphabet; `None` for an expression.
     pub fn alphabet(&self) -> Option<&Alphabet> {
         match self {
-            Operand::Expression(_) => None,
-            Operand::Known { automaton, .. } => Some(automaton.automaton().alphabet()),
+            AutomatonArg::Expression(_) => None,
+            AutomatonArg::Known { automaton, .. } => Some(automaton.automaton().alphabet()),
         }
     }
 
-    /// The automaton; an expression is over `alphabet`.
+    /// The automaton; `alphabet` is used for an expression.
     pub fn resolve(&self, alphabet: &Alphabet) -> Result<NamedAutomaton, Failure> {
         match self {
-            Operand::Known { automaton, .. } => Ok(automaton.clone()),
-            Operand::Expression(text) => {
+            AutomatonArg::Known { automaton, .. } => Ok(automaton.clone()),
+            AutomatonArg::Expression(text) => {
                 Ok(read_as(text, &self.name(), Notation::Regex, Some(alphabet))?)
             }
         }
     }
 }
 
-/// A folder is a run, and stands for the automaton in it.
-fn named_file(path: &Path) -> Result<PathBuf, Failure> {
+/// The path of the automaton file. A run folder stands for its automaton.
+fn automaton_file(path: &Path) -> Result<PathBuf, Failure> {
     if path.is_dir() {
         return runs::automaton_in(path).ok_or_else(|| {
-            let message = format!("{}: no automaton in this folder", path.display());
-            Failure::new(message, remedy_without(path))
+            let message = format!("{}: there is no automaton in this folder", path.display());
+            Failure::new(message, missing_automaton_remedy(path))
         });
     }
-    if path.as_os_str() != files::STREAM && std::fs::symlink_metadata(path).is_err() {
+    if path.as_os_str() != files::STDIO_PATH && std::fs::symlink_metadata(path).is_err() {
         let message = format!("{}: no such file or run", path.display());
-        let remedy = "a regular expression begins with re: as in 're:(10)*', a grammar is tomita:3";
+        let remedy = "a regular expression begins with re: as in 're:(10)*'; a grammar is tomita:3";
         return Err(Failure::new(message, format!("{}; {remedy}", runs::did_you_mean(path))));
     }
     Ok(path.to_path_buf())
 }
 
-/// What to do about a folder without an automaton: extract it where that can be.
-fn remedy_without(path: &Path) -> String {
+/// What to do about a folder without an automaton: extract one if the network can have one.
+fn missing_automaton_remedy(path: &Path) -> String {
     let shown = path.display();
     match runs::load(path) {
         Ok(saved) if !saved.has_automaton() => {
-            "this network has more memory than its centroids, so there is none: train with \
-             --arch sr-gru"
+            "this network has a cell state besides its centroids, so it has no automaton: train \
+             with --arch sr-gru"
                 .into()
         }
-        Ok(_) => format!("srnn extract {shown} makes one"),
+        Ok(_) => format!("srnn extract {shown} creates one"),
         Err(failure) if runs::is_run(path) => failure.remedy,
-        Err(_) => "name a run with an automaton; srnn extract makes one".into(),
+        Err(_) => "name a run with an automaton; srnn extract creates one".into(),
     }
 }
 
-/// The alphabet that `--alphabet` names: every character, or names between commas.
+/// Parses `--alphabet`: characters, or names separated by commas.
 pub fn alphabet_of_flag(text: &str) -> Result<Alphabet, Failure> {
     let names: Vec<String> = match text.contains(',') {
         true => text.split(',').map(String::from).collect(),
@@ -109,7 +109,7 @@ pub fn alphabet_of_flag(text: &str) -> Result<Alphabet, Failure> {
     };
     let remedy = "--alphabet 01, or --alphabet open,close";
     if names.is_empty() {
-        return Err(Failure::new("--alphabet: it is empty", remedy));
+        return Err(Failure::new("--alphabet is empty", remedy));
     }
     Alphabet::new(names).map_err(|error| Failure::new(format!("--alphabet: {error}"), remedy))
 }
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_alphabet_is_characters_or_names_between_commas() {
+    fn an_alphabet_is_characters_or_names_separated_by_commas() {
         assert_eq!(alphabet_of_flag("01").unwrap().names(), ["0", "1"]);
         assert_eq!(alphabet_of_flag("open,close").unwrap().names(), ["open", "close"]);
         for bad in ["", "00", "a,,b"] {

@@ -1,58 +1,59 @@
-//! Two automata made comparable: by the names of their classes, or by yes and no.
+//! Two automata made comparable: by the names of their classes, or as acceptors.
 
-use super::{ACCEPT, REJECT, accepting, is_acceptor};
+use super::{ACCEPT, REJECT, is_acceptor, to_acceptor};
 use crate::failure::Failure;
 use srnn::extract::json::NamedAutomaton;
 use srnn_automata::{Moore, Symbol, Word, distinguish};
 
 /// One of two automata.
-pub struct Side {
-    /// As it was named.
+pub struct ComparedAutomaton {
+    /// The name for messages.
     pub name: String,
     /// The automaton.
     pub automaton: NamedAutomaton,
-    /// The same, complete.
+    /// The completed automaton.
     pub moore: Moore<u32>,
-    /// The class that means yes, where a person said so.
-    pub yes: Option<String>,
+    /// The accepting class, if it was given.
+    pub accept: Option<String>,
 }
 
-/// Both by the names of their classes; where only one of them is an acceptor, or a class that means
-/// yes is given, both become acceptors.
-pub fn comparable(sides: &[Side; 2]) -> Result<[Moore<String>; 2], Failure> {
-    let [left, right] = sides;
+/// Both automata with class names as outputs. If only one of them is an acceptor, or an accepting
+/// class is given, both become acceptors.
+pub fn to_comparable(pair: &[ComparedAutomaton; 2]) -> Result<[Moore<String>; 2], Failure> {
+    let [left, right] = pair;
     let alike = is_acceptor(&left.automaton) == is_acceptor(&right.automaton);
-    let asked = left.yes.is_some() || right.yes.is_some();
-    let by_name = |side: &Side| side.automaton.with_class_names(&side.moore);
-    let by_word = |side: &Side| {
-        let dfa = accepting(&side.automaton, &side.moore, &side.name, side.yes.as_deref())?;
-        Ok::<_, Failure>(dfa.map_outputs(|&yes| if yes { ACCEPT } else { REJECT }.to_string()))
+    let asked = left.accept.is_some() || right.accept.is_some();
+    let with_class_names = |one: &ComparedAutomaton| one.automaton.with_class_names(&one.moore);
+    let as_acceptor = |one: &ComparedAutomaton| {
+        let dfa = to_acceptor(&one.automaton, &one.moore, &one.name, one.accept.as_deref())?;
+        let class = |&accepts: &bool| if accepts { ACCEPT } else { REJECT }.to_string();
+        Ok::<_, Failure>(dfa.map_outputs(class))
     };
     match alike && !asked {
-        true => Ok([by_name(left), by_name(right)]),
-        false => Ok([by_word(left)?, by_word(right)?]),
+        true => Ok([with_class_names(left), with_class_names(right)]),
+        false => Ok([as_acceptor(left)?, as_acceptor(right)?]),
     }
 }
 
 /// A shortest word on which they differ, in the symbols of the first.
-pub fn difference(
-    sides: &[Side; 2],
+pub fn shortest_difference(
+    pair: &[ComparedAutomaton; 2],
     machines: &[Moore<String>; 2],
 ) -> Result<Option<Word>, Failure> {
     distinguish(&machines[0], &machines[1]).map_err(|mismatch| {
         let message = format!(
             "{} and {} have different symbols: only the first has {:?}, only the second {:?}",
-            sides[0].name, sides[1].name, mismatch.only_left, mismatch.only_right
+            pair[0].name, pair[1].name, mismatch.only_left, mismatch.only_right
         );
-        Failure::new(message, "rename them or add what is missing")
+        Failure::new(message, "rename symbols, or add the missing ones")
     })
 }
 
-/// What both say of a word in the symbols of the first.
-pub fn says(machines: &[Moore<String>; 2], word: &[Symbol]) -> [String; 2] {
+/// The outputs of both for a word in the symbols of the first.
+pub fn outputs_on(machines: &[Moore<String>; 2], word: &[Symbol]) -> [String; 2] {
     let names = word.iter().map(|&symbol| machines[0].alphabet().name(symbol));
     let other = machines[1].alphabet();
     let renamed: Word =
-        names.map(|name| other.symbol(name).expect("alphabets were compared")).collect();
+        names.map(|name| other.symbol(name).expect("the alphabets are equal")).collect();
     [machines[0].output_of(word).clone(), machines[1].output_of(&renamed).clone()]
 }

@@ -1,6 +1,6 @@
-//! What a run will take, before it is started.
+//! Estimates of memory and time before a run starts.
 
-use super::settings::Resolved;
+use super::resolve::Resolved;
 use crate::failure::Failure;
 use srnn::engine::DeviceName;
 use srnn::format::grouped;
@@ -8,10 +8,13 @@ use srnn::learn::LearnData;
 use srnn::model::Arch;
 use srnn::train::{Estimate, estimate};
 
-/// Where the system does not say how much memory is free.
-const USUAL_LIMIT: u64 = 4 << 30;
+/// The memory limit if the system does not report free memory.
+const DEFAULT_LIMIT: u64 = 4 << 30;
 
-/// Refuses a run that would take more memory than there is; otherwise says what it will take.
+/// Describes the updates, memory and time that the run will take.
+///
+/// # Errors
+/// If it would take more memory than `limit`, by default 3/4 of the free memory.
 pub fn check_memory(
     resolved: &Resolved,
     data: &LearnData,
@@ -21,7 +24,7 @@ pub fn check_memory(
     let recipe = &resolved.recipe;
     let train = &data.split.train;
     let needed = estimate(&recipe.arch, &recipe.train, train, workers);
-    let limit = limit.unwrap_or_else(available);
+    let limit = limit.unwrap_or_else(default_limit);
     if needed.bytes > limit {
         let message = format!(
             "training {workers} seeds at a time takes about {}, more than the limit of {}",
@@ -37,13 +40,14 @@ pub fn check_memory(
     if resolved.device != DeviceName::Cpu {
         return Ok(plan);
     }
-    let seconds = FIXED + seconds(&recipe.arch, &all) * share(resolved.seeds.len(), workers);
+    let share = largest_share(resolved.seeds.len(), workers);
+    let seconds = FIXED_SECONDS + core_seconds(&recipe.arch, &all) * share;
     Ok(format!("{plan} and {}", duration(seconds)))
 }
 
-/// A number of bytes as it is typed: `500MB`, `4GiB`, `1000000`.
+/// Parses a number of bytes: `500MB`, `4GiB`, `1000000`.
 pub fn parse_bytes(text: &str) -> Result<u64, String> {
-    let wrong = || format!("{text:?} is no amount of memory: write 500MB or 4GiB");
+    let wrong = || format!("{text:?} is not an amount of memory: write 500MB or 4GiB");
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(end);
     let factor: f64 = match unit.trim().to_ascii_lowercase().as_str() {
@@ -60,40 +64,40 @@ pub fn parse_bytes(text: &str) -> Result<u64, String> {
     Ok((number * factor) as u64)
 }
 
-/// Three quarters of what is free.
-fn available() -> u64 {
+/// Three quarters of the free memory, in bytes.
+fn default_limit() -> u64 {
     let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
     let kib = line.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
-    kib.map_or(USUAL_LIMIT, |kib| kib.saturating_mul(768))
+    kib.map_or(DEFAULT_LIMIT, |kib| kib.saturating_mul(768))
 }
 
-/// Multiplications a core makes in a second, all told: Tomita 3 with 100 units and 50 centroids
-/// took 44 core-seconds in training; other machines and shapes are off by a factor of two or three.
-const RATE: f64 = 2.4e10;
+/// Multiplications per second and core, overhead included. Tomita 3 with 100 units and 50 centroids
+/// took 44 core-seconds of training; other machines and shapes differ by a factor of two or three.
+const MULTIPLICATIONS_PER_SECOND: f64 = 2.4e10;
 
-/// Seconds for what does not grow with training: choosing among seeds and reading automata took 2
-/// to 4 for two symbols.
-const FIXED: f64 = 3.0;
+/// Seconds for selection and extraction, which do not grow with training: they took 2 to 4 for two
+/// symbols.
+const FIXED_SECONDS: f64 = 3.0;
 
-/// The part of all training that one worker does: seeds are not divided.
-fn share(seeds: usize, workers: usize) -> f64 {
+/// The fraction of all training that the busiest worker does. A seed is not split between workers.
+fn largest_share(seeds: usize, workers: usize) -> f64 {
     seeds.div_ceil(workers.max(1)) as f64 / seeds.max(1) as f64
 }
 
-fn seconds(arch: &Arch, all: &Estimate) -> f64 {
+fn core_seconds(arch: &Arch, all: &Estimate) -> f64 {
     let per_token: usize = arch
         .layers
         .iter()
         .map(|layer| {
             let (d, blocks) = (layer.units, layer.cell.blocks());
             let rank = layer.centroids.map_or(d, |centroids| centroids.k.min(d));
-            // The recurrence, the scores, the nonlinearities.
+            // Recurrence, centroid scores, nonlinearities.
             blocks * d * rank + layer.centroids.map_or(0, |c| c.k * d) + 20 * blocks * d
         })
         .sum();
-    // Forward once, backward twice.
-    3.0 * per_token as f64 * all.tokens as f64 / RATE
+    // The backward pass takes twice as long as the forward pass.
+    3.0 * per_token as f64 * all.tokens as f64 / MULTIPLICATIONS_PER_SECOND
 }
 
 fn bytes(count: u64) -> String {
@@ -117,13 +121,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_busiest_worker_decides_how_long_it_takes() {
-        assert_eq!([share(4, 1), share(4, 2), share(4, 4)], [1.0, 0.5, 0.25]);
-        assert_eq!(share(4, 3), 0.5, "one of three has two seeds");
+    fn the_busiest_worker_determines_the_duration() {
+        assert_eq!(
+            [largest_share(4, 1), largest_share(4, 2), largest_share(4, 4)],
+            [1.0, 0.5, 0.25]
+        );
+        assert_eq!(largest_share(4, 3), 0.5, "one of three workers has two seeds");
     }
 
     #[test]
-    fn amounts_of_memory_are_read_with_either_kind_of_unit() {
+    fn amounts_of_memory_are_parsed_with_decimal_and_binary_units() {
         assert_eq!(parse_bytes("1000"), Ok(1000));
         assert_eq!(parse_bytes("500MB"), Ok(500_000_000));
         assert_eq!(parse_bytes("4 GiB"), Ok(4 << 30));

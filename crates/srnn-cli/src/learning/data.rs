@@ -1,6 +1,6 @@
-//! What a run learns from: a built-in task or files, read, divided and looked at.
+//! The data of a run: read from files or made by a built-in task, split and checked.
 
-use super::settings::{Data, says_nothing};
+use super::settings::{DataSettings, is_unset};
 use crate::failure::Failure;
 use crate::files;
 use crate::reading::token_rule_name;
@@ -15,37 +15,37 @@ use srnn::task::{Dataset, Fractions, Rate, Split, label_noise};
 use std::fmt;
 use std::path::PathBuf;
 
-/// Where sequences come from.
+/// The SOURCE argument of `learn`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum LearnSource {
     /// A built-in task.
     BuiltIn(Task),
-    /// A file, by its absolute path: a run is resumed from wherever one stands.
+    /// A file by its absolute path, because a run may be resumed from another folder.
     File(PathBuf),
 }
 
-impl Source {
-    /// A built-in task, or a path.
-    pub fn parse(text: &str) -> Result<Source, Failure> {
+impl LearnSource {
+    /// Parses the name of a built-in task or a path.
+    pub fn parse(text: &str) -> Result<LearnSource, Failure> {
         let task = text.split(':').next().unwrap_or_default();
         if Task::FAMILIES.contains(&task) {
-            let remedy = format!("one of these, or ./{text} for a file of that name");
+            let remedy = format!("give one of these, or ./{text} for a file of that name");
             let task = text.parse();
             let refused = |error: UnknownTask| Failure::new(error.to_string(), remedy);
-            return task.map(Source::BuiltIn).map_err(refused);
+            return task.map(LearnSource::BuiltIn).map_err(refused);
         }
-        if text == files::STREAM {
-            let message = "learn does not read stdin: a run that is resumed reads its data again";
+        if text == files::STDIO_PATH {
+            let message = "learn does not read stdin, because a resumed run reads its data again";
             return Err(Failure::new(message, "give a file"));
         }
-        Ok(Source::File(std::path::absolute(text)?))
+        Ok(LearnSource::File(std::path::absolute(text)?))
     }
 
-    /// A name for the run's folder.
+    /// The default name of the run folder.
     pub fn name(&self) -> String {
         match self {
-            Source::BuiltIn(task) => task.to_string().replace(':', "-"),
-            Source::File(path) => {
+            LearnSource::BuiltIn(task) => task.to_string().replace(':', "-"),
+            LearnSource::File(path) => {
                 let name = path.file_name().unwrap_or_default().to_string_lossy();
                 let stem = name.split('.').find(|part| !part.is_empty()).unwrap_or("run");
                 let kept = |c: char| c.is_alphanumeric() || c == '_';
@@ -54,40 +54,42 @@ impl Source {
         }
     }
 
-    /// A name for pictures: where a file is concerns nobody who looks at one.
+    /// The title of pictures: without the folder of a file.
     pub fn title(&self) -> String {
         match self {
-            Source::BuiltIn(_) => self.to_string(),
-            Source::File(path) => path.file_name().unwrap_or_default().to_string_lossy().into(),
+            LearnSource::BuiltIn(_) => self.to_string(),
+            LearnSource::File(path) => {
+                path.file_name().unwrap_or_default().to_string_lossy().into()
+            }
         }
     }
 }
 
-impl fmt::Display for Source {
+impl fmt::Display for LearnSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Source::BuiltIn(task) => write!(f, "{task}"),
-            Source::File(path) => write!(f, "{}", path.display()),
+            LearnSource::BuiltIn(task) => write!(f, "{task}"),
+            LearnSource::File(path) => write!(f, "{}", path.display()),
         }
     }
 }
 
-/// Makes or reads the data.
-pub fn read_data(source: &Source, settings: &Data) -> Result<LearnData, Failure> {
+/// Reads the data, or makes those of a built-in task.
+pub fn read_data(source: &LearnSource, settings: &DataSettings) -> Result<LearnData, Failure> {
     let key = Key::new(settings.seed.unwrap_or(1));
     let mut data = match source {
-        Source::BuiltIn(task) => built_in(*task, settings, &key)?,
-        Source::File(path) => from_files(path, settings, &key)?,
+        LearnSource::BuiltIn(task) => built_in(*task, settings, &key)?,
+        LearnSource::File(path) => from_files(path, settings, &key)?,
     };
     if let (true, Some(first)) =
         (data.split.valid.sequences.is_empty(), data.valid.unreadable.first())
     {
         let (file, line, token) = (&first.file, first.line, &first.token);
         let message = format!(
-            "every validation sequence has a token that training has not seen \
+            "every validation sequence has a token that is not in the training set \
              (first: {file}:{line}, {token:?})"
         );
-        return Err(Failure::new(message, "--min-count 2 makes rare tokens <unk>"));
+        return Err(Failure::new(message, "--min-count 2 turns rare tokens into <unk>"));
     }
     if let Some(rate) = settings.label_noise.and_then(Rate::new) {
         data.flipped = label_noise(&mut data.split.train, rate, &key).len();
@@ -95,8 +97,8 @@ pub fn read_data(source: &Source, settings: &Data) -> Result<LearnData, Failure>
     Ok(LearnData { source: source.to_string(), title: source.title(), ..data })
 }
 
-/// What there is to know about the data.
-pub fn account(data: &LearnData, settings: &Data) -> Value {
+/// The content of `data.json`.
+pub fn data_record(data: &LearnData, settings: &DataSettings) -> Value {
     let Split { train, valid, test } = &data.split;
     json!({
         "source": data.source,
@@ -116,54 +118,64 @@ pub fn account(data: &LearnData, settings: &Data) -> Value {
     })
 }
 
-/// The data in a few lines.
-pub fn describe(data: &LearnData) -> Vec<String> {
+/// One line per set, and one for label noise.
+pub fn describe_data(data: &LearnData) -> Vec<String> {
     let Split { train, valid, test } = &data.split;
     let mut lines = vec![set_line("train", train), set_line("valid", valid)];
     lines.extend(test.as_ref().map(|test| set_line("test", test)));
     if data.flipped > 0 {
-        let part = percent(data.flipped as f64 / train.sequences.len().max(1) as f64);
-        lines.push(format!("noise  {} flipped ({part})", plural(data.flipped, "training label")));
+        let fraction = percent(data.flipped as f64 / train.sequences.len().max(1) as f64);
+        lines.push(format!(
+            "noise  {} flipped ({fraction})",
+            plural(data.flipped, "training label")
+        ));
     }
     lines
 }
 
-/// What a person should know before training on this.
-pub fn warnings(data: &LearnData, min_count: Option<usize>) -> Vec<String> {
+/// Warnings about the data, before training starts.
+pub fn data_warnings(data: &LearnData, min_count: Option<usize>) -> Vec<String> {
     let mut lines = class_warnings(&data.split);
     if let (Some(n), None) = (min_count, data.unknown) {
         lines.push(format!(
-            "--min-count {n} teaches no <unk>: no training token is rarer, and sequences with \
-             unseen tokens will get no label"
+            "--min-count {n} has no effect: no training token is rarer, so there is no <unk>, and \
+             sequences with unseen tokens get no label"
         ));
     }
-    for (name, aside) in [("validation", &data.valid), ("test", &data.test)] {
-        lines.extend(aside_warnings(name, aside));
+    for (name, issues) in [("validation", &data.valid), ("test", &data.test)] {
+        lines.extend(held_out_warnings(name, issues));
     }
     if data.unlabelled > 0 {
-        let left_out = plural(data.unlabelled, "sequence");
-        lines.push(format!("without a label, and left out: {left_out}"));
+        let skipped = plural(data.unlabelled, "sequence");
+        lines.push(format!("skipped because they have no label: {skipped}"));
     }
     let contradictions = data.split.train.summary().contradictions;
     if contradictions > 0 && data.flipped == 0 {
         let contradictions = plural(contradictions, "contradiction");
         lines.push(format!(
-            "{contradictions} among equal training sequences: no automaton fits them all"
+            "{contradictions} (equal training sequences with different labels): no automaton fits them all"
         ));
     }
     lines
 }
 
-fn built_in(task: Task, data: &Data, key: &Key) -> Result<LearnData, Failure> {
-    if data.valid.is_some() || data.test.is_some() || !says_nothing(&data.reading) {
-        let message = format!("{task} is built in, and reads no files");
-        return Err(Failure::new(message, "leave --valid, --test and the flags about files out"));
+fn built_in(task: Task, data: &DataSettings, key: &Key) -> Result<LearnData, Failure> {
+    if data.valid.is_some() || data.test.is_some() || !is_unset(&data.reading) {
+        let message = format!("{task} is built in and reads no files");
+        return Err(Failure::new(
+            message,
+            "leave out --valid, --test and the options for reading files",
+        ));
     }
     let data = LearnData::new(&task.to_string(), builtin::sets(task, key));
     Ok(LearnData { truth: task.minimal_automaton(), ..data })
 }
 
-fn from_files(path: &std::path::Path, data: &Data, key: &Key) -> Result<LearnData, Failure> {
+fn from_files(
+    path: &std::path::Path,
+    data: &DataSettings,
+    key: &Key,
+) -> Result<LearnData, Failure> {
     let fractions: Fractions = data.split.as_deref().unwrap_or_default().parse()?;
     let hold_out = HoldOut { fractions, valid: data.valid.clone(), test: data.test.clone() };
     let loaded = load(path, &hold_out, &data.reading.options()?, key)?;
@@ -191,18 +203,18 @@ fn set_line(name: &str, set: &Dataset) -> String {
     format!("{name:5}  {count} ({}{more}){lengths}", classes.join(", "))
 }
 
-/// Fewer training sequences of a class than this are little to learn from.
-const FEW: usize = 10;
+/// A class with fewer training sequences is reported.
+const MIN_CLASS_SIZE: usize = 10;
 
-/// More than so many times the smallest class, and a network may learn to ignore that.
-const UNEVEN: usize = 20;
+/// A larger ratio of the largest to the smallest class is reported.
+const MAX_IMBALANCE: usize = 20;
 
 fn class_warnings(split: &Split) -> Vec<String> {
     let (counts, held_out) = (split.train.class_counts(), split.valid.class_counts());
     let mut lines = Vec::new();
     for (class, (&n, &held)) in split.train.classes.iter().zip(counts.iter().zip(&held_out)) {
         let class = escape_control(class);
-        if n < FEW {
+        if n < MIN_CLASS_SIZE {
             lines.push(format!("class {class} has only {}", plural(n, "training sequence")));
         }
         if held == 0 {
@@ -211,30 +223,30 @@ fn class_warnings(split: &Split) -> Vec<String> {
     }
     let (smallest, largest) = (counts.iter().min(), counts.iter().max());
     if let (Some(&smallest), Some(&largest)) = (smallest, largest)
-        && largest > UNEVEN * smallest
+        && largest > MAX_IMBALANCE * smallest
     {
         lines.push(format!(
-            "classes are uneven ({smallest} against {largest}): --class-weights gives all the same weight"
+            "classes are imbalanced ({smallest} to {largest}): --class-weights gives all the same weight"
         ));
     }
     lines
 }
 
-fn aside_warnings(name: &str, aside: &HeldOutIssues) -> Vec<String> {
+fn held_out_warnings(name: &str, issues: &HeldOutIssues) -> Vec<String> {
     let mut lines = Vec::new();
-    if let Some(first) = aside.unreadable.first() {
+    if let Some(first) = issues.unreadable.first() {
         lines.push(format!(
-            "{}: tokens that training has not seen, counted as errors \
-             (first: {}:{}, {:?}): --min-count 2 makes rare tokens <unk>",
-            plural(aside.unreadable.len(), &format!("{name} sequence")),
+            "{} with tokens that are not in the training set, counted as errors \
+             (first: {}:{}, {:?}): --min-count 2 turns rare tokens into <unk>",
+            plural(issues.unreadable.len(), &format!("{name} sequence")),
             first.file,
             first.line,
             first.token
         ));
     }
-    if aside.in_training > 0 {
-        let count = plural(aside.in_training, &format!("{name} sequence"));
-        lines.push(format!("in the training set, too: {count}"));
+    if issues.in_training > 0 {
+        let count = plural(issues.in_training, &format!("{name} sequence"));
+        lines.push(format!("also in the training set: {count}"));
     }
     lines
 }

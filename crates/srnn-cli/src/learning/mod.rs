@@ -1,13 +1,15 @@
-//! What `learn` and `resume` share: settings, data, and a run from its folder to its answer.
+//! Code that `learn` and `resume` share: settings, data, and the job itself.
 
 mod budget;
+mod callbacks;
 mod data;
-mod perform;
+mod job;
 mod progress;
+mod resolve;
 mod settings;
-mod watcher;
 
 pub use budget::{check_memory, parse_bytes};
-pub use data::{account, describe, read_data, warnings};
-pub use perform::{LearnJob, finished, perform};
-pub use settings::{Data, Network, Resolved, Settings, says_nothing};
+pub use data::{data_record, data_warnings, describe_data, read_data};
+pub use job::{LearnJob, finished_result, run_job};
+pub use resolve::Resolved;
+pub use settings::{DataSettings, NetworkSettings, Settings, is_unset};

@@ -1,4 +1,4 @@
-//! How training looks while it happens: a bar per seed, or a plain line per evaluation.
+//! Progress of training: one bar per seed, or one line per evaluation.
 
 use crate::output::Output;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
@@ -6,79 +6,81 @@ use srnn::format::percent;
 use srnn::learn::Round;
 use srnn::train::{Event, Record};
 
-/// Where progress is shown.
-pub enum Progress {
+/// Displays the progress of all seeds.
+pub enum LearnProgress {
     /// Bars on a terminal.
     Bars(MultiProgress),
-    /// Lines, where nobody looks on.
+    /// Plain lines, if stderr is not a terminal.
     Lines(Output),
 }
 
-/// One seed's part of it.
+/// Displays the progress of one seed.
 pub struct SeedProgress {
-    /// The seed, as people read it.
+    /// The seed and the round.
     seed: String,
     updates: u64,
     /// Accuracies of the last evaluation.
     scores: String,
-    shown: Shown,
+    display: SeedDisplay,
 }
 
-enum Shown {
+enum SeedDisplay {
     Bar(ProgressBar),
     Lines(Output),
 }
 
-impl Progress {
-    /// As the output wants it.
-    pub fn new(output: &Output) -> Progress {
+impl LearnProgress {
+    /// Bars if the output is a terminal, else lines.
+    pub fn new(output: &Output) -> LearnProgress {
         match output.draws_bars() {
-            true => Progress::Bars(MultiProgress::new()),
-            false => Progress::Lines(*output),
+            true => LearnProgress::Bars(MultiProgress::new()),
+            false => LearnProgress::Lines(*output),
         }
     }
 
-    /// A place for one more seed.
+    /// Adds the display of a seed.
     pub fn seed(&self, round: Round, seed: u64) -> SeedProgress {
         let seed = match round {
             Round::Given => seed.to_string(),
-            Round::Believed => format!("{seed} again"),
-            Round::Whole => format!("{seed} on all"),
+            Round::Corrected => format!("{seed} (corrected labels)"),
+            Round::CorrectedAll => format!("{seed} (corrected labels, all data)"),
         };
-        let shown = match self {
-            Progress::Bars(bars) => {
+        let display = match self {
+            LearnProgress::Bars(bars) => {
                 let style = "seed {prefix:>3} {bar:12} {pos:>5}/{len} {eta:>4} {wide_msg}";
                 let style = ProgressStyle::with_template(style).expect("a template that parses");
                 let bar = bars.add(ProgressBar::no_length().with_style(style));
-                Shown::Bar(bar.with_prefix(seed.clone()))
+                SeedDisplay::Bar(bar.with_prefix(seed.clone()))
             }
-            Progress::Lines(output) => Shown::Lines(*output),
+            LearnProgress::Lines(output) => SeedDisplay::Lines(*output),
         };
-        SeedProgress { seed, updates: 0, scores: String::new(), shown }
+        SeedProgress { seed, updates: 0, scores: String::new(), display }
     }
 }
 
 impl SeedProgress {
-    /// Shows an event.
+    /// Displays an event.
     pub fn show(&mut self, event: &Event<'_>) {
         match event {
             Event::Started { update, updates } => self.begin(*update, *updates),
             Event::Updated { update, phase, regime, step, .. } => {
-                if let Shown::Bar(bar) = &self.shown {
+                if let SeedDisplay::Bar(bar) = &self.display {
                     let (phase, lambda, loss) = (phase.name(), regime.lambda, step.loss.total);
                     let scores = &self.scores;
-                    // The least important last: a narrow terminal cuts it off.
+                    // The least important value is last, because a narrow terminal cuts the line.
                     bar.set_message(format!("{phase:6} λ {lambda:.2} {scores} loss {loss:.4}"));
                     bar.set_position(*update);
                 }
             }
             Event::Evaluated(record) => self.evaluated(record),
             Event::CheckpointSkipped(error) => {
-                self.say(&format!("seed {}: passed over a checkpoint: {error}", self.seed));
+                self.print(&format!("seed {}: skipped an invalid checkpoint: {error}", self.seed));
             }
             Event::UpdateSkipped { update } => {
                 let seed = &self.seed;
-                self.say(&format!("seed {seed}: update {update} left out: no finite gradient"));
+                self.print(&format!(
+                    "seed {seed}: update {update} skipped: the gradient is not finite"
+                ));
             }
             Event::Reseeded { .. } | Event::CheckpointSaved { .. } => {}
         }
@@ -86,27 +88,27 @@ impl SeedProgress {
 
     fn begin(&mut self, update: u64, updates: u64) {
         self.updates = updates;
-        match &self.shown {
-            Shown::Bar(bar) => {
+        match &self.display {
+            SeedDisplay::Bar(bar) => {
                 bar.set_length(updates);
                 bar.set_position(update);
-                // What was done before the break took no time now.
+                // Updates before the interruption are not part of the measured time.
                 bar.reset_eta();
             }
-            Shown::Lines(_) if update > 0 => {
-                self.say(&format!(
-                    "seed {}: goes on after update {update} of {updates}",
+            SeedDisplay::Lines(_) if update > 0 => {
+                self.print(&format!(
+                    "seed {}: continues after update {update} of {updates}",
                     self.seed
                 ));
             }
-            Shown::Lines(_) => {}
+            SeedDisplay::Lines(_) => {}
         }
     }
 
     fn evaluated(&mut self, record: &Record) {
         let (train, valid) = (percent(record.train.accuracy), percent(record.valid.accuracy));
         self.scores = format!("valid {valid} train {train}");
-        if let Shown::Lines(output) = &self.shown {
+        if let SeedDisplay::Lines(output) = &self.display {
             let Record { update, lambda, loss, .. } = record;
             let (seed, updates, phase) = (&self.seed, self.updates, record.phase.name());
             output.note(format!(
@@ -116,17 +118,17 @@ impl SeedProgress {
         }
     }
 
-    fn say(&self, line: &str) {
-        match &self.shown {
-            Shown::Bar(bar) => bar.println(line),
-            Shown::Lines(output) => output.note(line),
+    fn print(&self, line: &str) {
+        match &self.display {
+            SeedDisplay::Bar(bar) => bar.println(line),
+            SeedDisplay::Lines(output) => output.note(line),
         }
     }
 }
 
 impl Drop for SeedProgress {
     fn drop(&mut self) {
-        if let Shown::Bar(bar) = &self.shown {
+        if let SeedDisplay::Bar(bar) = &self.display {
             bar.abandon();
         }
     }

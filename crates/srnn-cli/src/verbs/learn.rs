@@ -1,17 +1,17 @@
-//! `srnn learn`: the main job in one go.
+//! `srnn learn`: trains, extracts and proves in one run.
 
 use crate::failure::{Answer, Failure};
 use crate::learning::{
-    Data, LearnJob, Network, Resolved, Settings, account, check_memory, describe, parse_bytes,
-    perform, read_data, warnings,
+    DataSettings, LearnJob, NetworkSettings, Resolved, Settings, check_memory, data_record,
+    data_warnings, describe_data, parse_bytes, read_data, run_job,
 };
 use crate::output::Output;
 use crate::reading::parse_count;
 use clap::Args;
 use serde_json::Value;
 use srnn::engine::{DeviceName, Hardware};
-use srnn::learn::{LearnData, workers};
-use srnn::run::{RunFolder, RunPlace};
+use srnn::learn::{LearnData, worker_count};
+use srnn::run::{RunFolder, RunLocation};
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -19,59 +19,59 @@ const EXAMPLES: &str = "Examples:
   srnn learn tomita:3
   srnn learn traces.csv --label-column outcome --seeds 2 --out runs/traces";
 
-/// Those of `resume`, too: it goes on with what was asked for.
-pub const EXIT_CODES: &str = "Exit codes: 0 done; 1 below --fail-under, or no proof and \
-                              --must-certify; 2 an error; 130 interrupted, with a checkpoint";
+/// Exit codes of `learn` and `resume`.
+pub const EXIT_CODES: &str = "Exit codes: 0 done; 1 below --fail-under, or no proof with \
+                              --must-certify; 2 error; 130 interrupted, with a checkpoint";
 
-/// Train several networks on labelled sequences, keep the best, read the automaton it learned.
+/// Train several networks on labelled sequences, select the best and extract its automaton.
 #[derive(Args)]
 #[command(before_help = EXAMPLES, after_help = EXIT_CODES)]
 pub struct Learn {
-    /// A file of labelled sequences, tomita:1 to tomita:7, or another task as `srnn data make` names
-    /// them (bp:small:A, palindrome:B).
+    /// A file of labelled sequences, tomita:1 to tomita:7, or another task of `srnn data make`
+    /// (bp:small:A, palindrome:B).
     #[arg(required_unless_present = "config")]
     source: Option<String>,
     /// The first seed [default: 1].
     #[arg(long, value_name = "N", value_parser = parse_count::<u64>, allow_negative_numbers = true)]
     seed: Option<u64>,
-    /// How many seeds are tried [default: 4].
+    /// The number of seeds [default: 4].
     #[arg(long, value_name = "M", value_parser = parse_count::<u64>, allow_negative_numbers = true)]
     seeds: Option<u64>,
-    /// The run's folder, which must not be there [default: runs/NAME].
+    /// The run folder, which must not exist [default: runs/NAME].
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Replace the run that is in --out.
+    /// Replace the run in --out.
     #[arg(long, requires = "out")]
     force: bool,
-    /// Threads in all; the result does not depend on it [default: all].
+    /// Total number of threads; the result does not depend on it [default: all cores].
     #[arg(long, value_name = "N", value_parser = parse_count::<usize>, allow_negative_numbers = true)]
     threads: Option<usize>,
-    /// What trains: cpu; cuda, an NVIDIA GPU; auto, the GPU where there is one. The bits of cpu are
-    /// the same on every machine with the same vector instructions [default: cpu].
+    /// The training device: cpu; cuda, an NVIDIA GPU; auto, the GPU if there is one. Results of cpu
+    /// are bit-identical on all machines with the same vector instructions [default: cpu].
     #[arg(long)]
     device: Option<DeviceName>,
-    /// Exit with 1 where the validation accuracy is below this.
+    /// Exit with 1 if the validation accuracy is below this.
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     fail_under: Option<f64>,
-    /// Exit with 1 where no proof is found that network and automaton agree on every word.
+    /// Exit with 1 if no proof is found that network and automaton agree on every word.
     #[arg(long)]
     must_certify: bool,
-    /// Refuse to train where it would take more, as 4GiB [default: 3/4 of what is free].
+    /// Refuse to train if it takes more memory, such as 4GiB [default: 3/4 of the free memory].
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     memory_limit: Option<u64>,
-    /// Settings from a file, such as config.toml of a run; flags win over it.
+    /// Settings from a file, such as config.toml of a run; flags override it.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Write the settings with all defaults, and do nothing else.
+    /// Print the settings with all defaults and exit.
     #[arg(long)]
     print_config: bool,
     #[command(flatten)]
-    network: Network,
+    network: NetworkSettings,
     #[command(flatten)]
-    data: Data,
+    data: DataSettings,
 }
 
-/// Does it.
+/// Runs `srnn learn`.
 pub fn run(learn: Learn, output: &Output) -> Result<Answer, Failure> {
     let started = Instant::now();
     let mut settings = settings(&learn)?;
@@ -86,16 +86,16 @@ pub fn run(learn: Learn, output: &Output) -> Result<Answer, Failure> {
         output.result(resolved.to_toml()?, &value)?;
         return Ok(Answer::Yes);
     }
-    announce(&resolved, &data, output);
-    let at_once = workers(resolved.seeds.len(), hardware.threads);
-    let budget = check_memory(&resolved, &data, at_once, learn.memory_limit)?;
+    print_data(&resolved, &data, output);
+    let workers = worker_count(resolved.seeds.len(), hardware.threads);
+    let budget = check_memory(&resolved, &data, workers, learn.memory_limit)?;
     output.note(format!("device {hardware}"));
     output.note(format!("plan   {budget}"));
-    let account = account(&data, &resolved.data);
-    let place = place(learn.out, learn.force, source.name());
-    let folder = RunFolder::create(&place, &resolved.to_toml()?, &format!("{account:#}\n"))?;
-    output.note(run_line(&place, &folder));
-    perform(&LearnJob { resolved, data, folder, hardware, started }, output)
+    let record = data_record(&data, &resolved.data);
+    let location = location(learn.out, learn.force, source.name());
+    let folder = RunFolder::create(&location, &resolved.to_toml()?, &format!("{record:#}\n"))?;
+    output.note(run_line(&location, &folder));
+    run_job(&LearnJob { resolved, data, folder, hardware, started }, output)
 }
 
 fn settings(learn: &Learn) -> Result<Settings, Failure> {
@@ -116,44 +116,46 @@ fn settings(learn: &Learn) -> Result<Settings, Failure> {
     }
 }
 
-/// What trains: a device, and so many threads of the processor.
+/// Opens the training device; `given` is `--threads`.
 pub fn hardware(device: DeviceName, given: Option<usize>) -> Result<Hardware, Failure> {
     let threads = threads(given)?;
     Ok(Hardware { device: device.open()?, threads })
 }
 
-/// The number of threads: as given, or one for each core.
+/// The number of threads: as given, or one per core.
 pub fn threads(given: Option<usize>) -> Result<usize, Failure> {
     match given {
-        Some(0) => Err(Failure::new("--threads 0", "--threads 1 or more")),
+        Some(0) => Err(Failure::new("--threads 0", "give --threads 1 or more")),
         Some(threads @ 1..=1024) => Ok(threads),
-        Some(threads) => Err(Failure::new(format!("--threads {threads}"), "at most 1024 threads")),
+        Some(threads) => {
+            Err(Failure::new(format!("--threads {threads}"), "give at most 1024 threads"))
+        }
         None => Ok(std::thread::available_parallelism().map_or(1, usize::from)),
     }
 }
 
-fn place(out: Option<PathBuf>, force: bool, name: String) -> RunPlace {
+fn location(out: Option<PathBuf>, force: bool, name: String) -> RunLocation {
     match (out, force) {
-        (None, _) => RunPlace::Fresh(name),
-        (Some(path), false) => RunPlace::At(path),
-        (Some(path), true) => RunPlace::Instead(path),
+        (None, _) => RunLocation::Numbered(name),
+        (Some(path), false) => RunLocation::New(path),
+        (Some(path), true) => RunLocation::Replace(path),
     }
 }
 
-/// Where the run is, with a word about a default folder that another run has.
-fn run_line(place: &RunPlace, folder: &RunFolder) -> String {
+/// The path of the run folder, and a hint if the default folder exists already.
+fn run_line(location: &RunLocation, folder: &RunFolder) -> String {
     let path = folder.path().display();
-    match place {
-        RunPlace::Fresh(name) if !folder.path().ends_with(name) => {
-            format!("run    runs/{name} is there already, so this run is {path}")
+    match location {
+        RunLocation::Numbered(name) if !folder.path().ends_with(name) => {
+            format!("run    {path} (runs/{name} exists already)")
         }
         _ => format!("run    {path}"),
     }
 }
 
-fn announce(resolved: &Resolved, data: &LearnData, output: &Output) {
+fn print_data(resolved: &Resolved, data: &LearnData, output: &Output) {
     output.note(format!("data   {}", resolved.source));
-    describe(data).iter().for_each(|line| output.note(line));
+    describe_data(data).iter().for_each(|line| output.note(line));
     let min_count = resolved.data.reading.min_count;
-    warnings(data, min_count).iter().for_each(|line| output.note(format!("note: {line}")));
+    data_warnings(data, min_count).iter().for_each(|line| output.note(format!("note: {line}")));
 }

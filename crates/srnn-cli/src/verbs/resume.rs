@@ -1,8 +1,8 @@
-//! `srnn resume`: goes on with an interrupted run, to the same bits.
+//! `srnn resume`: continues an interrupted run to the same bits.
 
 use super::learn::{EXIT_CODES, hardware};
 use crate::failure::{Answer, Failure};
-use crate::learning::{LearnJob, Settings, finished, perform, read_data};
+use crate::learning::{LearnJob, Settings, finished_result, read_data, run_job};
 use crate::output::Output;
 use crate::reading::parse_count;
 use crate::runs;
@@ -18,22 +18,22 @@ const EXAMPLES: &str = "Examples:
   srnn resume runs/tomita-3
   srnn resume runs/traces --threads 8";
 
-/// Go on with an interrupted run: the result is bit for bit that of a run without the break.
+/// Continue an interrupted run. The result is bit-identical to that of an uninterrupted run.
 #[derive(Args)]
 #[command(before_help = EXAMPLES, after_help = EXIT_CODES)]
 pub struct Resume {
-    /// The run's folder.
+    /// The run folder.
     run: PathBuf,
-    /// Threads in all; the result does not depend on it [default: all].
+    /// Total number of threads; the result does not depend on it [default: all cores].
     #[arg(long, value_name = "N", value_parser = parse_count::<usize>, allow_negative_numbers = true)]
     threads: Option<usize>,
-    /// What trains from here on, cpu, cuda or auto; another device goes on to other bits
-    /// [default: the run's].
+    /// The training device from now on: cpu, cuda or auto. Another device changes the bits of the
+    /// result [default: that of the run].
     #[arg(long)]
     device: Option<DeviceName>,
 }
 
-/// Does it.
+/// Runs `srnn resume`.
 pub fn run(resume: Resume, output: &Output) -> Result<Answer, Failure> {
     let started = Instant::now();
     if !resume.run.exists() {
@@ -41,40 +41,40 @@ pub fn run(resume: Resume, output: &Output) -> Result<Answer, Failure> {
         return Err(Failure::new(message, runs::did_you_mean(&resume.run)));
     }
     let folder = RunFolder::open(&resume.run)?;
-    if let Some(answer) = finished(&folder, output)? {
+    if let Some(answer) = finished_result(&folder, output)? {
         return Ok(answer);
     }
     let settings = Settings::read(&folder.config())?;
     settings.check()?;
-    let began_on = settings.device.unwrap_or_default();
-    let hardware = hardware(resume.device.unwrap_or(began_on), resume.threads)?;
+    let first_device = settings.device.unwrap_or_default();
+    let hardware = hardware(resume.device.unwrap_or(first_device), resume.threads)?;
     let source = settings.source()?;
     let data = read_data(&source, &settings.data()?)?;
-    check_same(&folder, &data)?;
+    check_same_data(&folder, &data)?;
     let resolved = settings.resolve(&data.split)?;
     output.note(format!("data   {source}"));
     output.note(format!("run    {}", folder.path().display()));
     output.note(format!("device {hardware}"));
-    if hardware.device.name() != began_on {
-        output.note(format!("note: the run began on {began_on}; from here on its bits are others"));
+    if hardware.device.name() != first_device {
+        output.note(format!("note: the run was started on {first_device}; another device changes the bits of the result"));
     }
-    perform(&LearnJob { resolved, data, folder, hardware, started }, output)
+    run_job(&LearnJob { resolved, data, folder, hardware, started }, output)
 }
 
-/// A run goes on with the data it began with, or not at all.
-fn check_same(folder: &RunFolder, data: &LearnData) -> Result<(), Failure> {
+/// Refuses to continue with other data.
+fn check_same_data(folder: &RunFolder, data: &LearnData) -> Result<(), Failure> {
     let path = folder.data();
-    let begin_again = "restore the data, or begin a new run with `srnn learn`";
-    let wrong = |why: String| Failure::new(format!("{}: {why}", path.display()), begin_again);
-    let text = std::fs::read_to_string(&path).map_err(|error| wrong(error.to_string()))?;
-    let account: Value = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+    let remedy = "restore the data, or start a new run with `srnn learn`";
+    let failure = |why: String| Failure::new(format!("{}: {why}", path.display()), remedy);
+    let text = std::fs::read_to_string(&path).map_err(|error| failure(error.to_string()))?;
+    let record: Value = serde_json::from_str(&text).map_err(|error| failure(error.to_string()))?;
     let digests = data.digests();
     for set in ["train", "valid", "test"] {
-        let before = &account["digest"][set];
+        let before = &record["digest"][set];
         if before != &digests[set] {
             let (before, now) = (short(before), short(&digests[set]));
-            return Err(wrong(format!(
-                "the {set} set has changed since the run began: its digest was {before} and is {now}"
+            return Err(failure(format!(
+                "the {set} set has changed since the run started: its digest was {before} and is {now}"
             )));
         }
     }

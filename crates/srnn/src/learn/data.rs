@@ -1,4 +1,4 @@
-//! What is learned from: sequences, and what is known about them.
+//! Training data with its metadata.
 
 use crate::model::{Model, ModelFile};
 use crate::task::files::{HeldOutIssues, LineNumbers, TokenRule};
@@ -7,36 +7,36 @@ use crate::task::{Dataset, Split};
 use serde_json::{Value, json};
 use srnn_automata::Moore;
 
-/// Sequences to learn from, and what is known about them.
+/// Sequences to learn from, with their metadata.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LearnData {
-    /// Where they come from: the name of a task, or a file's path.
+    /// The origin: the name of a task, or a file's path.
     pub source: String,
     /// A title for pictures.
     pub title: String,
     /// The sequences.
     pub split: Split,
-    /// The id that stands for symbols outside the alphabet.
+    /// The token id for tokens outside the vocabulary, if there is one.
     pub unknown: Option<u32>,
-    /// How texts are divided into tokens.
+    /// How text is split into tokens.
     pub tokens: TokenRule,
-    /// The line each sequence begins in; empty if they are not from a file.
+    /// The line number of each sequence; empty if the data are not from a file.
     pub lines: LineNumbers,
-    /// Validation sequences that the network cannot read.
+    /// Validation sequences with unknown tokens.
     pub valid: HeldOutIssues,
-    /// Test sequences that the network cannot read.
+    /// Test sequences with unknown tokens.
     pub test: HeldOutIssues,
-    /// Sequences left out because they have no label.
+    /// Number of sequences skipped because they have no label.
     pub unlabelled: usize,
-    /// Training labels changed on purpose.
+    /// Number of training labels flipped as label noise.
     pub flipped: usize,
-    /// The automaton behind the data, if it is known. Results are compared with it, and never
-    /// selected by it.
+    /// The automaton that generated the labels, if known. Results are compared with it; selection
+    /// does not use it.
     pub truth: Option<Moore<u32>>,
 }
 
 impl LearnData {
-    /// Sequences of unknown origin.
+    /// Data without metadata; `source` is also the title.
     pub fn new(source: &str, split: Split) -> LearnData {
         LearnData {
             source: source.into(),
@@ -53,20 +53,20 @@ impl LearnData {
         }
     }
 
-    /// The sets of a Tomita grammar, made as the paper's, with the grammar's automaton as truth.
+    /// The paper's sets of a Tomita grammar, with the grammar's automaton as truth.
     pub fn tomita(grammar: Grammar) -> LearnData {
         let split = tomita::sets(grammar, &crate::key::Key::new(1));
         let truth = Some(Moore::from(&tomita::minimal_dfa(grammar)));
         LearnData { truth, ..LearnData::new(&format!("tomita:{}", grammar.number()), split) }
     }
 
-    /// A network that was trained on the data, with their vocabulary.
+    /// A model trained on these data, with their vocabulary.
     pub fn model_file(&self, model: Model<f32>) -> ModelFile {
         let Dataset { alphabet, classes, .. } = self.split.train.clone();
         ModelFile { model, alphabet, unknown: self.unknown, classes }
     }
 
-    /// Digests of the three sets: equal as long as the data are.
+    /// Digests of the three sets as JSON; equal data have equal digests.
     pub fn digests(&self) -> Value {
         let Split { train, valid, test } = &self.split;
         let test = test.as_ref().map(Dataset::digest);

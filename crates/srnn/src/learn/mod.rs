@@ -1,19 +1,20 @@
-//! The whole job in one call: train several seeds, keep the best, extract its automaton, prove that
-//! the two agree.
+//! The learning pipeline in one call: train several seeds, select the best, extract its automaton,
+//! prove that the two agree.
 //!
-//! If no network is right on all labels and an automaton explains that by a few wrong ones, networks
-//! are trained again with the labels of that automaton: see [`Labels`].
+//! If no network fits all labels, an automaton is selected by description length (MDL). If it
+//! contradicts only a few labels, these are corrected and networks are retrained: see
+//! [`LabelVerdict`].
 //!
 //! Nothing here prints or reads a clock. [`LearnCallbacks`] provide checkpoints, progress and the
 //! time of each stage. `Learned::save` is in [`report`](crate::report).
 
 mod data;
-mod doubt;
+mod label_check;
 mod retrain;
 mod select;
 
 pub use data::LearnData;
-pub use doubt::{Correction, Labels, Trust, Unexplained};
+pub use label_check::{Correction, LabelPolicy, LabelVerdict, NotCorrected};
 
 use crate::certify::{ProofSearch, Verdict, check_proof};
 use crate::engine::cpu::Cpu;
@@ -30,31 +31,31 @@ use crate::train::{
     recipe_default, select, train_seeds,
 };
 use retrain::{Retrained, retrain};
-use select::{judge, prove};
+use select::{assess_quality, search_proof};
 use srnn_automata::{Alphabet, InvalidAlphabet, Moore, Symbol, Word};
 
-/// What is to be learned, and how.
+/// The data to learn from, and all settings.
 #[derive(Clone, Debug)]
 pub struct LearnRequest<'a> {
     /// The data. Transitions are counted over training and validation words.
     pub data: &'a LearnData,
-    /// Architecture, initialisation, training. Default: an SR-GRU of 100 units and 50 centroids.
+    /// Architecture, initialisation and training. Default: an SR-GRU of 100 units and 50 centroids.
     pub recipe: Recipe,
-    /// One network each. Default: 1.
+    /// One network is trained per seed; must not be empty. Default: seed 1.
     pub seeds: Vec<u64>,
-    /// The device for training, and threads. Automata are extracted on the CPU. Default: one thread
-    /// of the CPU.
+    /// The training device, and the number of threads. Automata are extracted on the CPU. Default:
+    /// one CPU thread.
     pub hardware: Hardware,
-    /// How automata are extracted.
+    /// Settings of the extraction. Default: [`default_extract_config`].
     pub extraction: ExtractConfig,
-    /// Whether labels may be wrong.
-    pub trust: Trust,
-    /// Limits of the search for a proof.
+    /// Whether labels may be corrected. Default: they are checked.
+    pub label_policy: LabelPolicy,
+    /// Limits of the proof search.
     pub proof: ProofSearch,
 }
 
 impl<'a> LearnRequest<'a> {
-    /// The default recipe for the data: one seed, one thread.
+    /// A request with the default recipe for the data, one seed and one thread.
     pub fn new(data: &'a LearnData) -> LearnRequest<'a> {
         let Dataset { alphabet, classes, .. } = &data.split.train;
         LearnRequest {
@@ -62,8 +63,8 @@ impl<'a> LearnRequest<'a> {
             recipe: recipe_default(&Sizes::of(alphabet.len(), classes.len())),
             seeds: vec![1],
             hardware: Hardware::cpu(1),
-            extraction: extraction_for(alphabet.len()),
-            trust: Trust::default(),
+            extraction: default_extract_config(alphabet.len()),
+            label_policy: LabelPolicy::default(),
             proof: ProofSearch::default(),
         }
     }
@@ -73,37 +74,37 @@ impl<'a> LearnRequest<'a> {
     }
 }
 
-/// A stage of the job.
+/// A stage of the pipeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// Every seed is trained.
     Train,
-    /// No network is right on all labels: an automaton is looked for that says why.
-    Doubt,
-    /// Every seed is trained again, with the labels believed.
+    /// Wrong labels are searched for, because no network fits all of them.
+    CheckLabels,
+    /// Seeds are retrained with corrected labels.
     Retrain,
-    /// The best are tried for an automaton, and one is kept.
+    /// Automata and proofs of the most accurate networks are compared, and one network is selected.
     Select,
-    /// Automata are read off the one kept.
+    /// Automata are extracted from the selected network.
     Extract,
-    /// A proof is looked for that it equals an automaton on every word.
+    /// A proof is searched for that the network equals an automaton on every word.
     Certify,
 }
 
-/// Which labels and rows networks are trained on.
+/// The labels and sequences that networks are trained on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Round {
-    /// The training set.
+    /// The training set as given.
     Given,
-    /// The training set, with the labels an automaton believes.
-    Believed,
-    /// Training and validation set, with the labels it believes.
-    Whole,
+    /// The training set with corrected labels.
+    Corrected,
+    /// Training and validation set together, with corrected labels.
+    CorrectedAll,
 }
 
-/// Hooks into a job. The defaults do nothing.
+/// Hooks into the pipeline. The defaults do nothing.
 pub trait LearnCallbacks: Sync {
-    /// Where a seed's checkpoints go. Training continues from the newest one there.
+    /// The store of a seed's checkpoints. Training continues from the newest one in it.
     fn checkpoints(&self, _round: Round, _seed: u64) -> Box<dyn CheckpointStore<f32> + '_> {
         Box::new(NoCheckpoints)
     }
@@ -111,49 +112,49 @@ pub trait LearnCallbacks: Sync {
     fn observer(&self, _round: Round, _seed: u64) -> Box<dyn Observer + '_> {
         Box::new(NoObserver)
     }
-    /// Called when a stage begins; returns whether to continue.
+    /// Called before each stage; returns whether to continue.
     fn stage(&self, _stage: Stage) -> Control {
         Control::Continue
     }
 }
 
-/// No callbacks.
+/// Callbacks that do nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoCallbacks;
 
 impl LearnCallbacks for NoCallbacks {}
 
-/// The result of a job.
+/// The result of [`learn`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Learned<'a> {
-    /// What was learned from.
+    /// The data of the request.
     pub data: &'a LearnData,
-    /// What trained, with its instruction set or its name.
+    /// The training device, with its instruction set or its name.
     pub device: String,
     /// Whether labels were trusted or corrected.
-    pub labels: Labels,
-    /// Every seed of the last round, in order.
+    pub label_verdict: LabelVerdict,
+    /// All seeds of the last round, in the order of training.
     pub outcomes: Vec<SeedOutcome<f32>>,
-    /// Which of them is kept, and why.
+    /// The selected seed, and the criterion.
     pub selection: Selection,
-    /// The kept network on the validation set, by the labels given.
+    /// The selected network on the validation set, with the labels as given.
     pub valid: Evaluation,
-    /// The kept network on the test set, if there is one.
+    /// The selected network on the test set, if there is one.
     pub test: Option<Evaluation>,
-    /// The automata of the kept network, or why there is none.
+    /// The automata of the selected network, or why there is none.
     pub extraction: Result<Extraction, ExtractError>,
-    /// What was proved; `None` if the network cannot have an automaton.
+    /// The result of the proof search; `None` if the network cannot have an automaton.
     pub verdict: Option<Verdict>,
 }
 
 impl Learned<'_> {
-    /// The seed that is kept.
+    /// The selected seed.
     pub fn kept(&self) -> &SeedOutcome<f32> {
         &self.outcomes[self.selection.index]
     }
 
-    /// The automaton of the deployed network: the one it is proved equal to, or else the minimal
-    /// one of its closed cover.
+    /// The automaton of the selected network: the one it is proved equal to, or else the minimal
+    /// automaton of its closed cover.
     pub fn automaton(&self) -> Option<&Moore<u32>> {
         if let Some(proof) = self.verdict.as_ref().and_then(Verdict::proof) {
             return Some(&proof.automaton);
@@ -161,7 +162,7 @@ impl Learned<'_> {
         self.extraction.as_ref().ok()?.cover.kept.as_ref().map(|kept| &kept.minimal)
     }
 
-    /// The kept network with its vocabulary.
+    /// The selected network with its vocabulary.
     pub fn model_file(&self) -> ModelFile {
         self.data.model_file(self.kept().model.clone())
     }
@@ -172,32 +173,32 @@ impl Learned<'_> {
     }
 }
 
-/// Why a job has no result.
+/// Why [`learn`] has no result.
 #[derive(Debug, thiserror::Error)]
 pub enum LearnError {
-    /// Names of symbols that make no alphabet.
-    #[error("the tokens make no alphabet: {0}")]
+    /// The tokens of the data are not a valid alphabet.
+    #[error("the tokens are not a valid alphabet: {0}")]
     Alphabet(InvalidAlphabet),
-    /// A run that could not be, or could not go on.
+    /// Training could not start or could not continue.
     #[error(transparent)]
     Train(#[from] TrainError),
-    /// The watch asked to stop; what it keeps can be gone on from.
+    /// The callbacks asked to stop. Training can be resumed from their checkpoints.
     #[error("interrupted")]
     Interrupted,
-    /// The independent checker refuses the proof that was found.
-    #[error("the checker refuses the proof that was found, which is a bug: {0}")]
+    /// The independent checker rejects the proof that was found.
+    #[error("the checker rejects the proof that was found; this is a bug: {0}")]
     Refused(srnn_check::Refused),
-    /// No seed has a result.
+    /// No seed finished training.
     #[error("no seed has a result; seed {seed}: {stop}")]
     NoResult {
-        /// The first of them.
+        /// The first seed.
         seed: u64,
-        /// Why it ended.
+        /// Why its training ended.
         stop: Stop,
     },
 }
 
-/// Trains every seed, keeps the best, extracts its automata and looks for a proof.
+/// Trains every seed, selects the best, extracts its automata and searches for a proof.
 ///
 /// # Panics
 /// If the request has no seeds.
@@ -205,29 +206,29 @@ pub fn learn<'a, C: LearnCallbacks>(
     request: &LearnRequest<'a>,
     callbacks: &C,
 ) -> Result<Learned<'a>, LearnError> {
-    assert!(!request.seeds.is_empty(), "a request without seeds");
-    let job = Job::new(request, callbacks)?;
-    job.begin(Stage::Train)?;
-    let outcomes = job.train(&request.seeds, Round::Given, &request.data.split)?;
-    if request.trust == Trust::Always || doubt::fits(&outcomes) {
-        return job.finish(outcomes, Labels::Trusted);
+    assert!(!request.seeds.is_empty(), "a request needs at least one seed");
+    let pipeline = Pipeline::new(request, callbacks)?;
+    pipeline.begin(Stage::Train)?;
+    let outcomes = pipeline.train(&request.seeds, Round::Given, &request.data.split)?;
+    if request.label_policy == LabelPolicy::Trust || label_check::any_fits(&outcomes) {
+        return pipeline.finish(outcomes, LabelVerdict::Trusted);
     }
-    job.begin(Stage::Doubt)?;
-    let belief = match doubt::doubt(&job, &outcomes) {
-        Err(why) => return job.finish(outcomes, Labels::Unexplained(why)),
-        Ok(belief) => belief,
+    pipeline.begin(Stage::CheckLabels)?;
+    let selected = match label_check::check_labels(&pipeline, &outcomes) {
+        Err(why) => return pipeline.finish(outcomes, LabelVerdict::NotCorrected(why)),
+        Ok(selected) => selected,
     };
-    job.begin(Stage::Retrain)?;
-    let Retrained { mut rounds, reached } = retrain(&job, &belief.simplified.automaton)?;
+    pipeline.begin(Stage::Retrain)?;
+    let Retrained { mut rounds, reproduced } = retrain(&pipeline, &selected.simplified.automaton)?;
     rounds.insert(0, (Round::Given, outcomes));
-    let (round, last) = rounds.pop().expect("networks were trained again");
-    let suspects = suspected_labels(&belief.simplified.automaton, &request.data.split);
-    let correction = Correction { belief, suspects, before: rounds, round, reached };
-    job.finish(last, Labels::Corrected(Box::new(correction)))
+    let (round, last) = rounds.pop().expect("there is a retraining round");
+    let suspects = suspected_labels(&selected.simplified.automaton, &request.data.split);
+    let correction = Correction { selected, suspects, earlier_rounds: rounds, round, reproduced };
+    pipeline.finish(last, LabelVerdict::Corrected(Box::new(correction)))
 }
 
-/// A request with what all stages need of it.
-struct Job<'r, 'a, C> {
+/// A request with the values that all stages share.
+struct Pipeline<'r, 'a, C> {
     request: &'r LearnRequest<'a>,
     callbacks: &'r C,
     alphabet: Alphabet,
@@ -235,11 +236,11 @@ struct Job<'r, 'a, C> {
     words: Vec<Word>,
 }
 
-impl<'r, 'a, C: LearnCallbacks> Job<'r, 'a, C> {
+impl<'r, 'a, C: LearnCallbacks> Pipeline<'r, 'a, C> {
     fn new(request: &'r LearnRequest<'a>, callbacks: &'r C) -> Result<Self, LearnError> {
         let names = request.data.split.train.alphabet.clone();
         let alphabet = Alphabet::new(names).map_err(LearnError::Alphabet)?;
-        Ok(Job { request, callbacks, alphabet, words: words(&request.data.split) })
+        Ok(Pipeline { request, callbacks, alphabet, words: words(&request.data.split) })
     }
 
     fn begin(&self, stage: Stage) -> Result<(), LearnError> {
@@ -256,9 +257,9 @@ impl<'r, 'a, C: LearnCallbacks> Job<'r, 'a, C> {
         split: &Split,
     ) -> Result<Vec<SeedOutcome<f32>>, LearnError> {
         let LearnRequest { recipe, hardware, .. } = self.request;
-        let workers = workers(seeds.len(), hardware.threads);
-        let context =
-            Context { callbacks: self.callbacks, round, hardware: hardware.shared_by(workers) };
+        let workers = worker_count(seeds.len(), hardware.threads);
+        let hardware = hardware.shared_by(workers);
+        let context = RoundContext { callbacks: self.callbacks, round, hardware };
         let outcomes = train_seeds(&SeedPlan { recipe, split, seeds, workers }, &context);
         let outcomes = outcomes.into_iter().collect::<Result<Vec<_>, _>>()?;
         match outcomes.iter().any(|outcome| outcome.run.stop == Stop::Interrupted) {
@@ -267,19 +268,20 @@ impl<'r, 'a, C: LearnCallbacks> Job<'r, 'a, C> {
         }
     }
 
-    /// Keeps the best of the last round, extracts its automata and looks for a proof.
+    /// Selects the best network of the last round, extracts its automata and searches for a proof.
     fn finish(
         &self,
         mut outcomes: Vec<SeedOutcome<f32>>,
-        labels: Labels,
+        label_verdict: LabelVerdict,
     ) -> Result<Learned<'a>, LearnError> {
         let LearnRequest { data, hardware, extraction, .. } = self.request;
         self.begin(Stage::Select)?;
-        let mut proofs = judge(self, &mut outcomes);
-        let selection = match &labels {
-            Labels::Corrected(correction) if correction.reached => {
-                Some(Selection { index: outcomes.len() - 1, reason: SelectionReason::Believed })
-            }
+        let mut proofs = assess_quality(self, &mut outcomes);
+        let selection = match &label_verdict {
+            LabelVerdict::Corrected(correction) if correction.reproduced => Some(Selection {
+                index: outcomes.len() - 1,
+                reason: SelectionReason::ExplainsLabels,
+            }),
             _ => select(&outcomes),
         };
         let selection = selection.ok_or_else(|| no_result(&outcomes))?;
@@ -294,44 +296,54 @@ impl<'r, 'a, C: LearnCallbacks> Job<'r, 'a, C> {
         let test = data.split.test.as_ref().filter(|test| !test.sequences.is_empty());
         let test = test.map(&mut evaluated);
         let truth = data.truth.as_ref();
-        let question = ExtractRequest { alphabet: &self.alphabet, data: &self.words, truth };
-        let extraction = extract(&mut engine, &question, extraction);
+        let extract_request = ExtractRequest { alphabet: &self.alphabet, data: &self.words, truth };
+        let extraction = extract(&mut engine, &extract_request, extraction);
         self.begin(Stage::Certify)?;
         let verdict = match proofs.remove(&selection.index) {
             Some(proved) => Some(proved),
-            None => prove(&model.to_f64(), &self.alphabet, &self.request.proof),
+            None => search_proof(&model.to_f64(), &self.alphabet, &self.request.proof),
         };
         if let Some(proof) = verdict.as_ref().and_then(Verdict::proof) {
             check_proof(&data.model_file(model.clone()), proof).map_err(LearnError::Refused)?;
         }
         let device = hardware.device.to_string();
-        Ok(Learned { data, device, labels, outcomes, selection, valid, test, extraction, verdict })
+        Ok(Learned {
+            data,
+            device,
+            label_verdict,
+            outcomes,
+            selection,
+            valid,
+            test,
+            extraction,
+            verdict,
+        })
     }
 }
 
-/// How automata are extracted unless something else is said. With a large alphabet the cap on
-/// states is lower, because every state is followed under every symbol.
-pub fn extraction_for(symbols: usize) -> ExtractConfig {
-    const MOST_STEPS: usize = 200_000;
-    let cap = (MOST_STEPS / symbols.max(1)).clamp(64, 4096);
-    let usual = ExtractConfig::default();
-    ExtractConfig { hard_cap: cap, refine: RefineConfig { cap, ..usual.refine }, ..usual }
+/// The default settings of extraction for an alphabet size. A larger alphabet has a lower cap on
+/// states, because every state has a transition for every symbol.
+pub fn default_extract_config(symbols: usize) -> ExtractConfig {
+    const MAX_TRANSITIONS: usize = 200_000;
+    let cap = (MAX_TRANSITIONS / symbols.max(1)).clamp(64, 4096);
+    let config = ExtractConfig::default();
+    ExtractConfig { hard_cap: cap, refine: RefineConfig { cap, ..config.refine }, ..config }
 }
 
-/// How many of the seeds are trained at the same time with so many threads.
-pub fn workers(seeds: usize, threads: usize) -> usize {
+/// How many seeds are trained at the same time with this number of threads.
+pub fn worker_count(seeds: usize, threads: usize) -> usize {
     threads.clamp(1, seeds.max(1))
 }
 
-/// What `train_seeds` asks for.
-struct Context<'r, C> {
+/// Provides trainers, checkpoints and observers for one round of training.
+struct RoundContext<'r, C> {
     callbacks: &'r C,
     round: Round,
-    /// Of each trainer.
+    /// The share of one trainer.
     hardware: Hardware,
 }
 
-impl<C: LearnCallbacks> TrainContext<f32> for Context<'_, C> {
+impl<C: LearnCallbacks> TrainContext<f32> for RoundContext<'_, C> {
     fn trainer(
         &self,
         model: &Model<f32>,

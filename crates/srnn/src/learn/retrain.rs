@@ -1,57 +1,57 @@
-//! Networks for an automaton that is believed.
+//! Retraining with corrected labels.
 
-use super::select::trial;
-use super::{Job, LearnCallbacks, LearnError, Round};
+use super::select::extract_cover;
+use super::{LearnCallbacks, LearnError, Pipeline, Round};
 use crate::noise::correct_labels;
 use crate::task::Split;
 use crate::train::SeedOutcome;
 use srnn_automata::Moore;
 
-/// Networks trained on the labels believed.
+/// Networks trained on corrected labels.
 pub(super) struct Retrained {
     /// In the order of training; never empty.
     pub rounds: Vec<(Round, Vec<SeedOutcome<f32>>)>,
-    /// Whether the automaton of the last is the one believed.
-    pub reached: bool,
+    /// Whether the automaton of the last network equals the selected one.
+    pub reproduced: bool,
 }
 
-/// Trains one seed after the other until a network's automaton is the one believed. A network may
-/// lack just the words that are held out, short ones above all. So if no seed succeeds, all are
+/// Trains one seed after the other until a network's automaton equals the selected one. A network may
+/// fail because it lacks the held-out words, short ones above all. So if no seed succeeds, all are
 /// trained again on training and validation set together.
 pub(super) fn retrain<C: LearnCallbacks>(
-    job: &Job<'_, '_, C>,
-    believed: &Moore<u32>,
+    pipeline: &Pipeline<'_, '_, C>,
+    selected: &Moore<u32>,
 ) -> Result<Retrained, LearnError> {
-    let held_out = correct_labels(believed, &job.request.data.split);
-    let mut whole = held_out.clone();
-    whole.train.sequences.extend(held_out.valid.sequences.iter().cloned());
+    let held_out = correct_labels(selected, &pipeline.request.data.split);
+    let mut all = held_out.clone();
+    all.train.sequences.extend(held_out.valid.sequences.iter().cloned());
     let mut rounds = vec![];
-    for (round, split) in [(Round::Believed, &held_out), (Round::Whole, &whole)] {
-        let (outcomes, reached) = one_round(job, believed, round, split)?;
+    for (round, split) in [(Round::Corrected, &held_out), (Round::CorrectedAll, &all)] {
+        let (outcomes, reproduced) = train_round(pipeline, selected, round, split)?;
         rounds.push((round, outcomes));
-        if reached {
-            return Ok(Retrained { rounds, reached });
+        if reproduced {
+            return Ok(Retrained { rounds, reproduced });
         }
     }
-    Ok(Retrained { rounds, reached: false })
+    Ok(Retrained { rounds, reproduced: false })
 }
 
-fn one_round<C: LearnCallbacks>(
-    job: &Job<'_, '_, C>,
-    believed: &Moore<u32>,
+fn train_round<C: LearnCallbacks>(
+    pipeline: &Pipeline<'_, '_, C>,
+    selected: &Moore<u32>,
     round: Round,
     split: &Split,
 ) -> Result<(Vec<SeedOutcome<f32>>, bool), LearnError> {
     let mut outcomes = vec![];
-    for seed in &job.request.seeds {
-        outcomes.extend(job.train(std::slice::from_ref(seed), round, split)?);
+    for seed in &pipeline.request.seeds {
+        outcomes.extend(pipeline.train(std::slice::from_ref(seed), round, split)?);
         let last = outcomes.last().expect("one seed was trained");
         let found = last
             .run
             .final_evaluation
             .as_ref()
-            .and_then(|_| trial(job, &last.model, &last.model.to_f64())?.kept);
-        if found.is_some_and(|kept| kept.minimal == *believed) {
+            .and_then(|_| extract_cover(pipeline, &last.model, &last.model.to_f64())?.kept);
+        if found.is_some_and(|kept| kept.minimal == *selected) {
             return Ok((outcomes, true));
         }
     }

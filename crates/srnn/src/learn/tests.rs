@@ -18,7 +18,7 @@ fn request(data: &LearnData, arch: ArchName, updates: u64) -> LearnRequest<'_> {
 }
 
 #[test]
-fn the_same_is_learned_by_any_number_of_threads() {
+fn the_result_does_not_depend_on_the_number_of_threads() {
     let data = LearnData::tomita(Grammar::T1);
     let request = LearnRequest { seeds: vec![1, 2], ..request(&data, ArchName::SrGru, 60) };
     let alone = learn(&request, &NoCallbacks).unwrap();
@@ -29,14 +29,14 @@ fn the_same_is_learned_by_any_number_of_threads() {
 }
 
 #[test]
-fn a_network_with_a_cell_state_is_learned_and_its_automaton_refused_in_words() {
+fn a_network_with_a_cell_state_has_no_automaton_and_the_error_says_why() {
     let data = LearnData::tomita(Grammar::T1);
     let learned = learn(&request(&data, ArchName::Lstm, 20), &NoCallbacks).unwrap();
     assert_eq!((learned.automaton(), &learned.verdict), (None, &None));
     assert!(learned.extraction.unwrap_err().to_string().contains("SR-GRU"));
 }
 
-/// Short words of a grammar, a twentieth of the labels wrong, and how many that are.
+/// Short words of a grammar with 5 % wrong labels, the true automaton, and the number of wrong labels.
 fn noisy_data() -> (LearnData, Moore<u32>, usize) {
     let mut set = tomita::sets(Grammar::T4, &Key::new(1)).train;
     set.sequences.retain(|sequence| sequence.tokens.len() <= 9);
@@ -47,26 +47,26 @@ fn noisy_data() -> (LearnData, Moore<u32>, usize) {
 }
 
 #[test]
-fn a_few_wrong_labels_are_found_and_the_network_is_trained_again_without_them() {
+fn a_few_wrong_labels_are_found_and_the_network_is_retrained_without_them() {
     let (data, truth, flipped) = noisy_data();
     let request = LearnRequest { seeds: vec![1, 2], ..request(&data, ArchName::SrGru, 1_000) };
     let learned = learn(&request, &NoCallbacks).unwrap();
-    let Labels::Corrected(correction) = &learned.labels else {
-        panic!("labels not corrected: {:?}", learned.labels)
+    let LabelVerdict::Corrected(correction) = &learned.label_verdict else {
+        panic!("labels not corrected: {:?}", learned.label_verdict)
     };
-    assert_eq!(correction.belief.simplified.automaton, truth);
+    assert_eq!(correction.selected.simplified.automaton, truth);
     assert_eq!(correction.suspects.len(), flipped);
-    let (round, before) = &correction.before[0];
+    let (round, before) = &correction.earlier_rounds[0];
     assert_eq!((*round, before.len()), (Round::Given, 2));
-    assert!(correction.reached, "the network has the automaton believed");
+    assert!(correction.reproduced, "the network has the selected automaton");
     assert_eq!(learned.automaton(), Some(&truth));
-    assert_eq!(learned.selection.reason, SelectionReason::Believed);
-    assert!(learned.verdict.as_ref().unwrap().holds(Arithmetic::F32), "and that is proved");
-    assert!(learned.valid.accuracy < 1.0, "by the labels given");
+    assert_eq!(learned.selection.reason, SelectionReason::ExplainsLabels);
+    assert!(learned.verdict.as_ref().unwrap().holds(Arithmetic::F32), "the proof covers f32");
+    assert!(learned.valid.accuracy < 1.0, "with the labels as given");
     assert_eq!(learned.kept().run.final_evaluation.as_ref().unwrap().valid.accuracy, 1.0);
-    let trusting = LearnRequest { trust: Trust::Always, ..request };
+    let trusting = LearnRequest { label_policy: LabelPolicy::Trust, ..request };
     let learned = learn(&trusting, &NoCallbacks).unwrap();
-    assert_eq!(learned.labels, Labels::Trusted);
+    assert_eq!(learned.label_verdict, LabelVerdict::Trusted);
     let models = |outcomes: &[SeedOutcome<f32>]| -> Vec<Model<f32>> {
         outcomes.iter().map(|outcome| outcome.model.clone()).collect()
     };
@@ -74,12 +74,12 @@ fn a_few_wrong_labels_are_found_and_the_network_is_trained_again_without_them() 
 }
 
 #[test]
-fn labels_that_a_network_gets_right_are_not_doubted() {
+fn labels_that_a_network_fits_are_trusted() {
     let (data, truth, _) = noisy_data();
     let clean = LearnData::new("clean", crate::noise::correct_labels(&truth, &data.split));
     let learned = learn(&request(&clean, ArchName::SrGru, 1_000), &NoCallbacks).unwrap();
     assert_eq!(learned.valid.accuracy, 1.0);
-    assert_eq!(learned.labels, Labels::Trusted);
+    assert_eq!(learned.label_verdict, LabelVerdict::Trusted);
     assert_eq!(learned.automaton(), Some(&truth));
 }
 

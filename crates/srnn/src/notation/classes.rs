@@ -1,30 +1,32 @@
-//! The classes of an automaton by name, and the one that means yes.
+//! The classes of an automaton by name, and its accepting class.
 
 use crate::UserError;
 use crate::extract::json::NamedAutomaton;
 use srnn_automata::{Dfa, Moore, Partial};
 
-/// The class of words outside an acceptor's language.
+/// The class of words that an acceptor rejects.
 pub const REJECT: &str = "reject";
-/// The class of words in it.
+/// The class of words that an acceptor accepts.
 pub const ACCEPT: &str = "accept";
 
-/// What people call the positive class.
-pub const YES: [&str; 7] = [ACCEPT, "accepted", "1", "true", "yes", "positive", "pos"];
+/// Common names of the accepting class.
+pub const ACCEPTING_NAMES: [&str; 7] = [ACCEPT, "accepted", "1", "true", "yes", "positive", "pos"];
 
 /// An acceptor as an automaton with named classes.
 pub fn acceptor(partial: &Partial<bool>) -> NamedAutomaton {
     let classes = [REJECT, ACCEPT].map(String::from).to_vec();
-    named(classes, partial.map_outputs(|&accepting| u32::from(accepting)))
+    named_automaton(classes, partial.map_outputs(|&accepting| u32::from(accepting)))
 }
 
-/// Whether all its classes are `reject` and `accept`.
+/// Whether every class is `reject` or `accept`.
 pub fn is_acceptor(automaton: &NamedAutomaton) -> bool {
-    automaton.classes().iter().all(|class| class == REJECT || class == ACCEPT)
+    has_acceptor_classes(automaton.classes())
 }
 
-/// The complete automaton: what is missing leads to a sink of the class `missing`, and is refused
-/// where that is not given.
+/// The complete automaton. Missing transitions lead to a sink state of the class `missing`.
+///
+/// # Errors
+/// If transitions are missing and `missing` is `None` or not a class.
 pub fn complete(
     automaton: &NamedAutomaton,
     name: &str,
@@ -36,75 +38,82 @@ pub fn complete(
         Some(class) => Ok(partial.complete(class_named(automaton, name, class)?)),
         None => partial.to_moore().map_err(|incomplete| {
             let remedy = format!(
-                "--missing CLASS sends them to a state of that class: {}",
-                listed(automaton.classes())
+                "--missing CLASS gives these words a class: {}",
+                quoted_list(automaton.classes())
             );
             UserError::new(format!("{name}: {incomplete}"), remedy)
         }),
     }
 }
 
-/// The acceptor of one class: `accept`, the class asked for, or the one of two that is named as
-/// people name the positive one.
-pub fn accepting(
+/// The acceptor of the accepting class, see [`accepting_class`].
+///
+/// # Errors
+/// If the accepting class is not known.
+pub fn to_acceptor(
     automaton: &NamedAutomaton,
     moore: &Moore<u32>,
     name: &str,
     accept: Option<&str>,
 ) -> Result<Dfa, UserError> {
-    let class = yes_class(automaton, name, accept)?;
+    let class = accepting_class(automaton, name, accept)?;
     Ok(moore.map_outputs(|&output| output == class))
 }
 
-/// The class that means yes: the one asked for, or the one whose name tells.
-pub fn yes_class(
+/// The accepting class: `accept` if given, else the one found by its name.
+///
+/// # Errors
+/// If there is no such class, or the names do not decide.
+pub fn accepting_class(
     automaton: &NamedAutomaton,
     name: &str,
     accept: Option<&str>,
 ) -> Result<u32, UserError> {
     match accept {
         Some(class) => class_named(automaton, name, class),
-        None => positive(automaton.classes()).ok_or_else(|| {
-            let classes = listed(automaton.classes());
-            let message = format!("{name}: which of its classes means yes? It has {classes}");
+        None => find_accepting_class(automaton.classes()).ok_or_else(|| {
+            let classes = quoted_list(automaton.classes());
+            let message =
+                format!("{name}: which class is the accepting one? The classes are {classes}");
             UserError::new(message, "--accept CLASS")
         }),
     }
 }
 
-/// Names in a message: quoted, and not endless.
-pub fn listed(names: &[String]) -> String {
-    const MOST: usize = 20;
-    let shown: Vec<String> = names.iter().take(MOST).map(|name| format!("{name:?}")).collect();
+/// Names for a message: quoted, with at most 20 names.
+pub fn quoted_list(names: &[String]) -> String {
+    const MAX_NAMES: usize = 20;
+    let shown: Vec<String> = names.iter().take(MAX_NAMES).map(|name| format!("{name:?}")).collect();
     match names.len() {
         0 => "none".into(),
-        n if n > MOST => format!("{} and {} more", shown.join(", "), n - MOST),
+        n if n > MAX_NAMES => format!("{} and {} more", shown.join(", "), n - MAX_NAMES),
         _ => shown.join(", "),
     }
 }
 
-/// The class that means yes, where the names tell: pictures, tables, comparisons and files with
-/// labels 1 and 0 all go by this.
-pub fn positive(classes: &[String]) -> Option<u32> {
-    let place = |name: &str| classes.iter().position(|class| class.eq_ignore_ascii_case(name));
-    let known = is_subset_of_acceptor(classes) || classes.len() == 2;
-    let means_yes = |class: &&String| YES.iter().any(|name| class.eq_ignore_ascii_case(name));
-    // Two names for yes, and nobody knows which is meant.
-    let known = known && classes.iter().filter(means_yes).count() < 2;
-    let found = YES.iter().find_map(|name| place(name)).filter(|_| known);
-    // An acceptor that accepts nothing need not name the class at all.
-    found.or_else(|| is_subset_of_acceptor(classes).then_some(classes.len())).map(|at| at as u32)
+/// The accepting class, if the names decide it. Pictures, tables, comparisons and files with labels
+/// 1 and 0 use this rule.
+pub fn find_accepting_class(classes: &[String]) -> Option<u32> {
+    let index = |name: &str| classes.iter().position(|class| class.eq_ignore_ascii_case(name));
+    let accepting =
+        |class: &&String| ACCEPTING_NAMES.iter().any(|name| class.eq_ignore_ascii_case(name));
+    let two_classes = has_acceptor_classes(classes) || classes.len() == 2;
+    let unique = classes.iter().filter(accepting).count() < 2;
+    let found =
+        ACCEPTING_NAMES.iter().find_map(|name| index(name)).filter(|_| two_classes && unique);
+    // An acceptor that accepts nothing may lack the class `accept`.
+    found.or_else(|| has_acceptor_classes(classes).then_some(classes.len())).map(|at| at as u32)
 }
 
-fn is_subset_of_acceptor(classes: &[String]) -> bool {
+fn has_acceptor_classes(classes: &[String]) -> bool {
     classes.iter().all(|class| class == REJECT || class == ACCEPT)
 }
 
 fn class_named(automaton: &NamedAutomaton, name: &str, class: &str) -> Result<u32, UserError> {
     let found = automaton.classes().iter().position(|known| known == class);
     found.map(|at| at as u32).ok_or_else(|| {
-        let message = format!("{name}: {class:?} is none of its classes");
-        UserError::new(message, format!("one of: {}", listed(automaton.classes())))
+        let message = format!("{name}: there is no class {class:?}");
+        UserError::new(message, format!("one of: {}", quoted_list(automaton.classes())))
     })
 }
 
@@ -113,8 +122,8 @@ fn has_every_transition<O>(partial: &Partial<O>) -> bool {
     states.into_iter().all(|state| !partial.successors(state).contains(&None))
 }
 
-pub(super) fn named(classes: Vec<String>, automaton: Partial<u32>) -> NamedAutomaton {
-    NamedAutomaton::new(classes, automaton).expect("distinct names for every class")
+pub(super) fn named_automaton(classes: Vec<String>, automaton: Partial<u32>) -> NamedAutomaton {
+    NamedAutomaton::new(classes, automaton).expect("class names are distinct")
 }
 
 #[cfg(test)]
@@ -122,9 +131,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_class_that_means_yes_is_told_by_its_name_and_not_by_its_place() {
-        let of =
-            |names: &[&str]| positive(&names.iter().map(|n| n.to_string()).collect::<Vec<_>>());
+    fn the_accepting_class_is_found_by_its_name_and_not_by_its_position() {
+        let of = |names: &[&str]| {
+            find_accepting_class(&names.iter().map(|n| n.to_string()).collect::<Vec<_>>())
+        };
         assert_eq!(of(&["accept", "reject"]), Some(0));
         assert_eq!(of(&["reject", "accept"]), Some(1));
         assert_eq!(of(&["no", "Yes"]), Some(1));

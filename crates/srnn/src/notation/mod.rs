@@ -1,5 +1,4 @@
-//! Automata with named classes as text and pictures: JSON, DOT, AT&T, regular expressions, SVG,
-//! tables.
+//! Automata with named classes as JSON, DOT, AT&T text, regular expressions, SVG and tables.
 //!
 //! An acceptor is an automaton whose classes are `reject` and `accept`.
 
@@ -9,34 +8,36 @@ mod save;
 mod write;
 
 pub use classes::{
-    ACCEPT, REJECT, YES, accepting, acceptor, complete, is_acceptor, listed, positive, yes_class,
+    ACCEPT, ACCEPTING_NAMES, REJECT, accepting_class, acceptor, complete, find_accepting_class,
+    is_acceptor, quoted_list, to_acceptor,
 };
 pub use read::{read_as, symbols_of_expression};
-pub use save::{SavedFiles, save, save_automaton};
+pub(crate) use save::save_automaton;
+pub use save::{SavedFiles, save_extracted};
 pub use write::{WriteOptions, table, write};
 
-use classes::named;
+use classes::named_automaton;
 use std::path::Path;
 
 /// A text or picture format for automata.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notation {
-    /// The lossless one: names, classes, unknown transitions.
+    /// JSON, the only lossless notation: names, classes and unknown transitions.
     Json,
-    /// DOT, as AALpy and the Automata Wiki write it.
+    /// DOT in the style of AALpy and the Automata Wiki.
     Dot,
-    /// AT&T text, as OpenFst and foma use it; acceptors only.
+    /// AT&T text as used by OpenFst and foma; acceptors only.
     Att,
     /// A regular expression; acceptors only.
     Regex,
-    /// A picture; written only.
+    /// A picture; cannot be read.
     Svg,
-    /// A table for people; written only.
+    /// A transition table as text; cannot be read.
     Table,
 }
 
 impl Notation {
-    /// All of them, with the names that options use.
+    /// All notations with their names in options.
     pub const ALL: [(&'static str, Notation); 6] = [
         ("json", Notation::Json),
         ("dot", Notation::Dot),
@@ -46,7 +47,7 @@ impl Notation {
         ("table", Notation::Table),
     ];
 
-    /// The notation that a file's extension stands for.
+    /// The notation of a file extension.
     pub fn of_name(path: &Path) -> Option<Notation> {
         let extension = path.extension()?.to_str()?.to_ascii_lowercase();
         match extension.as_str() {
@@ -60,20 +61,20 @@ impl Notation {
         }
     }
 
-    /// The notation that a text looks like.
+    /// Guesses the notation of a text from its beginning.
     pub fn of_text(text: &str) -> Option<Notation> {
         let text = text.trim_start_matches('\u{feff}').trim_start();
         let words = || text.lines().next().unwrap_or("").split_ascii_whitespace();
         let dot = ["digraph", "strict", "graph", "//", "/*", "#"];
         match text.chars().next()? {
             '{' => Some(Notation::Json),
-            _ if dot.iter().any(|begin| starts_with(text, begin)) => Some(Notation::Dot),
+            _ if dot.iter().any(|prefix| starts_with(text, prefix)) => Some(Notation::Dot),
             c if c.is_ascii_digit() && (3..=5).contains(&words().count()) => Some(Notation::Att),
             _ => None,
         }
     }
 
-    /// In words.
+    /// The name for messages.
     pub fn name(self) -> &'static str {
         match self {
             Notation::Json => "JSON",
@@ -86,8 +87,8 @@ impl Notation {
     }
 }
 
-fn starts_with(text: &str, begin: &str) -> bool {
-    text.get(..begin.len()).is_some_and(|start| start.eq_ignore_ascii_case(begin))
+fn starts_with(text: &str, prefix: &str) -> bool {
+    text.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix))
 }
 
 #[cfg(test)]
@@ -95,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_tells_its_notation() {
+    fn the_notation_of_a_text_is_guessed() {
         for (text, notation) in [
             ("\u{feff} {\"format\": 1}", Some(Notation::Json)),
             ("// made by hand\ndigraph g {}", Some(Notation::Dot)),

@@ -1,6 +1,6 @@
 //! Automata from text.
 
-use super::{Notation, acceptor, named};
+use super::{Notation, acceptor, named_automaton};
 use crate::UserError;
 use crate::extract::json::{self, JsonError, NamedAutomaton};
 use srnn_automata::regex::RegexError;
@@ -8,7 +8,11 @@ use srnn_automata::text::{TextError, att, dot};
 use srnn_automata::{Alphabet, Limits, Partial, regex};
 use std::collections::HashMap;
 
-/// Reads a text in a notation; `name` is for messages.
+/// Reads an automaton. `name` is used in messages; `alphabet` is that of a regular expression, by
+/// default the symbols in it.
+///
+/// # Errors
+/// If the text is not valid, or the notation cannot be read.
 pub fn read_as(
     text: &str,
     name: &str,
@@ -17,28 +21,28 @@ pub fn read_as(
 ) -> Result<NamedAutomaton, UserError> {
     match notation {
         Notation::Json => {
-            json::from_json(text, &json::JsonLimits::default()).map_err(|e| in_json(name, e))
+            json::from_json(text, &json::JsonLimits::default()).map_err(|e| json_error(name, e))
         }
-        Notation::Dot => read_dot(text).map_err(|e| in_text(name, e)),
-        Notation::Att => read_att(text).map_err(|e| in_text(name, e)),
+        Notation::Dot => read_dot(text).map_err(|e| text_error(name, e)),
+        Notation::Att => read_att(text).map_err(|e| text_error(name, e)),
         Notation::Regex => read_regex(text, name, alphabet),
         Notation::Svg | Notation::Table => Err(UserError::new(
-            format!("{name}: {} cannot be read back", notation.name()),
+            format!("{name}: {} cannot be read as an automaton", notation.name()),
             "give the automaton as JSON, DOT, AT&T text or a regular expression",
         )),
     }
 }
 
-/// A DFA, or else a Moore machine. Where it is neither, the DFA's error is the one that helps.
+/// Reads a DFA or a Moore machine. If the text is neither, the error is that of the DFA reader.
 fn read_dot(text: &str) -> Result<NamedAutomaton, TextError> {
     let limits = Limits::default();
     match dot::read_dfa(text, &limits) {
         Ok(dfa) => Ok(acceptor(&dfa)),
-        Err(error) => dot::read_moore(text, &limits).map(|moore| of_moore(&moore)).or(Err(error)),
+        Err(error) => dot::read_moore(text, &limits).map(|moore| from_moore(&moore)).or(Err(error)),
     }
 }
 
-/// By the convention of the format, a missing transition rejects.
+/// A missing transition rejects, which is the convention of this format.
 fn read_att(text: &str) -> Result<NamedAutomaton, TextError> {
     let partial = att::read_dfa(text, &Limits::default())?;
     Ok(acceptor(&Partial::from(&partial.complete(false))))
@@ -59,37 +63,37 @@ fn read_regex(
         }
     };
     let dfa = regex::compile(text, alphabet, &Limits::default());
-    Ok(acceptor(&Partial::from(&dfa.map_err(|e| in_regex(name, e))?)))
+    Ok(acceptor(&Partial::from(&dfa.map_err(|e| regex_error(name, e))?)))
 }
 
-/// Classes in the order in which states name them.
-fn of_moore(moore: &Partial<String>) -> NamedAutomaton {
+/// Classes are numbered in the order of their first state.
+fn from_moore(moore: &Partial<String>) -> NamedAutomaton {
     let mut numbers: HashMap<&str, u32> = HashMap::new();
     let mut classes: Vec<String> = Vec::new();
     for output in moore.outputs() {
-        numbers.entry(spelled(output)).or_insert_with(|| {
-            classes.push(spelled(output).to_string());
+        numbers.entry(class_name(output)).or_insert_with(|| {
+            classes.push(class_name(output).to_string());
             classes.len() as u32 - 1
         });
     }
-    let automaton = moore.map_outputs(|output| numbers[spelled(output)]);
-    named(classes, automaton)
+    let automaton = moore.map_outputs(|output| numbers[class_name(output)]);
+    named_automaton(classes, automaton)
 }
 
-/// Classes need a name, and DOT may leave the output blank.
-fn spelled(output: &str) -> &str {
+/// DOT allows an empty output, but a class needs a name.
+fn class_name(output: &str) -> &str {
     if output.is_empty() { "(none)" } else { output }
 }
 
-fn in_text(name: &str, error: TextError) -> UserError {
+fn text_error(name: &str, error: TextError) -> UserError {
     UserError::new(format!("{name}:{}: {}", error.line, error.cause), error.remedy)
 }
 
-fn in_regex(name: &str, error: RegexError) -> UserError {
+fn regex_error(name: &str, error: RegexError) -> UserError {
     UserError::new(format!("{name}: column {}: {}", error.column, error.cause), error.remedy)
 }
 
-fn in_json(name: &str, error: JsonError) -> UserError {
+fn json_error(name: &str, error: JsonError) -> UserError {
     let remedy = "write it as `srnn extract` does, or convert it with `srnn convert`";
     match error {
         JsonError::Shape { line, column, message } => {
@@ -99,8 +103,8 @@ fn in_json(name: &str, error: JsonError) -> UserError {
     }
 }
 
-/// The symbols that an expression names, sorted: the alphabet where nothing else gives one. What
-/// is wrong with the expression, its own reader says.
+/// The symbols of a regular expression, sorted: its default alphabet. Syntax errors are ignored
+/// here; [`read_as`] reports them.
 pub fn symbols_of_expression(text: &str) -> Alphabet {
     let mut names = std::collections::BTreeSet::new();
     let (mut rest, mut in_class) = (text.chars(), false);
@@ -116,7 +120,7 @@ pub fn symbols_of_expression(text: &str) -> Alphabet {
         }
     }
     names.remove("");
-    Alphabet::new(names.into_iter().collect()).expect("distinct names that are not empty")
+    Alphabet::new(names.into_iter().collect()).expect("names are distinct and not empty")
 }
 
 fn escaped(c: Option<char>) -> Option<String> {
@@ -145,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_expression_names_its_symbols() {
+    fn the_symbols_of_an_expression_are_found() {
         for (text, symbols) in [
             ("(10)*|<open>\\*", vec!["*", "0", "1", "open"]),
             ("[^a-c] ε∅", vec!["a", "c"]),

@@ -1,4 +1,4 @@
-//! An automaton as files: the same for every verb that reads one off a network.
+//! An automaton as JSON, DOT and SVG files.
 
 use super::{Notation, WriteOptions, write};
 use crate::UserError;
@@ -8,16 +8,19 @@ use crate::files;
 use srnn_automata::Partial;
 use std::path::{Path, PathBuf};
 
-/// What was written, and what could not be and why.
+/// The files that were written, and why others were not.
 pub struct SavedFiles {
-    /// The paths.
+    /// The paths of the files.
     pub written: Vec<PathBuf>,
-    /// A reason for every file that is not there.
+    /// One reason per file that was not written.
     pub left_out: Vec<String>,
 }
 
-/// Writes what was read off a network, minimal where that can be.
-pub fn save(
+/// Writes an extracted automaton, minimised if it is complete; see `save_automaton`.
+///
+/// # Errors
+/// If a file cannot be written, or two classes have the same name.
+pub fn save_extracted(
     stem: &Path,
     extracted: &ExtractedAutomaton,
     classes: &[String],
@@ -30,9 +33,9 @@ pub fn save(
     save_automaton(stem, automaton, classes, title)
 }
 
-/// Writes `stem.json` always; DOT and SVG where every transition is known and the picture can be
-/// read. An automaton too large to be drawn is no failure.
-pub fn save_automaton(
+/// Writes `stem.json`, and also DOT and SVG if every transition is known and the picture is not too
+/// large.
+pub(crate) fn save_automaton(
     stem: &Path,
     automaton: Partial<u32>,
     classes: &[String],
@@ -52,7 +55,7 @@ pub fn save_automaton(
                 files.written.push(path);
             }
             Err(error) => {
-                // A file of an earlier automaton beside this one's would be taken for its own.
+                // A file of an earlier automaton would be taken for a picture of this one.
                 let _ = std::fs::remove_file(&path);
                 files.left_out.push(error.message);
             }

@@ -1,6 +1,6 @@
-//! Automata into text and pictures.
+//! Automata as text and pictures.
 
-use super::{Notation, accepting, complete, is_acceptor, positive};
+use super::{Notation, complete, find_accepting_class, is_acceptor, to_acceptor};
 use crate::UserError;
 use crate::extract::json::{NamedAutomaton, to_json};
 use crate::render::dfa::{self, DfaPicture};
@@ -8,18 +8,21 @@ use crate::render::transition_table::{TableRow, TransitionTable, text};
 use srnn_automata::text::{att, dot};
 use srnn_automata::{Limits, State, regex};
 
-/// How a person wants it.
+/// Options for writing an automaton.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WriteOptions<'a> {
-    /// The class of an acceptor's words, where its name does not tell.
+    /// The accepting class, if its name does not decide it.
     pub accept: Option<&'a str>,
-    /// The class of what is missing.
+    /// The class of words with missing transitions.
     pub missing: Option<&'a str>,
-    /// A line above the picture, and the graph's name.
+    /// The title of the picture and the name of the graph.
     pub title: &'a str,
 }
 
-/// Writes an automaton in a notation, or says what the notation cannot express.
+/// Writes an automaton; `name` is used in messages.
+///
+/// # Errors
+/// If the notation cannot express the automaton.
 pub fn write(
     automaton: &NamedAutomaton,
     name: &str,
@@ -27,8 +30,8 @@ pub fn write(
     options: WriteOptions<'_>,
 ) -> Result<String, UserError> {
     match notation {
-        Notation::Json => Ok(to_json(&filled(automaton, name, options)?)),
-        Notation::Table => Ok(table(&filled(automaton, name, options)?)),
+        Notation::Json => Ok(to_json(&complete_if_asked(automaton, name, options)?)),
+        Notation::Table => Ok(table(&complete_if_asked(automaton, name, options)?)),
         Notation::Dot => write_dot(automaton, name, options),
         Notation::Svg => write_svg(automaton, name, options),
         Notation::Att => write_att(automaton, name, options),
@@ -36,17 +39,18 @@ pub fn write(
     }
 }
 
-/// A table for people; `?` where a transition is not known. A star marks the class that means yes;
-/// where no name tells which that is, every state names its class.
+/// The transition table as text; `?` is an unknown transition. A star marks accepting states. If the
+/// accepting class is not known, every state shows its class.
 pub fn table(automaton: &NamedAutomaton) -> String {
-    let (partial, yes) = (automaton.automaton(), positive(automaton.classes()));
+    let partial = automaton.automaton();
+    let accepting = find_accepting_class(automaton.classes());
     let row = |state: State| {
         let class = *partial.output(state);
         let name = || automaton.classes()[class as usize].clone();
         TableRow {
             label: state.0.to_string(),
-            note: if yes.is_some() { String::new() } else { name() },
-            accepting: yes == Some(class),
+            note: if accepting.is_some() { String::new() } else { name() },
+            accepting: accepting == Some(class),
             next: partial.successors(state).iter().map(|to| to.map(State::index)).collect(),
         }
     };
@@ -57,8 +61,8 @@ pub fn table(automaton: &NamedAutomaton) -> String {
     })
 }
 
-/// What is missing is filled in only on demand.
-fn filled(
+/// Completes the automaton if the class of missing transitions is given.
+fn complete_if_asked(
     automaton: &NamedAutomaton,
     name: &str,
     options: WriteOptions<'_>,
@@ -67,7 +71,7 @@ fn filled(
         return Ok(automaton.clone());
     }
     let moore = complete(automaton, name, options.missing)?;
-    Ok(super::named(automaton.classes().to_vec(), (&moore).into()))
+    Ok(super::named_automaton(automaton.classes().to_vec(), (&moore).into()))
 }
 
 fn write_dot(
@@ -77,9 +81,9 @@ fn write_dot(
 ) -> Result<String, UserError> {
     let moore = complete(automaton, name, options.missing)?;
     let title = if options.title.is_empty() { "automaton" } else { options.title };
-    // Names that are not an acceptor's own would be lost as a DFA.
+    // A DFA has no class names: other names than `accept` and `reject` would be lost.
     match options.accept.is_some() || is_acceptor(automaton) {
-        true => Ok(dot::write_dfa(&accepting(automaton, &moore, name, options.accept)?, title)),
+        true => Ok(dot::write_dfa(&to_acceptor(automaton, &moore, name, options.accept)?, title)),
         false => Ok(dot::write_moore(&automaton.with_class_names(&moore), title)),
     }
 }
@@ -90,9 +94,9 @@ fn write_svg(
     options: WriteOptions<'_>,
 ) -> Result<String, UserError> {
     let moore = complete(automaton, name, options.missing)?;
-    let rings = options.accept.is_some() || positive(automaton.classes()).is_some();
+    let rings = options.accept.is_some() || find_accepting_class(automaton.classes()).is_some();
     let picture = match rings {
-        true => DfaPicture::from(&accepting(automaton, &moore, name, options.accept)?),
+        true => DfaPicture::from(&to_acceptor(automaton, &moore, name, options.accept)?),
         false => DfaPicture::of_moore(&automaton.with_class_names(&moore)),
     };
     let picture = DfaPicture { title: options.title.into(), ..picture };
@@ -105,7 +109,7 @@ fn write_att(
     options: WriteOptions<'_>,
 ) -> Result<String, UserError> {
     let moore = complete(automaton, name, options.missing)?;
-    let dfa = accepting(automaton, &moore, name, options.accept)
+    let dfa = to_acceptor(automaton, &moore, name, options.accept)
         .map_err(|failure| only_acceptors(failure, Notation::Att))?;
     let text = att::write_dfa(&dfa);
     if text.is_empty() || dfa.alphabet().is_empty() {
@@ -121,16 +125,16 @@ fn write_regex(
     options: WriteOptions<'_>,
 ) -> Result<String, UserError> {
     let moore = complete(automaton, name, options.missing)?;
-    let dfa = accepting(automaton, &moore, name, options.accept)
+    let dfa = to_acceptor(automaton, &moore, name, options.accept)
         .map_err(|failure| only_acceptors(failure, Notation::Regex))?;
     let expression = regex::of_dfa(&dfa, &Limits::default()).map_err(|error| {
-        UserError::new(format!("{name}: as an expression, {error}"), "--to att")
+        UserError::new(format!("{name}: no regular expression: {error}"), "--to att")
     })?;
     Ok(format!("{}\n", expression.to_text(dfa.alphabet())))
 }
 
 fn only_acceptors(failure: UserError, notation: Notation) -> UserError {
     let message =
-        format!("{} (as {} only acceptors can be written)", failure.message, notation.name());
+        format!("{} (only acceptors can be written as {})", failure.message, notation.name());
     UserError { message, ..failure }
 }

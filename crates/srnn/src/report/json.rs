@@ -1,9 +1,9 @@
 //! The result of a run as one JSON object: `--json` and `result.json`.
 
 use super::LearnReport;
-use super::advice::advice;
-use super::labels::labels;
+use super::labels::label_record;
 use super::methods::{MethodResult, methods};
+use super::notes::{majority_warning, notes};
 use super::proof;
 use crate::extract::{Agreement, EvaluatedAutomaton, WordSet};
 use crate::learn::Learned;
@@ -14,7 +14,7 @@ use crate::train::{Quality, SeedOutcome};
 use serde_json::{Map, Value, json};
 use srnn_automata::{Alphabet, Moore, Word, distinguish};
 
-/// The result as one object.
+/// The content of `result.json`.
 pub(super) fn value(report: &LearnReport<'_>) -> Value {
     let LearnReport { learned, run, requirements, seconds } = report;
     let kept = learned.kept();
@@ -25,8 +25,8 @@ pub(super) fn value(report: &LearnReport<'_>) -> Value {
         "source": learned.data.source,
         "device": learned.device,
         "data": { "digest": learned.data.digests() },
-        "seeds": learned.outcomes.iter().map(|o| seed(report, o)).collect::<Vec<_>>(),
-        "labels": labels(report),
+        "seeds": learned.outcomes.iter().map(|outcome| seed_record(report, outcome)).collect::<Vec<_>>(),
+        "labels": label_record(report),
         "kept": {
             "seed": kept.seed,
             "reason": learned.selection.reason,
@@ -42,11 +42,11 @@ pub(super) fn value(report: &LearnReport<'_>) -> Value {
         "no_automaton": no_automaton(learned),
         "tested_on": learned.extraction.as_ref().ok().map(|e| tested_on(&e.words)),
         "ways": learned.extraction.as_ref().ok().map(|extraction| {
-            methods(extraction).iter().map(|method| (method.key.into(), one_method(report, method)))
+            methods(extraction).iter().map(|method| (method.key.into(), method_record(report, method)))
                 .collect::<Map<String, Value>>()
         }),
         "certificate": certificate(report),
-        "notes": advice(report),
+        "notes": majority_warning(report).into_iter().chain(notes(report)).collect::<Vec<_>>(),
         "fail_under": requirements.valid_accuracy,
         "must_certify": requirements.proof,
         "passed": report.unmet().is_none(),
@@ -54,11 +54,11 @@ pub(super) fn value(report: &LearnReport<'_>) -> Value {
     })
 }
 
-/// What is proved: of the network, of the program, and what stands in the way of more.
+/// What is proved for the network and for the program, and the obstacle if something is not.
 fn certificate(report: &LearnReport<'_>) -> Value {
     let Some(verdict) = &report.learned.verdict else { return Value::Null };
     let proof = verdict.proof();
-    let mut value = proof::value(verdict, &report.alphabet());
+    let mut value = proof::to_json(verdict, &report.alphabet());
     let truth = report.learned.data.truth.as_ref();
     let equals = |truth| proof.map(|proof| distinguish(truth, &proof.automaton) == Ok(None));
     value["equals_truth"] = json!(truth.map(equals));
@@ -66,9 +66,9 @@ fn certificate(report: &LearnReport<'_>) -> Value {
     value
 }
 
-/// Accuracies and losses are by the labels that the seed was trained with: those believed, where
-/// some are not; `by_given_labels` is null otherwise.
-fn seed(report: &LearnReport<'_>, outcome: &SeedOutcome<f32>) -> Value {
+/// Accuracies and losses refer to the labels that the seed was trained with. If labels were
+/// corrected, `by_given_labels` refers to the labels as given; otherwise it is null.
+fn seed_record(report: &LearnReport<'_>, outcome: &SeedOutcome<f32>) -> Value {
     let end = outcome.run.final_evaluation.as_ref();
     let given = report.valid_accuracy_as_given(outcome);
     json!({
@@ -94,13 +94,13 @@ fn quality(quality: Quality) -> Value {
     }
 }
 
-/// The kept network's automaton: the cover's if it is the one that [`Learned::automaton`] returns,
-/// else the one that is proved.
+/// The automaton of the selected network: with the statistics of the cover if it is the cover's, else
+/// the proved one.
 fn automaton(report: &LearnReport<'_>) -> Value {
     let Some(automaton) = report.learned.automaton() else { return Value::Null };
     let cover = report.learned.extraction.as_ref().ok().and_then(|e| e.cover_evaluated.as_ref());
     match cover.filter(|cover| cover.extracted.minimal.as_ref() == Ok(automaton)) {
-        Some(judged) => one_judged(report, judged),
+        Some(evaluated) => evaluated_record(report, evaluated),
         None => proved_automaton(report, automaton),
     }
 }
@@ -127,7 +127,7 @@ fn no_automaton(learned: &Learned<'_>) -> Option<String> {
         Err(refusal) => Some(refusal.to_string()),
         Ok(extraction) => {
             let [.., cover] = methods(extraction);
-            cover.found.err()
+            cover.automaton.err()
         }
     }
 }
@@ -140,25 +140,25 @@ fn tested_on(words: &WordSet) -> Value {
     json!({ "words": words.len(), "longest": longest })
 }
 
-fn one_method(report: &LearnReport<'_>, method: &MethodResult) -> Value {
-    match &method.found {
-        Ok(judged) => one_judged(report, judged),
+fn method_record(report: &LearnReport<'_>, method: &MethodResult) -> Value {
+    match &method.automaton {
+        Ok(evaluated) => evaluated_record(report, evaluated),
         Err(refusal) => json!({ "refused": refusal }),
     }
 }
 
-fn one_judged(report: &LearnReport<'_>, judged: &EvaluatedAutomaton) -> Value {
+fn evaluated_record(report: &LearnReport<'_>, evaluated: &EvaluatedAutomaton) -> Value {
     let alphabet = report.alphabet();
     let spelled = |word: &Option<Word>| word.as_ref().map(|word| alphabet.format_word(word));
-    let truth = judged.truth.as_ref();
+    let truth = evaluated.truth.as_ref();
     json!({
-        "states": judged.extracted.minimal.as_ref().ok().map(|minimal| minimal.state_count()),
-        "states_before_minimising": judged.extracted.automaton.state_count(),
-        "complete": judged.extracted.minimal.is_ok(),
-        "centroids": judged.extracted.used_centroids.layers,
+        "states": evaluated.extracted.minimal.as_ref().ok().map(|minimal| minimal.state_count()),
+        "states_before_minimising": evaluated.extracted.automaton.state_count(),
+        "complete": evaluated.extracted.minimal.is_ok(),
+        "centroids": evaluated.extracted.used_centroids.layers,
         "agreement": {
-            "words": agreement(&judged.on_words, &alphabet),
-            "data": agreement(&judged.on_data, &alphabet),
+            "words": agreement(&evaluated.on_words, &alphabet),
+            "data": agreement(&evaluated.on_data, &alphabet),
         },
         "equals_truth": truth.map(|verdict| verdict.equal),
         "shortest_difference": truth.and_then(|v| spelled(&v.shortest_difference)),

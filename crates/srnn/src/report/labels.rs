@@ -1,27 +1,27 @@
-//! What was made of the labels, for people and programs.
+//! The result of the label check as text and as JSON.
 
 use super::LearnReport;
 use super::methods::{COUNTED_HARD, COUNTED_SOFT, HARD_TABLE};
 use crate::extract::ExtractionMethod;
 use crate::format::{grouped, percent, plural};
-use crate::learn::{Correction, Labels, LearnData, Round, Unexplained};
+use crate::learn::{Correction, LabelVerdict, LearnData, NotCorrected, Round};
 use crate::noise::{CRITERION, MdlSelection, SuspectedLabel};
 use crate::run::WRONG_LABELS;
 use crate::task::{Dataset, Subset};
 use serde_json::{Value, json};
 use srnn_automata::Moore;
 
-/// The labels believed wrong, one object each, in the order of their sets. `line` is where the
-/// sequence begins in its file, `index` its place in the set, counted from 0.
-pub fn wrong_labels(material: &LearnData, correction: &Correction) -> Vec<Value> {
-    correction.suspects.iter().map(|suspect| wrong_label(material, suspect)).collect()
+/// The lines of `wrong_labels.jsonl`: one object per suspected label, in the order of the sets.
+/// `line` is the first line of the sequence in its file, `index` its index in the set.
+pub(super) fn suspected_label_records(data: &LearnData, correction: &Correction) -> Vec<Value> {
+    correction.suspects.iter().map(|suspect| suspected_label_record(data, suspect)).collect()
 }
 
-fn wrong_label(material: &LearnData, suspect: &SuspectedLabel) -> Value {
+fn suspected_label_record(data: &LearnData, suspect: &SuspectedLabel) -> Value {
     let SuspectedLabel { part, index, given, predicted } = *suspect;
     let (name, set, lines) = match part {
-        Subset::Train => ("train", &material.split.train, &material.lines.train),
-        Subset::Valid | Subset::Test => ("valid", &material.split.valid, &material.lines.valid),
+        Subset::Train => ("train", &data.split.train, &data.lines.train),
+        Subset::Valid | Subset::Test => ("valid", &data.split.valid, &data.lines.valid),
     };
     json!({
         "set": name,
@@ -37,139 +37,148 @@ fn tokens(set: &Dataset, index: usize) -> Vec<&str> {
     set.sequences[index].tokens.iter().map(|&id| set.alphabet[id as usize].as_str()).collect()
 }
 
-/// The automaton that the labels speak for where no network is right on all of them: the name of its
-/// files, and the automaton.
-pub fn automaton_of_labels(labels: &Labels) -> Option<(&'static str, &Moore<u32>)> {
-    match labels {
-        Labels::Corrected(correction) => Some((BELIEVED, &correction.belief.simplified.automaton)),
-        Labels::Unexplained(Unexplained::NoneWrong(belief)) => {
-            Some((ALL_RIGHT, &belief.simplified.automaton))
-        }
-        Labels::Unexplained(_) | Labels::Trusted => None,
+/// The automaton selected by description length, if it is written to a file.
+pub(super) struct MdlAutomaton<'a> {
+    /// The file names without extension.
+    pub stem: &'static str,
+    /// The title for pictures.
+    pub title: &'static str,
+    /// The automaton.
+    pub automaton: &'a Moore<u32>,
+}
+
+impl MdlAutomaton<'_> {
+    /// `None` if labels are trusted, or if no automaton explains them.
+    pub fn of(verdict: &LabelVerdict) -> Option<MdlAutomaton<'_>> {
+        let (stem, title, selected) = match verdict {
+            LabelVerdict::Corrected(correction) => {
+                (CORRECTED_STEM, "selected by description length", &correction.selected)
+            }
+            LabelVerdict::NotCorrected(NotCorrected::NoErrors(selected)) => {
+                (NO_ERRORS_STEM, "correct on all labels", &**selected)
+            }
+            LabelVerdict::NotCorrected(_) | LabelVerdict::Trusted => return None,
+        };
+        Some(MdlAutomaton { stem, title, automaton: &selected.simplified.automaton })
     }
 }
 
-const BELIEVED: &str = "believed";
-const ALL_RIGHT: &str = "right_on_all_labels";
+const CORRECTED_STEM: &str = "believed";
+const NO_ERRORS_STEM: &str = "right_on_all_labels";
 
-/// What was made of the labels, as an object.
-pub fn labels(report: &LearnReport<'_>) -> Value {
-    match &report.learned.labels {
-        Labels::Trusted => json!({ "verdict": "trusted" }),
-        Labels::Unexplained(why) => json!({ "verdict": "unexplained", "why": unexplained(why) }),
-        Labels::Corrected(correction) => {
-            let MdlSelection {
-                simplified,
-                seed,
-                method: way,
-                candidates: tried,
-                labels,
-                baseline_bits: alone,
-            } = &correction.belief;
+/// `labels` of `result.json`.
+pub(super) fn label_record(report: &LearnReport<'_>) -> Value {
+    match &report.learned.label_verdict {
+        LabelVerdict::Trusted => json!({ "verdict": "trusted" }),
+        LabelVerdict::NotCorrected(why) => {
+            json!({ "verdict": "unexplained", "why": not_corrected_note(why) })
+        }
+        LabelVerdict::Corrected(correction) => {
+            let MdlSelection { simplified, seed, method, candidates, labels, baseline_bits } =
+                &correction.selected;
             json!({
                 "verdict": "corrected",
                 "criterion": CRITERION,
                 "states": simplified.automaton.state_count(),
                 "bits": simplified.bits,
-                "bits_without_automaton": alone,
-                "from": { "seed": seed, "way": described(way), "tried": tried },
+                "bits_without_automaton": baseline_bits,
+                "from": { "seed": seed, "way": method_name(method), "tried": candidates },
                 "labels": labels,
                 "wrong": correction.suspects.len(),
-                "believed_wrong": wrong_labels(report.learned.data, correction),
-                "network_has_the_automaton": correction.reached,
-                "network_trained_on_validation_set": correction.round == Round::Whole,
-                "valid_accuracy_as_believed": as_believed(report),
+                "believed_wrong": suspected_label_records(report.learned.data, correction),
+                "network_has_the_automaton": correction.reproduced,
+                "network_trained_on_validation_set": correction.round == Round::CorrectedAll,
+                "valid_accuracy_as_believed": accuracy_on_corrected(report),
             })
         }
     }
 }
 
-/// What was made of labels that were doubted, and by which criterion; nothing where they were not.
-pub fn doubted(report: &LearnReport<'_>) -> Option<String> {
-    let Labels::Corrected(correction) = &report.learned.labels else { return None };
-    let MdlSelection {
-        simplified,
-        seed,
-        method: way,
-        candidates: tried,
-        labels,
-        baseline_bits: alone,
-    } = &correction.belief;
-    let (wrong, states) = (correction.suspects.len(), simplified.automaton.state_count());
-    let part = percent(wrong as f64 / *labels as f64);
-    let reached = match correction.reached {
-        true => "the automaton of the network below is the same",
-        false => "no network has the same automaton (automaton/believed.json)",
+/// Describes the correction of labels; `None` if none were corrected.
+pub(super) fn correction_text(report: &LearnReport<'_>) -> Option<String> {
+    let LabelVerdict::Corrected(correction) = &report.learned.label_verdict else { return None };
+    let MdlSelection { simplified, seed, method, candidates, labels, baseline_bits } =
+        &correction.selected;
+    let wrong = correction.suspects.len();
+    let reproduced = match correction.reproduced {
+        true => "the selected network has the same automaton",
+        false => "no network has the same automaton, which is in automaton/believed.json",
     };
-    let on = match correction.round {
-        Round::Whole => "on training and validation set, ",
-        Round::Given | Round::Believed => "",
+    let sets = match correction.round {
+        Round::CorrectedAll => "on training and validation set ",
+        Round::Given | Round::Corrected => "",
     };
     Some(format!(
-        "No network is right on all labels given. Of {} found in the networks the automaton was \
-         taken with the\n{CRITERION}.\nIt has {} ({:.0} bits; {:.0} without an automaton), comes \
-         from seed {seed} ({}),\nand contradicts {} of {} ({part}): {}\nNetworks were trained \
-         again {on}with the labels it believes; {reached}.\nRare exceptions to a rule look like \
-         wrong labels: --trust-labels takes all labels as they are.\n",
-        plural(*tried, "automaton").replace("automatons", "automata"),
-        plural(states, "state"),
+        "No network fits all labels. From {} one was selected by\n{CRITERION}.\n\
+         It has {} ({:.0} bits; {:.0} bits without an automaton) and comes from seed {seed} ({}).\n\
+         It contradicts {} of {} ({}), which are suspected to be wrong: {}\n\
+         Networks were retrained {sets}with corrected labels; {reproduced}.\n\
+         Rare exceptions to a rule look like wrong labels: --trust-labels uses all labels as given.\n",
+        plural(*candidates, "candidate automaton").replace("automatons", "automata"),
+        plural(simplified.automaton.state_count(), "state"),
         simplified.bits,
-        alone,
-        described(way),
+        baseline_bits,
+        method_name(method),
         grouped(wrong as u64),
         plural(*labels, "label"),
+        percent(wrong as f64 / *labels as f64),
         report.run.join(WRONG_LABELS).display(),
     ))
 }
 
-/// A phrase that tells how often a network is right by the labels believed, where some are not.
-pub fn by_labels_believed(report: &LearnReport<'_>) -> String {
-    let believed = as_believed(report).map(percent);
-    believed.map_or(String::new(), |part| format!(" as given, {part} of it as believed"))
+/// Validation accuracy of the selected network on corrected labels; `None` if none were corrected.
+pub(super) fn accuracy_on_corrected(report: &LearnReport<'_>) -> Option<f64> {
+    match report.learned.label_verdict {
+        LabelVerdict::Corrected(_) => report.valid_accuracy(report.learned.kept()),
+        LabelVerdict::Trusted | LabelVerdict::NotCorrected(_) => None,
+    }
 }
 
-/// Why labels were left as they are although no network is right on all of them.
-pub fn unexplained(why: &Unexplained) -> Option<String> {
-    let states = |belief: &MdlSelection| plural(belief.simplified.automaton.state_count(), "state");
-    match why {
-        Unexplained::NoAutomaton => None,
-        Unexplained::NoneWrong(belief) => Some(format!(
-            "an automaton of {} is right on all labels (automaton/{ALL_RIGHT}.json), though no \
-             network is: try more --updates or --seeds",
-            states(belief)
-        )),
-        Unexplained::RightBefore { seed, update } => Some(format!(
-            "the labels are taken as they are: seed {seed} was right on them after {update} \
-             updates (on a sample of the training set and on the validation set), and lost it \
-             again: try more --units, --updates or --seeds"
-        )),
-        Unexplained::TooMany(_) => Some(
-            "no network is right on all labels, and no automaton found says that only a few of \
-             them are wrong"
-                .into(),
+/// Says why no label is corrected although no network fits all of them.
+pub(super) fn not_corrected_note(why: &NotCorrected) -> Option<String> {
+    let states =
+        |selected: &MdlSelection| plural(selected.simplified.automaton.state_count(), "state");
+    let note = match why {
+        NotCorrected::NoAutomaton => return None,
+        NotCorrected::NoErrors(selected) => format!(
+            "no network fits all labels, but an automaton with {} does \
+             (automaton/{NO_ERRORS_STEM}.json): try more --updates or --seeds",
+            states(selected)
         ),
-        Unexplained::Weak(belief) => Some(format!(
-            "no network is right on all labels; they are taken as they are, since the best \
-             automaton found ({}) explains them hardly better than none",
-            states(belief)
-        )),
-        Unexplained::Worse(belief) => Some(format!(
-            "no network is right on all labels; they are taken as they are, since the best \
-             automaton found ({}) is right on fewer of the validation set",
-            states(belief)
-        )),
-    }
+        NotCorrected::FittedEarlier { seed, update } => format!(
+            "labels are not corrected, because a network fitted them earlier (seed {seed} after \
+             {update} updates, on the validation set and a sample of the training set): try more \
+             --units, --updates or --seeds"
+        ),
+        NotCorrected::TooManyErrors(selected) => {
+            let MdlSelection { simplified, labels, .. } = &**selected;
+            format!(
+                "no network fits all labels, and they are not corrected: the automaton selected by \
+                 description length ({}) contradicts {} of {}, too many for label noise: try more \
+                 --units, --updates or --seeds",
+                states(selected),
+                grouped(simplified.errors as u64),
+                plural(*labels, "label")
+            )
+        }
+        NotCorrected::WeakCompression(selected) => format!(
+            "no network fits all labels, and they are not corrected: the automaton selected by \
+             description length ({}) needs {:.0} bits, hardly fewer than no automaton ({:.0} bits)",
+            states(selected),
+            selected.simplified.bits,
+            selected.baseline_bits
+        ),
+        NotCorrected::LessAccurate(selected) => format!(
+            "no network fits all labels, and they are not corrected: the automaton selected by \
+             description length ({}) is less accurate on the validation set than the best network",
+            states(selected)
+        ),
+    };
+    Some(note)
 }
 
-fn as_believed(report: &LearnReport<'_>) -> Option<f64> {
-    match report.learned.labels {
-        Labels::Corrected(_) => report.valid_accuracy(report.learned.kept()),
-        Labels::Trusted | Labels::Unexplained(_) => None,
-    }
-}
-
-fn described(way: &ExtractionMethod) -> String {
-    match way {
+fn method_name(method: &ExtractionMethod) -> String {
+    match method {
         ExtractionMethod::Cover { tolerance } => {
             format!("cover of soft states, tolerance {tolerance}")
         }
@@ -185,27 +194,26 @@ mod tests {
     use crate::noise::SimplifiedAutomaton;
     use crate::task::tomita::{Grammar, minimal_dfa};
 
-    fn belief() -> Box<MdlSelection> {
+    fn selection() -> Box<MdlSelection> {
         let automaton = Moore::from(&minimal_dfa(Grammar::T3));
-        let simplified = SimplifiedAutomaton { automaton, errors: 0, bits: 100.0 };
-        let (way, alone) = (ExtractionMethod::HardTable, 900.0);
         Box::new(MdlSelection {
-            simplified,
+            simplified: SimplifiedAutomaton { automaton, errors: 0, bits: 100.0 },
             seed: 1,
-            method: way,
+            method: ExtractionMethod::HardTable,
             candidates: 1,
             labels: 10,
-            baseline_bits: alone,
+            baseline_bits: 900.0,
         })
     }
 
     #[test]
-    fn an_automaton_that_is_right_on_all_labels_has_a_file_and_is_told_where() {
-        let why = Unexplained::NoneWrong(belief());
-        assert!(unexplained(&why).unwrap().contains("(automaton/right_on_all_labels.json)"));
-        let labels = Labels::Unexplained(why);
-        let (name, automaton) = automaton_of_labels(&labels).unwrap();
-        assert_eq!((name, automaton.state_count()), ("right_on_all_labels", 5));
-        assert_eq!(automaton_of_labels(&Labels::Unexplained(Unexplained::Weak(belief()))), None);
+    fn an_automaton_that_fits_all_labels_has_a_file_and_the_note_names_it() {
+        let why = NotCorrected::NoErrors(selection());
+        assert!(not_corrected_note(&why).unwrap().contains("(automaton/right_on_all_labels.json)"));
+        let verdict = LabelVerdict::NotCorrected(why);
+        let MdlAutomaton { stem, automaton, .. } = MdlAutomaton::of(&verdict).unwrap();
+        assert_eq!((stem, automaton.state_count()), ("right_on_all_labels", 5));
+        let weak = LabelVerdict::NotCorrected(NotCorrected::WeakCompression(selection()));
+        assert!(MdlAutomaton::of(&weak).is_none());
     }
 }

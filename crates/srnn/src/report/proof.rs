@@ -1,4 +1,4 @@
-//! Verdicts as text and as JSON.
+//! Results of the proof search as text and as JSON.
 
 use crate::certify::{NotProved, Obstacle, Proof, ProofAttempt, Verdict};
 use crate::engine::Arithmetic;
@@ -6,8 +6,8 @@ use crate::format::{plural, quoted};
 use serde_json::{Value, json};
 use srnn_automata::{Alphabet, Symbol, Word};
 
-/// The two verdicts, a line each.
-pub fn lines(verdict: &Verdict) -> [String; 2] {
+/// One line for the network in real arithmetic, and one for the f32 program.
+pub fn status_lines(verdict: &Verdict) -> [String; 2] {
     let status = |arithmetic| if verdict.holds(arithmetic) { "proved" } else { "not proved" };
     [
         format!("network (real arithmetic, f64): {}", status(Arithmetic::F64)),
@@ -15,79 +15,86 @@ pub fn lines(verdict: &Verdict) -> [String; 2] {
     ]
 }
 
-/// What a proof consists of, in one line.
-pub fn size(verdict: &Verdict) -> Option<String> {
+/// The size and the minimum logit margin of the proof, if there is one.
+pub fn size_line(verdict: &Verdict) -> Option<String> {
     let proof = verdict.proof()?;
     let (cells, steps) = (plural(proof.cells.len(), "cell"), plural(proof.depth(), "step"));
     let margin = proof.margin();
     Some(format!("{cells}, followed {steps}; minimum logit margin: {margin:.2}"))
 }
 
-/// What stands in the way of a proof, and what to try: the last attempt that names a cell, and what
-/// ended the search.
-pub fn obstacle(missing: &NotProved, alphabet: &Alphabet) -> [String; 2] {
-    let last = missing.attempts.last().expect("at least one attempt");
+/// Why there is no proof, and the remedies. The text names the last attempt that failed at a cell,
+/// and the last attempt of all.
+pub fn obstacle(not_proved: &NotProved, alphabet: &Alphabet) -> [String; 2] {
+    let last = not_proved.attempts.last().expect("at least one attempt");
     let names_a_cell = |attempt: &&ProofAttempt| {
         matches!(attempt.obstacle, Obstacle::Expands(_) | Obstacle::Undecided(_))
     };
-    let shown = missing.attempts.iter().rev().find(names_a_cell).unwrap_or(last);
-    let at = |attempt: &ProofAttempt| {
-        let [why, remedy] = described(attempt, alphabet);
+    let shown = not_proved.attempts.iter().rev().find(names_a_cell).unwrap_or(last);
+    let mut reasons = vec![];
+    let mut remedies: Vec<&str> = vec![];
+    for attempt in if shown == last { vec![last] } else { vec![shown, last] } {
+        let (reason, attempt_remedies) = describe_attempt(attempt, alphabet);
         let (tolerance, cells) = (attempt.tolerance, plural(attempt.cells, "cell"));
-        (format!("tolerance {tolerance}, {cells}: {why}"), remedy)
-    };
-    let (why, remedy) = at(shown);
-    match shown == last {
-        true => [why, remedy],
-        false => [format!("{why}; then {}", at(last).0), format!("{remedy}; {}", at(last).1)],
+        reasons.push(format!("tolerance {tolerance}, {cells}: {reason}"));
+        for &remedy in attempt_remedies {
+            if !remedies.contains(&remedy) {
+                remedies.push(remedy);
+            }
+        }
     }
+    [reasons.join("; then "), remedies.join("; or ")]
 }
 
-const HARDEN: &str = "train so that states are hard: a longer `harden` phase, a larger `entropy`, \
-                      or fewer centroids (--k)";
+const HARDEN: &str = "a longer `harden` phase, a larger `entropy`, or fewer centroids (--k)";
 
-fn described(attempt: &ProofAttempt, alphabet: &Alphabet) -> [String; 2] {
+fn describe_attempt(
+    attempt: &ProofAttempt,
+    alphabet: &Alphabet,
+) -> (String, &'static [&'static str]) {
     let spelled = |word: &[u32]| {
         let word: Word = word.iter().map(|&symbol| Symbol(symbol)).collect();
         quoted(alphabet, &word)
     };
     let access = quoted(alphabet, &attempt.access);
     match &attempt.obstacle {
-        Obstacle::Unsupported { what } => [
-            format!("the network has {what}: certificates do not speak of that"),
-            "train a network without it".into(),
-        ],
+        Obstacle::Unsupported { what } => (
+            format!("the network has {what}, which certificates do not support"),
+            &["a network without it"],
+        ),
         Obstacle::TooManyCells { cap } => {
-            [format!("the network has more than {cap} soft states"), HARDEN.into()]
+            (format!("the network has more than {cap} soft states"), &[HARDEN])
         }
         Obstacle::Expands(overflow) => {
             let (cell, target, word) = (overflow.cell, overflow.target, spelled(&overflow.word));
-            let why = format!(
-                "the states of cell {cell} (reached by {access}) reach up to {:.2e} from its \
-                 centre, and after {word} up to {:.2e} from that of cell {target}: they spread",
+            let reason = format!(
+                "the states of cell {cell} (reached by {access}) expand: their distance to its \
+                 centre is up to {:.2e}, and after {word} up to {:.2e} to the centre of cell \
+                 {target}",
                 overflow.source_radius, overflow.image_radius
             );
-            [why, format!("{HARDEN}; or a larger --depth")]
+            (reason, &[HARDEN, "a larger --depth"])
         }
         Obstacle::Undecided(undecided) => {
             let (cell, word) = (undecided.cell, spelled(&undecided.word));
             let after =
                 if undecided.word.is_empty() { String::new() } else { format!(" after {word}") };
-            let why = format!(
+            let reason = format!(
                 "in cell {cell} (reached by {access}){after} the minimum logit margin is {:.2e}",
                 undecided.margin
             );
-            [why, "train longer, or try a smaller --tolerance".into()]
+            (reason, &["longer training", "a smaller --tolerance"])
         }
         Obstacle::OutOfSteps { steps } => {
-            [format!("{steps} steps were not enough"), "a larger --steps".into()]
+            (format!("{steps} steps were not enough"), &["a larger --steps"])
         }
     }
 }
 
-/// The verdict as JSON.
-pub fn value(verdict: &Verdict, alphabet: &Alphabet) -> Value {
+/// The verdict as a JSON object.
+pub fn to_json(verdict: &Verdict, alphabet: &Alphabet) -> Value {
     let proof = verdict.proof();
+    let obstacle = verdict.not_proved().map(|not_proved| obstacle(not_proved, alphabet));
     json!({
         "certified": proof.is_some(),
         "f64": verdict.holds(Arithmetic::F64),
@@ -98,7 +105,7 @@ pub fn value(verdict: &Verdict, alphabet: &Alphabet) -> Value {
         "depth": proof.map(Proof::depth),
         "margin": proof.map(Proof::margin),
         "tolerance": proof.map(|proof| proof.tolerance),
-        "obstacle": verdict.not_proved().map(|missing| obstacle(missing, alphabet)[0].clone()),
-        "remedy": verdict.not_proved().map(|missing| obstacle(missing, alphabet)[1].clone()),
+        "obstacle": obstacle.as_ref().map(|[reason, _]| reason),
+        "remedy": obstacle.as_ref().map(|[_, remedy]| remedy),
     })
 }

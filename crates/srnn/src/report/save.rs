@@ -1,12 +1,14 @@
 //! The files of a result.
 
-use super::{LearnReport, Requirements, automaton_of_labels, write_automata, wrong_labels};
+use super::labels::{MdlAutomaton, suspected_label_records};
+use super::methods::write_automata;
+use super::{LearnReport, Requirements};
 use crate::UserError;
 use crate::certify::{Certificate, Verdict};
 use crate::files;
-use crate::learn::{Labels, Learned};
+use crate::learn::{LabelVerdict, Learned};
 use crate::notation::save_automaton;
-use crate::run::{CERTIFICATE, RESULT, WRONG_LABELS, metrics_of};
+use crate::run::{CERTIFICATE, RESULT, WRONG_LABELS, metrics_text};
 use srnn_automata::Partial;
 use std::path::Path;
 
@@ -23,7 +25,10 @@ impl Learned<'_> {
         LearnReport { learned: self, run, requirements, seconds: Default::default() }.save()
     }
 
-    /// The same without `result.json`.
+    /// Writes all files of [`save`](Learned::save) but `result.json`.
+    ///
+    /// # Errors
+    /// If a file cannot be written.
     pub fn save_parts(&self, folder: &Path) -> Result<(), UserError> {
         let model = self.model_file();
         model.save(&folder.join("model")).map_err(|error| UserError::new(error, ""))?;
@@ -34,7 +39,7 @@ impl Learned<'_> {
         if let Some(proof) = self.verdict.as_ref().and_then(Verdict::proof) {
             let certificate = Certificate::new(&model, proof).to_json();
             files::write(&folder.join(CERTIFICATE), &certificate)?;
-            // If the cover fell short, the proved automaton takes its place.
+            // The proved automaton replaces that of the cover if they differ.
             let kept = self.extraction.as_ref().ok().and_then(|found| found.cover.kept.as_ref());
             if kept.is_none_or(|kept| kept.minimal != proof.automaton) {
                 let automaton = Partial::from(&proof.automaton);
@@ -43,19 +48,20 @@ impl Learned<'_> {
             }
         }
         self.save_labels(folder)?;
-        files::write(&folder.join("metrics.jsonl"), &metrics_of(self))
+        files::write(&folder.join("metrics.jsonl"), &metrics_text(self))
     }
 
-    /// The labels believed wrong, and the automaton that the labels speak for.
+    /// Writes the suspected labels and the automaton that was selected by description length.
     fn save_labels(&self, folder: &Path) -> Result<(), UserError> {
-        if let Labels::Corrected(correction) = &self.labels {
-            let lines = wrong_labels(self.data, correction);
+        if let LabelVerdict::Corrected(correction) = &self.label_verdict {
+            let lines = suspected_label_records(self.data, correction);
             let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
             files::write(&folder.join(WRONG_LABELS), &text)?;
         }
-        if let Some((name, automaton)) = automaton_of_labels(&self.labels) {
-            let title = format!("{}: {}", self.data.title, name.replace('_', " "));
-            let stem = folder.join("automaton").join(name);
+        if let Some(MdlAutomaton { stem, title, automaton }) = MdlAutomaton::of(&self.label_verdict)
+        {
+            let title = format!("{}: {title}", self.data.title);
+            let stem = folder.join("automaton").join(stem);
             let classes = &self.data.split.train.classes;
             save_automaton(&stem, Partial::from(automaton), classes, &title)?;
         }
@@ -64,7 +70,10 @@ impl Learned<'_> {
 }
 
 impl LearnReport<'_> {
-    /// Writes `result.json`. It is written last: a run that has it is finished.
+    /// Writes `result.json`, which marks the run as finished. Call it last.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
     pub fn save(&self) -> Result<(), UserError> {
         files::write(&self.run.join(RESULT), &format!("{:#}\n", self.to_json()))
     }

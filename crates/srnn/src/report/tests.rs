@@ -31,7 +31,7 @@ fn a_saved_result_has_a_proof_that_the_checker_accepts() {
 }
 
 #[test]
-fn a_result_names_the_proved_automaton_if_the_cover_has_none() {
+fn the_proved_automaton_is_reported_if_the_cover_has_none() {
     let data = LearnData::tomita(Grammar::T1);
     let mut learned = learned(&data);
     let extraction = learned.extraction.as_mut().unwrap();
@@ -42,5 +42,5 @@ fn a_result_names_the_proved_automaton_if_the_cover_has_none() {
     assert_eq!(result["automaton"]["states"], 2, "{result:#}");
     assert_eq!(result["automaton"]["equals_truth"], true);
     assert_eq!(result["no_automaton"], serde_json::Value::Null);
-    assert!(report.to_text().contains("The automaton of the network, 2 states"));
+    assert!(report.to_text().contains("Extracted automaton, 2 states"));
 }

@@ -1,48 +1,49 @@
-//! The result of a run as text.
+//! The result of learning as text.
 
 use super::LearnReport;
-use super::advice::advice;
-use super::labels::{by_labels_believed, doubted};
+use super::labels::{accuracy_on_corrected, correction_text};
 use super::methods::{MethodResult, methods};
+use super::notes::{majority_warning, notes};
 use super::proof;
 use crate::extract::json::NamedAutomaton;
 use crate::extract::{Agreement, EvaluatedAutomaton, Extraction, WordSet};
 use crate::format::{aligned, grouped, percent, plural, quoted};
-use crate::learn::Labels;
+use crate::learn::LabelVerdict;
 use crate::notation::table;
 use crate::render::transition_table::escape_control;
 use crate::task::Confusion;
 use crate::train::SeedOutcome;
 use srnn_automata::{Alphabet, Partial, Word};
 
-/// The report for a terminal.
+/// The text report of `learn`.
 pub(super) fn text(report: &LearnReport<'_>) -> String {
-    let mut parts: Vec<String> = doubted(report).into_iter().collect();
-    parts.push(seeds(report));
+    let mut parts: Vec<String> = correction_text(report).into_iter().collect();
+    parts.extend(majority_warning(report).map(|warning| format!("warning: {warning}\n")));
+    parts.push(seed_table(report));
     match &report.learned.extraction {
         Err(refusal) => {
             parts.push(format!("No automaton: {refusal} (--arch sr-gru).\n"));
-            parts.push(network(report));
+            parts.push(accuracy_line(report));
         }
         Ok(extraction) => {
             parts.push(automaton(report, extraction));
-            parts.push(three_numbers(report, extraction));
+            parts.push(evaluation(report, extraction));
         }
     }
-    let advice = advice(report);
-    if !advice.is_empty() {
-        parts.push(advice.iter().map(|line| format!("note: {line}\n")).collect());
+    let notes = notes(report);
+    if !notes.is_empty() {
+        parts.push(notes.iter().map(|line| format!("note: {line}\n")).collect());
     }
     parts.push(confusion("validation", &report.validation()));
     parts.extend(report.test().map(|test| confusion("test", &test)));
-    parts.push(format!("Everything is in {}", report.run.display()));
+    parts.push(format!("All files are in {}", report.run.display()));
     parts.join("\n")
 }
 
-fn seeds(report: &LearnReport<'_>) -> String {
-    let [train, valid] = match report.learned.labels {
-        Labels::Corrected(_) => ["train, as believed", "valid, as believed"],
-        Labels::Trusted | Labels::Unexplained(_) => ["train", "valid"],
+fn seed_table(report: &LearnReport<'_>) -> String {
+    let [train, valid] = match report.learned.label_verdict {
+        LabelVerdict::Corrected(_) => ["train (corrected labels)", "valid (corrected labels)"],
+        LabelVerdict::Trusted | LabelVerdict::NotCorrected(_) => ["train", "valid"],
     };
     let head = ["", "seed", train, valid, "automaton", "status"];
     let mut rows = vec![head.map(String::from).to_vec()];
@@ -60,7 +61,7 @@ fn seeds(report: &LearnReport<'_>) -> String {
         ]);
     }
     let reason = report.learned.selection.reason.describe();
-    format!("{}kept: seed {} ({reason})\n", aligned(&rows), report.learned.kept().seed)
+    format!("{}selected: seed {} ({reason})\n", aligned(&rows), report.learned.kept().seed)
 }
 
 fn quality(outcome: &SeedOutcome<f32>) -> String {
@@ -71,126 +72,132 @@ fn quality(outcome: &SeedOutcome<f32>) -> String {
             let (states, agrees) = (plural(quality.states, "state"), percent(quality.agreement));
             format!("{states}, agrees {agrees}{proved}")
         }
-        Some(_) => "does not close".into(),
+        Some(_) => "cover not closed".into(),
     }
 }
 
 fn automaton(report: &LearnReport<'_>, extraction: &Extraction) -> String {
     let Some(minimal) = report.learned.automaton() else {
         let [.., cover] = methods(extraction);
-        return format!("No automaton: {}.\n", cover.found.err().unwrap_or_default());
+        return format!("No automaton: {}.\n", cover.automaton.err().unwrap_or_default());
     };
     let classes = report.learned.data.split.train.classes.clone();
     let files = report.run.join("automaton");
     let named = NamedAutomaton::new(classes, Partial::from(minimal));
     let table = match named {
-        Ok(named) if minimal.state_count() <= MOST_STATES => table(&named),
-        _ => format!("too many to list: {}\n", files.join("automaton.json").display()),
+        Ok(named) if minimal.state_count() <= MAX_LISTED_STATES => table(&named),
+        _ => format!("too many states to list: {}\n", files.join("automaton.json").display()),
     };
     let picture = match files.join("automaton.svg") {
         drawn if drawn.is_file() => format!("picture: {}\n", drawn.display()),
         _ => format!("too large for a picture: {}\n", files.join("automaton.dot").display()),
     };
     let states = plural(minimal.state_count(), "state");
-    format!("The automaton of the network, {states}:\n{table}{picture}")
+    format!("Extracted automaton, {states}:\n{table}{picture}")
 }
 
-/// A longer table would push everything else off the screen.
-const MOST_STATES: usize = 40;
+/// Larger automata are not listed: the table would push the rest of the report off the screen.
+const MAX_LISTED_STATES: usize = 40;
 
-/// How often the network is right, on what it was not trained on.
-fn network(report: &LearnReport<'_>) -> String {
+/// Accuracy of the network on held-out data.
+fn accuracy_line(report: &LearnReport<'_>) -> String {
     let part = |confusion: &Confusion| confusion.accuracy().map_or("–".into(), percent);
     let valid = part(&report.validation());
-    let test = report.test().map(|test| format!(", {} of the test set", part(&test)));
-    let believed = by_labels_believed(report);
+    let test = report.test().map(|test| format!(", {} on the test set", part(&test)));
+    let corrected = accuracy_on_corrected(report)
+        .map(|accuracy| format!(" as given ({} with corrected labels)", percent(accuracy)));
     format!(
-        "network: right on {valid} of the validation set{believed}{}\n",
+        "network: {valid} accuracy on the validation set{}{}\n",
+        corrected.unwrap_or_default(),
         test.unwrap_or_default()
     )
 }
 
-/// Accuracy of the network, agreement of each automaton with it, and whether it is proved.
-fn three_numbers(report: &LearnReport<'_>, extraction: &Extraction) -> String {
+/// Accuracy of the network, agreement of each automaton with it, and whether equality is proved.
+fn evaluation(report: &LearnReport<'_>, extraction: &Extraction) -> String {
     let truth = report.learned.data.truth.is_some();
     let alphabet = report.alphabet();
-    let mut head = vec!["automaton", "states", "centroids used", "agrees on words", "on the data"];
-    head.extend(truth.then_some("is the truth"));
+    let mut head =
+        vec!["extraction method", "states", "centroids used", "agrees on words", "on the data"];
+    head.extend(truth.then_some("equals the truth"));
     let mut rows = vec![head.into_iter().map(String::from).collect::<Vec<_>>()];
-    rows.extend(methods(extraction).iter().map(|method| row(method, &alphabet, truth)));
+    rows.extend(methods(extraction).iter().map(|method| method_row(method, &alphabet, truth)));
     format!(
         "{}{}words: {}\n{}",
-        network(report),
+        accuracy_line(report),
         aligned(&rows),
-        described(&extraction.words),
-        proved(report)
+        describe_words(&extraction.words),
+        proof_status(report)
     )
 }
 
-/// Whether network and automaton agree on every word.
-fn proved(report: &LearnReport<'_>) -> String {
+/// Whether network and automaton are proved to agree on every word.
+fn proof_status(report: &LearnReport<'_>) -> String {
     let Some(verdict) = &report.learned.verdict else { return String::new() };
-    let [network, program] = proof::lines(verdict);
-    let size = proof::size(verdict).map(|size| format!("  {size}\n")).unwrap_or_default();
-    let missing = verdict.not_proved().map(|missing| {
-        let [why, remedy] = proof::obstacle(missing, &report.alphabet());
+    let [network, program] = proof::status_lines(verdict);
+    let size = proof::size_line(verdict).map(|size| format!("  {size}\n")).unwrap_or_default();
+    let obstacle = verdict.not_proved().map(|not_proved| {
+        let [why, remedy] = proof::obstacle(not_proved, &report.alphabet());
         format!("  {why}\n  try: {remedy}\n")
     });
-    let missing = missing.unwrap_or_default();
-    format!("equal on every word, of any length?\n  {network}\n  {program}\n{size}{missing}")
+    let obstacle = obstacle.unwrap_or_default();
+    format!(
+        "network and automaton are equal on every word, of any length:\n  {network}\n  \
+         {program}\n{size}{obstacle}"
+    )
 }
 
-fn row(method: &MethodResult, alphabet: &Alphabet, truth: bool) -> Vec<String> {
-    let judged = match &method.found {
+fn method_row(method: &MethodResult, alphabet: &Alphabet, truth: bool) -> Vec<String> {
+    let evaluated = match &method.automaton {
         Err(refusal) => return vec![method.name.into(), format!("none: {refusal}")],
-        Ok(judged) => judged,
+        Ok(evaluated) => evaluated,
     };
-    let states = match &judged.extracted.minimal {
+    let states = match &evaluated.extracted.minimal {
         Ok(minimal) => minimal.state_count().to_string(),
-        Err(_) => format!("{}, incomplete", judged.extracted.automaton.state_count()),
+        Err(_) => format!("{}, incomplete", evaluated.extracted.automaton.state_count()),
     };
     let used: Vec<String> =
-        judged.extracted.used_centroids.layers.iter().map(usize::to_string).collect();
+        evaluated.extracted.used_centroids.layers.iter().map(usize::to_string).collect();
     let mut cells = vec![
         method.name.into(),
         states,
         used.join(" + "),
-        agrees(&judged.on_words, alphabet),
-        agrees(&judged.on_data, alphabet),
+        agrees(&evaluated.on_words, alphabet),
+        agrees(&evaluated.on_data, alphabet),
     ];
-    cells.extend(truth.then(|| verdict(judged, alphabet)));
+    cells.extend(truth.then(|| comparison_with_truth(evaluated, alphabet)));
     cells
 }
 
 fn agrees(agreement: &Agreement, alphabet: &Alphabet) -> String {
     let part = percent(agreement.rate());
     match &agreement.difference {
-        Some(word) => format!("{part} (not {})", spelled(alphabet, word)),
+        Some(word) => format!("{part} (not on {})", table_word(alphabet, word)),
         None => part,
     }
 }
 
-fn verdict(judged: &EvaluatedAutomaton, alphabet: &Alphabet) -> String {
-    match &judged.truth {
+fn comparison_with_truth(evaluated: &EvaluatedAutomaton, alphabet: &Alphabet) -> String {
+    match &evaluated.truth {
         None => "–".into(),
         Some(verdict) => match &verdict.shortest_difference {
             None => "yes".into(),
-            Some(word) => format!("no: {}", spelled(alphabet, word)),
+            Some(word) => format!("no: {}", table_word(alphabet, word)),
         },
     }
 }
 
-/// A word within a table: harmless, and not endless.
-fn spelled(alphabet: &Alphabet, word: &Word) -> String {
-    const LONGEST: usize = 24;
+/// A word for a table cell: control characters escaped, shortened if long.
+fn table_word(alphabet: &Alphabet, word: &Word) -> String {
+    const MAX_CHARS: usize = 24;
     let text = escape_control(&quoted(alphabet, word));
-    match text.chars().count() > LONGEST {
-        true => text.chars().take(LONGEST).chain(['…']).collect(),
+    match text.chars().count() > MAX_CHARS {
+        true => text.chars().take(MAX_CHARS).chain(['…']).collect(),
         false => text,
     }
 }
 
-fn described(words: &WordSet) -> String {
+fn describe_words(words: &WordSet) -> String {
     let count = grouped(words.len() as u64);
     match words {
         WordSet::UpTo { longest, .. } => {
@@ -200,21 +207,22 @@ fn described(words: &WordSet) -> String {
     }
 }
 
-/// More classes than this make no table that anyone reads; result.json has it.
-const MOST_CLASSES: usize = 12;
+/// A confusion matrix with more classes is not printed; result.json has it.
+const MAX_CLASSES: usize = 12;
 
 fn confusion(set: &str, confusion: &Confusion) -> String {
-    if confusion.classes.len() > MOST_CLASSES {
+    if confusion.classes.len() > MAX_CLASSES {
         let accuracy = confusion.accuracy().map_or("–".into(), percent);
-        return format!("{set} set: {accuracy} right; result.json has the confusion matrix\n");
+        return format!("{set} set: {accuracy} accuracy; result.json has the confusion matrix\n");
     }
-    let unread = confusion.unreadable.iter().any(|&n| n > 0);
+    let has_unreadable = confusion.unreadable.iter().any(|&n| n > 0);
     let names = confusion.classes.iter().map(|name| escape_control(name));
     let head = [format!("{set} set: truth \\ network")].into_iter().chain(names);
-    let mut rows = vec![head.chain(unread.then(|| "unreadable".into())).collect::<Vec<_>>()];
+    let mut rows =
+        vec![head.chain(has_unreadable.then(|| "unreadable".into())).collect::<Vec<_>>()];
     for (truth, counts) in confusion.counts.iter().enumerate() {
         let counts = counts.iter().map(|&n| grouped(n));
-        let unreadable = unread.then(|| grouped(confusion.unreadable[truth]));
+        let unreadable = has_unreadable.then(|| grouped(confusion.unreadable[truth]));
         let name = escape_control(&confusion.classes[truth]);
         rows.push([name].into_iter().chain(counts).chain(unreadable).collect());
     }

@@ -1,8 +1,9 @@
-//! The folder of a run: it appears whole or not at all, and one process at a time may use it.
+//! The run folder. It is created atomically, and only one process at a time may use it.
 
 mod metrics;
 
-pub use metrics::{Metrics, metrics_of};
+pub use metrics::MetricsFile;
+pub(crate) use metrics::metrics_text;
 
 use crate::UserError;
 use crate::atomic;
@@ -18,145 +19,141 @@ const METRICS: &str = "metrics.jsonl";
 const CHECKPOINTS: &str = "checkpoints";
 const MODEL: &str = "model";
 const AUTOMATON: &str = "automaton";
-/// The file of labels believed wrong.
+/// The file of suspected labels.
 pub const WRONG_LABELS: &str = "wrong_labels.jsonl";
-/// The file of the proof.
+/// The certificate file.
 pub const CERTIFICATE: &str = "certificate.json";
-/// The file of the result. A run that has it is finished.
-pub const RESULT: &str = "result.json";
+/// The result file. A run that has it is finished.
+pub(crate) const RESULT: &str = "result.json";
 const LOCK: &str = ".lock";
 
-/// All that a run folder holds; a folder with anything else in it is never replaced.
-const NAMES: [&str; 10] =
+/// All entries of a run folder. A folder with any other entry is never replaced.
+const ENTRIES: [&str; 10] =
     [CONFIG, DATA, METRICS, CHECKPOINTS, MODEL, AUTOMATON, WRONG_LABELS, CERTIFICATE, RESULT, LOCK];
 
-/// Where a new run goes.
+/// The location of a new run.
 #[derive(Clone, Debug)]
-pub enum RunPlace {
-    /// `runs/NAME`, or the first free of `NAME-2`, `NAME-3`, …
-    Fresh(String),
-    /// This folder, which must not be there or be empty.
-    At(PathBuf),
-    /// This folder, in the place of the run that is there.
-    Instead(PathBuf),
+pub enum RunLocation {
+    /// `runs/NAME`, or the first of `NAME-2`, `NAME-3`, … that does not exist.
+    Numbered(String),
+    /// This folder, which must be empty or not exist.
+    New(PathBuf),
+    /// This folder; a run in it is replaced.
+    Replace(PathBuf),
 }
 
-/// A run's folder, locked for this process.
+/// A run folder, locked for this process.
 #[derive(Debug)]
 pub struct RunFolder {
     path: PathBuf,
-    /// The system lets go of it however the process ends.
+    /// The operating system releases the lock when the process ends.
     _lock: File,
 }
 
 impl RunFolder {
-    /// Makes the folder of a new run, with its configuration and the account of its data.
-    pub fn create(place: &RunPlace, config: &str, data: &str) -> Result<RunFolder, UserError> {
-        let path = match place {
-            RunPlace::Fresh(name) => fresh(name, config, data)?,
-            RunPlace::At(path) => {
-                let renamed = |new: &Path| fs::rename(new, path);
-                built(path, config, data, renamed).map_err(|error| taken(path, error))?;
+    /// Creates the folder of a new run with `config.toml` and `data.json`.
+    ///
+    /// # Errors
+    /// If the folder exists and may not be replaced, or cannot be written.
+    pub fn create(
+        location: &RunLocation,
+        config: &str,
+        data: &str,
+    ) -> Result<RunFolder, UserError> {
+        let path = match location {
+            RunLocation::Numbered(name) => create_numbered(name, config, data)?,
+            RunLocation::New(path) => {
+                let rename = |new: &Path| fs::rename(new, path);
+                create_atomically(path, config, data, rename)
+                    .map_err(|error| creation_error(path, error))?;
                 path.clone()
             }
-            RunPlace::Instead(path) => {
+            RunLocation::Replace(path) => {
                 check_replaceable(path)?;
-                let exchanged = |new: &Path| exchange(new, path);
-                built(path, config, data, exchanged).map_err(|error| unwritable(path, error))?;
+                let replace = |new: &Path| replace_folder(new, path);
+                create_atomically(path, config, data, replace)
+                    .map_err(|error| unwritable(path, error))?;
                 path.clone()
             }
         };
         RunFolder::open(&path)
     }
 
-    /// Opens the folder of a run that was begun.
+    /// Opens and locks the folder of an existing run.
+    ///
+    /// # Errors
+    /// If it is not a run folder, or another process uses it.
     pub fn open(path: &Path) -> Result<RunFolder, UserError> {
         if !path.join(CONFIG).is_file() {
-            let message = format!("{}: this is no run: it has no {CONFIG}", path.display());
-            return Err(UserError::new(message, "name a folder that `srnn learn` made"));
+            let message =
+                format!("{}: this is not a run folder: {CONFIG} is missing", path.display());
+            return Err(UserError::new(message, "name a folder that `srnn learn` created"));
         }
-        Ok(RunFolder { path: path.into(), _lock: lock(path)? })
+        Ok(RunFolder { path: path.into(), _lock: lock_folder(path)? })
     }
 
-    /// Where it is.
+    /// The path of the folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The resolved configuration.
+    /// `config.toml`: the resolved configuration.
     pub fn config(&self) -> PathBuf {
         self.path.join(CONFIG)
     }
 
-    /// The account of the data.
+    /// `data.json`: the description of the data.
     pub fn data(&self) -> PathBuf {
         self.path.join(DATA)
     }
 
-    /// A line for every evaluation of every seed.
+    /// `metrics.jsonl`, see [`MetricsFile`].
     pub fn metrics(&self) -> PathBuf {
         self.path.join(METRICS)
     }
 
-    /// A seed's checkpoints.
+    /// The checkpoint folder of a seed.
     pub fn checkpoints(&self, round: Round, seed: u64) -> PathBuf {
         self.path.join(CHECKPOINTS).join(match round {
             Round::Given => format!("seed-{seed}"),
-            Round::Believed => format!("believed-seed-{seed}"),
-            Round::Whole => format!("whole-seed-{seed}"),
+            Round::Corrected => format!("believed-seed-{seed}"),
+            Round::CorrectedAll => format!("whole-seed-{seed}"),
         })
     }
 
-    /// The kept network.
-    pub fn model(&self) -> PathBuf {
-        self.path.join(MODEL)
-    }
-
-    /// The automata.
-    pub fn automaton(&self) -> PathBuf {
-        self.path.join(AUTOMATON)
-    }
-
-    /// The labels believed wrong, where some are.
-    pub fn wrong_labels(&self) -> PathBuf {
-        self.path.join(WRONG_LABELS)
-    }
-
-    /// The proof.
-    pub fn certificate(&self) -> PathBuf {
-        self.path.join(CERTIFICATE)
-    }
-
-    /// What came of it. Written last: a run that has it is finished.
+    /// `result.json`. It is written last: a run that has it is finished.
     pub fn result(&self) -> PathBuf {
         self.path.join(RESULT)
     }
 }
 
-/// Locks a folder for this process, for as long as the file is open.
-pub fn lock(folder: &Path) -> Result<File, UserError> {
+/// Locks a folder for this process. The lock is held until the file is closed.
+///
+/// # Errors
+/// If another process holds the lock, or the lock file cannot be written.
+pub fn lock_folder(folder: &Path) -> Result<File, UserError> {
     let file = folder.join(LOCK);
     let file_lock = File::options().create(true).append(true).open(&file);
     let file_lock = file_lock.map_err(|error| unwritable(&file, error))?;
     match file_lock.try_lock() {
         Err(TryLockError::WouldBlock) => {
-            let message = format!("{}: another process works on this run", folder.display());
-            Err(UserError::new(message, "wait for it, or end it"))
+            let message = format!("{}: another process is working on this run", folder.display());
+            Err(UserError::new(message, "wait until it ends, or stop it"))
         }
-        // Some file systems have no locks; the rest works without.
+        // Some file systems do not support locks; everything else works without.
         Ok(()) | Err(TryLockError::Error(_)) => Ok(file_lock),
     }
 }
 
-fn taken(path: &Path, error: io::Error) -> UserError {
+fn creation_error(path: &Path, error: io::Error) -> UserError {
     match error.kind() {
         ErrorKind::DirectoryNotEmpty | ErrorKind::AlreadyExists => {
-            let message = format!("{}: the folder is there already", path.display());
+            let message = format!("{}: this folder exists already", path.display());
             let run = path.display();
             UserError::new(
                 message,
                 format!(
-                    "--force replaces the run in it, `srnn resume {run}` goes on with it, or give another --out"
+                    "--force replaces the run, `srnn resume {run}` continues it, or give another --out"
                 ),
             )
         }
@@ -168,18 +165,18 @@ fn taken(path: &Path, error: io::Error) -> UserError {
     }
 }
 
-fn fresh(name: &str, config: &str, data: &str) -> Result<PathBuf, UserError> {
+fn create_numbered(name: &str, config: &str, data: &str) -> Result<PathBuf, UserError> {
     let runs = Path::new("runs");
     for number in 1.. {
         let path = match number {
             1 => runs.join(name),
             _ => runs.join(format!("{name}-{number}")),
         };
-        // An empty folder would be replaced; someone may just have made it for something else.
+        // `rename` would replace an empty folder, which may belong to another program.
         if path.symlink_metadata().is_ok() {
             continue;
         }
-        match built(&path, config, data, |new| fs::rename(new, &path)) {
+        match create_atomically(&path, config, data, |new| fs::rename(new, &path)) {
             Ok(()) => return Ok(path),
             Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => continue,
             Err(error) => return Err(unwritable(&path, error)),
@@ -188,35 +185,35 @@ fn fresh(name: &str, config: &str, data: &str) -> Result<PathBuf, UserError> {
     unreachable!("some number is free")
 }
 
-/// Makes the folder beside its place, then puts it there in one step.
-fn built(
+/// Writes the folder under a temporary name; `install` then moves it to its path.
+fn create_atomically(
     path: &Path,
     config: &str,
     data: &str,
-    put_there: impl FnOnce(&Path) -> io::Result<()>,
+    install: impl FnOnce(&Path) -> io::Result<()>,
 ) -> io::Result<()> {
-    let new = beside(path, "new");
-    let result = fill(&new, config, data).and_then(|()| put_there(&new));
+    let new = temporary_sibling(path, "new");
+    let result = write_initial_files(&new, config, data).and_then(|()| install(&new));
     if result.is_err() {
-        // The first error is the one to report.
+        // The first error is reported.
         let _ = fs::remove_dir_all(&new);
     }
     result
 }
 
-fn fill(new: &Path, config: &str, data: &str) -> io::Result<()> {
+fn write_initial_files(new: &Path, config: &str, data: &str) -> io::Result<()> {
     fs::create_dir_all(new)?;
     atomic::write(&new.join(CONFIG), config.as_bytes())?;
     atomic::write(&new.join(DATA), data.as_bytes())
 }
 
-/// A name beside `path`, of this process alone.
-fn beside(path: &Path, what: &str) -> PathBuf {
+/// A path in the same folder that only this process uses.
+fn temporary_sibling(path: &Path, suffix: &str) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    path.with_file_name(format!(".{name}.{}.{what}", std::process::id()))
+    path.with_file_name(format!(".{name}.{}.{suffix}", std::process::id()))
 }
 
-/// Only a run may be replaced, and nothing but a run goes with it.
+/// Refuses to replace a folder that is not a run, or that has other files in it.
 fn check_replaceable(path: &Path) -> Result<(), UserError> {
     let entries = match fs::read_dir(path) {
         Ok(entries) => entries,
@@ -224,20 +221,20 @@ fn check_replaceable(path: &Path) -> Result<(), UserError> {
         Err(error) => return Err(unwritable(path, error)),
     };
     let names: Vec<_> = entries.flatten().map(|entry| entry.file_name()).collect();
-    if let Some(other) = names.iter().find(|name| !NAMES.iter().any(|known| *name == known)) {
+    if let Some(other) = names.iter().find(|name| !ENTRIES.iter().any(|known| *name == known)) {
         let (folder, other) = (path.display(), other.display());
-        let message = format!("{folder}: holds {other}, which is no part of a run");
+        let message = format!("{folder}: contains {other}, which is not part of a run");
         return Err(UserError::new(message, "move it away, or give another --out"));
     }
     if names.iter().any(|name| name == CONFIG) {
-        // Refuses to take a run away from a process that works on it.
+        // Fails if another process is working on the run.
         RunFolder::open(path)?;
     }
     Ok(())
 }
 
-fn exchange(new: &Path, path: &Path) -> io::Result<()> {
-    let old = beside(path, "old");
+fn replace_folder(new: &Path, path: &Path) -> io::Result<()> {
+    let old = temporary_sibling(path, "old");
     match fs::rename(path, &old) {
         Ok(()) => {}
         Err(error) if error.kind() == ErrorKind::NotFound => return fs::rename(new, path),

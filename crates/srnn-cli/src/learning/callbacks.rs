@@ -1,12 +1,12 @@
-//! The callbacks of a run: checkpoints, metrics, progress, Ctrl-C, the clock.
+//! The callbacks of a run: checkpoints, metrics, progress, interruption, and the time of each stage.
 
-use super::progress::{Progress, SeedProgress};
+use super::progress::{LearnProgress, SeedProgress};
 use crate::failure::Failure;
 use crate::output::Output;
 use serde_json::{Map, Value};
 use srnn::files::unwritable;
 use srnn::learn::{LearnCallbacks, Round, Stage};
-use srnn::run::{Metrics, RunFolder};
+use srnn::run::{MetricsFile, RunFolder};
 use srnn::train::{
     Checkpoint, CheckpointError, CheckpointFolder, CheckpointStore, Control, Event,
     LatestCheckpoint, Observer, RunIdentity,
@@ -16,68 +16,68 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 /// The callbacks of a run.
-pub struct Watcher<'a> {
+pub struct RunCallbacks<'a> {
     folder: &'a RunFolder,
     output: &'a Output,
-    progress: Progress,
-    metrics: Mutex<Metrics>,
+    progress: LearnProgress,
+    metrics: Mutex<MetricsFile>,
     stop: Arc<StopFlags>,
     /// The first failure outside of training.
     failure: Mutex<Option<Failure>>,
-    clock: Mutex<Clock>,
+    clock: Mutex<StageClock>,
 }
 
-/// Shared with the handler of Ctrl-C.
+/// Flags shared with the Ctrl-C handler.
 #[derive(Debug, Default)]
 pub struct StopFlags {
-    /// End with a checkpoint: Ctrl-C was pressed, or the disk is full.
+    /// Training must end with a checkpoint: Ctrl-C was pressed, or a file could not be written.
     pub requested: AtomicBool,
-    /// No seed is being trained.
+    /// Whether no seed is being trained.
     pub trained: AtomicBool,
 }
 
-/// When each stage began.
-struct Clock {
+/// The start of each stage.
+struct StageClock {
     stages: Vec<(&'static str, Instant)>,
 }
 
-impl<'a> Watcher<'a> {
-    /// A watcher whose `stop` ends the run with a checkpoint.
+impl<'a> RunCallbacks<'a> {
+    /// Opens the metrics file and starts the clock at `started`.
     pub fn new(
         folder: &'a RunFolder,
         output: &'a Output,
         stop: Arc<StopFlags>,
         started: Instant,
-    ) -> Result<Watcher<'a>, Failure> {
+    ) -> Result<RunCallbacks<'a>, Failure> {
         let path = folder.metrics();
-        let metrics = Metrics::open(&path).map_err(|error| unwritable(&path, error))?;
-        Ok(Watcher {
+        let metrics = MetricsFile::open(&path).map_err(|error| unwritable(&path, error))?;
+        Ok(RunCallbacks {
             folder,
             output,
-            progress: Progress::new(output),
+            progress: LearnProgress::new(output),
             metrics: Mutex::new(metrics),
             stop,
             failure: Mutex::new(None),
-            clock: Mutex::new(Clock { stages: vec![("data", started)] }),
+            clock: Mutex::new(StageClock { stages: vec![("data", started)] }),
         })
     }
 
-    /// A stage begins.
-    pub fn mark(&self, stage: &'static str) {
+    /// Records the start of a stage.
+    pub fn start_stage(&self, stage: &'static str) {
         lock(&self.clock).stages.push((stage, Instant::now()));
     }
 
-    /// Seconds of each stage so far, and in all.
+    /// Seconds of each stage so far, and the total.
     pub fn seconds(&self) -> Map<String, Value> {
         let (clock, now) = (lock(&self.clock), Instant::now());
-        let ends = clock.stages.iter().skip(1).map(|&(_, begins)| begins).chain([now]);
+        let ends = clock.stages.iter().skip(1).map(|&(_, start)| start).chain([now]);
         let mut seconds: Map<String, Value> = clock
             .stages
             .iter()
             .zip(ends)
-            .map(|(&(stage, begins), ends)| (stage.into(), rounded(ends - begins)))
+            .map(|(&(stage, start), end)| (stage.into(), milliseconds(end - start)))
             .collect();
-        seconds.insert("total".into(), rounded(now - clock.stages[0].1));
+        seconds.insert("total".into(), milliseconds(now - clock.stages[0].1));
         seconds
     }
 
@@ -93,7 +93,7 @@ impl<'a> Watcher<'a> {
         }
     }
 
-    fn keep_metrics(&self, round: Round, seed: u64, event: &Event<'_>) {
+    fn write_metrics(&self, round: Round, seed: u64, event: &Event<'_>) {
         let Event::Evaluated(record) = event else { return };
         if let Err(error) = lock(&self.metrics).add(round, seed, record) {
             lock(&self.failure).get_or_insert(unwritable(&self.folder.metrics(), error).into());
@@ -102,7 +102,7 @@ impl<'a> Watcher<'a> {
     }
 }
 
-impl LearnCallbacks for Watcher<'_> {
+impl LearnCallbacks for RunCallbacks<'_> {
     fn checkpoints(&self, round: Round, seed: u64) -> Box<dyn CheckpointStore<f32> + '_> {
         let folder = CheckpointFolder::new(self.folder.checkpoints(round, seed));
         Box::new(StoppingStore { folder, stop: &self.stop.requested })
@@ -110,13 +110,13 @@ impl LearnCallbacks for Watcher<'_> {
 
     fn observer(&self, round: Round, seed: u64) -> Box<dyn Observer + '_> {
         let progress = self.progress.seed(round, seed);
-        Box::new(SeedWatcher { watcher: self, round, seed, progress })
+        Box::new(SeedObserver { callbacks: self, round, seed, progress })
     }
 
     fn stage(&self, stage: Stage) -> Control {
-        self.mark(match stage {
+        self.start_stage(match stage {
             Stage::Train => "train",
-            Stage::Doubt => "doubt",
+            Stage::CheckLabels => "doubt",
             Stage::Retrain => "retrain",
             Stage::Select => "select",
             Stage::Extract => "extract",
@@ -126,8 +126,8 @@ impl LearnCallbacks for Watcher<'_> {
         self.stop.trained.store(!training, Ordering::Relaxed);
         match stage {
             Stage::Train => {}
-            Stage::Doubt => {
-                self.output.note("no network is right on all labels: looking for wrong ones …");
+            Stage::CheckLabels => {
+                self.output.note("no network fits all labels: searching for wrong labels …");
             }
             Stage::Retrain => self.output.note("retraining with corrected labels …"),
             Stage::Select => self.output.note("selecting a seed …"),
@@ -138,23 +138,23 @@ impl LearnCallbacks for Watcher<'_> {
     }
 }
 
-struct SeedWatcher<'a> {
-    watcher: &'a Watcher<'a>,
+struct SeedObserver<'a> {
+    callbacks: &'a RunCallbacks<'a>,
     round: Round,
     seed: u64,
     progress: SeedProgress,
 }
 
-impl Observer for SeedWatcher<'_> {
+impl Observer for SeedObserver<'_> {
     fn event(&mut self, event: &Event<'_>) -> Control {
         self.progress.show(event);
-        self.watcher.keep_metrics(self.round, self.seed, event);
-        self.watcher.control()
+        self.callbacks.write_metrics(self.round, self.seed, event);
+        self.callbacks.control()
     }
 }
 
-/// Checkpoints in a folder. If one cannot be written, the other seeds are stopped too: their
-/// training would be lost.
+/// Checkpoints in a folder. If one cannot be written, all seeds are stopped, because their training
+/// would be lost.
 struct StoppingStore<'a> {
     folder: CheckpointFolder,
     stop: &'a AtomicBool,
@@ -182,11 +182,11 @@ impl CheckpointStore<f32> for StoppingStore<'_> {
     }
 }
 
-/// A panic elsewhere is reported by itself; what is locked here stays usable.
+/// Ignores poisoning: a panic in another thread is reported by itself.
 fn lock<A>(mutex: &Mutex<A>) -> std::sync::MutexGuard<'_, A> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn rounded(time: std::time::Duration) -> Value {
+fn milliseconds(time: std::time::Duration) -> Value {
     Value::from((time.as_secs_f64() * 1e3).round() / 1e3)
 }

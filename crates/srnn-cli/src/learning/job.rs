@@ -1,12 +1,12 @@
-//! A run from its open folder to its answer.
+//! Runs a learning job in an open run folder.
 
-use super::settings::Resolved;
-use super::watcher::{StopFlags, Watcher};
+use super::callbacks::{RunCallbacks, StopFlags};
+use super::resolve::Resolved;
 use crate::failure::{Answer, Failure};
 use crate::output::Output;
 use serde_json::json;
 use srnn::engine::Hardware;
-use srnn::learn::{LearnData, LearnError, LearnRequest, Trust, learn};
+use srnn::learn::{LabelPolicy, LearnData, LearnError, LearnRequest, learn};
 use srnn::report::{LearnReport, Requirements};
 use srnn::run::RunFolder;
 use std::path::Path;
@@ -14,31 +14,31 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-/// What `learn` and `resume` hand over.
+/// A job of `learn` or `resume`.
 pub struct LearnJob {
-    /// Everything that decides the outcome.
+    /// The settings.
     pub resolved: Resolved,
     /// The data.
     pub data: LearnData,
-    /// The run's folder. A run that was begun there continues.
+    /// The run folder. Checkpoints in it are continued.
     pub folder: RunFolder,
-    /// What trains.
+    /// The training device and the threads.
     pub hardware: Hardware,
     /// When the program was started.
     pub started: Instant,
 }
 
-/// Trains, selects, extracts, proves, writes everything and prints the report.
-pub fn perform(job: &LearnJob, output: &Output) -> Result<Answer, Failure> {
+/// Learns, writes all files and prints the report.
+pub fn run_job(job: &LearnJob, output: &Output) -> Result<Answer, Failure> {
     let stop = Arc::new(StopFlags::default());
     stop_on_ctrl_c(&stop, job.folder.path(), output)?;
-    let watcher = Watcher::new(&job.folder, output, stop, job.started)?;
-    let learned = learn(&request(job), &watcher);
-    if let Some(failure) = watcher.failure() {
+    let callbacks = RunCallbacks::new(&job.folder, output, stop, job.started)?;
+    let learned = learn(&request(job), &callbacks);
+    if let Some(failure) = callbacks.failure() {
         return Err(failure);
     }
-    let learned = learned.map_err(|error| explain(error, job.folder.path()))?;
-    watcher.mark("write");
+    let learned = learned.map_err(|error| learn_failure(error, job.folder.path()))?;
+    callbacks.start_stage("write");
     learned.save_parts(job.folder.path())?;
     let report = LearnReport {
         learned: &learned,
@@ -47,7 +47,7 @@ pub fn perform(job: &LearnJob, output: &Output) -> Result<Answer, Failure> {
             valid_accuracy: job.resolved.fail_under,
             proof: job.resolved.must_certify == Some(true),
         },
-        seconds: watcher.seconds(),
+        seconds: callbacks.seconds(),
     };
     let (text, value) = (report.to_text(), report.to_json());
     report.save()?;
@@ -61,14 +61,14 @@ pub fn perform(job: &LearnJob, output: &Output) -> Result<Answer, Failure> {
     }
 }
 
-/// Ctrl-C during training: end with a checkpoint; a second time: end at once, since checkpoints are
-/// complete at any moment. After training there is nothing to save: all else follows from the
-/// checkpoints.
+/// The first Ctrl-C during training ends it with a checkpoint, the second ends the process at once;
+/// checkpoints on disk are always complete. After training, Ctrl-C ends the process at once, because
+/// everything else can be repeated from the checkpoints.
 fn stop_on_ctrl_c(stop: &Arc<StopFlags>, run: &Path, output: &Output) -> Result<(), Failure> {
     let (stop, run, output) = (stop.clone(), run.display().to_string(), *output);
     ctrlc::set_handler(move || {
         if stop.trained.load(Ordering::Relaxed) {
-            let message = format!("{run}: training is saved, extraction was not finished");
+            let message = format!("{run}: training is saved, extraction did not finish");
             output.failure(&Failure::interrupted(message, format!("srnn resume {run}")));
             std::process::exit(130);
         }
@@ -84,15 +84,15 @@ fn request(job: &LearnJob) -> LearnRequest<'_> {
         recipe: job.resolved.recipe.clone(),
         seeds: job.resolved.seeds.clone(),
         hardware: job.hardware.clone(),
-        trust: match job.resolved.data.trust_labels {
-            Some(true) => Trust::Always,
-            _ => Trust::WhileTheyFit,
+        label_policy: match job.resolved.data.trust_labels {
+            Some(true) => LabelPolicy::Trust,
+            _ => LabelPolicy::Check,
         },
         ..LearnRequest::new(&job.data)
     }
 }
 
-fn explain(error: LearnError, run: &Path) -> Failure {
+fn learn_failure(error: LearnError, run: &Path) -> Failure {
     let run = run.display();
     match error {
         LearnError::Interrupted => Failure::interrupted(
@@ -104,21 +104,24 @@ fn explain(error: LearnError, run: &Path) -> Failure {
             Failure::new(error, remedy)
         }
         LearnError::Refused(_) => {
-            Failure::new(error, format!("please report it with the files of {run}"))
+            Failure::new(error, format!("please report this bug with the files of {run}"))
         }
         LearnError::Alphabet(_) | LearnError::Train(_) => Failure::from(error),
     }
 }
 
-/// The answer of a run that is finished already; `None` if it is not.
-pub fn finished(folder: &RunFolder, output: &Output) -> Result<Option<Answer>, Failure> {
+/// Prints the result of a finished run; `None` if the run is not finished.
+pub fn finished_result(folder: &RunFolder, output: &Output) -> Result<Option<Answer>, Failure> {
     let path = folder.result();
     let text = match std::fs::read_to_string(&path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         text => text.map_err(|error| Failure::new(format!("{}: {error}", path.display()), ""))?,
     };
     let value = serde_json::from_str(&text).map_err(|error| {
-        let remedy = format!("remove {} and resume: the checkpoints have it all", path.display());
+        let remedy = format!(
+            "remove {} and resume: the result is made again from the checkpoints",
+            path.display()
+        );
         Failure::new(format!("{}: {error}", path.display()), remedy)
     })?;
     let run = folder.path().display();
