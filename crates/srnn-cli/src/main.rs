@@ -50,7 +50,7 @@ fn main() -> ExitCode {
         .unwrap_or_else(|error| exit_with_usage(&error, &arguments));
     let answer = match cli.verb {
         Some(verb) => verbs::run(verb, &cli.output),
-        None => files::printed(command.print_help()).map(|()| Answer::Yes),
+        None => files::stdout_result(command.print_help()).map(|()| Answer::Yes),
     };
     match answer {
         Ok(Answer::Yes) => ExitCode::SUCCESS,
@@ -81,6 +81,6 @@ fn exit_with_usage(error: &clap::Error, arguments: &[OsString]) -> ! {
         let _ = writeln!(std::io::stdout(), "{value}");
     }
     // `--help` prints to stdout; a lost help text is an error.
-    let lost = files::printed(error.print()).is_err();
+    let lost = files::stdout_result(error.print()).is_err();
     std::process::exit(if lost { 2 } else { error.exit_code() })
 }

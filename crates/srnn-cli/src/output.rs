@@ -48,7 +48,7 @@ impl Output {
             true => writeln!(stdout, "{value}"),
             false => writeln!(stdout, "{}", escape_control(text.as_ref().trim_end())),
         };
-        files::printed(written.and_then(|()| stdout.flush()))
+        files::stdout_result(written.and_then(|()| stdout.flush()))
     }
 
     /// Prints an error to stderr, and as an object to stdout with `--json`.

@@ -61,7 +61,7 @@ pub struct ReadFlags {
     pub one_symbol: bool,
     /// Limits on the file's size.
     #[command(flatten)]
-    #[serde(skip_serializing_if = "crate::learning::says_nothing")]
+    #[serde(skip_serializing_if = "crate::learning::is_unset")]
     pub limits: LimitFlags,
 }
 

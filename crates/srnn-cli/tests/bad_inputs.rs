@@ -139,7 +139,7 @@ fn what_cannot_be_gone_on_with_is_refused_with_its_place_and_a_remedy() {
     let cases: &[Damage] = &[
         (
             |p| std::fs::remove_file(p.path("run/config.toml")).unwrap(),
-            "this is no run",
+            "this is not a run folder",
             "srnn learn",
         ),
         (
@@ -193,9 +193,11 @@ fn what_cannot_be_gone_on_with_is_refused_with_its_place_and_a_remedy() {
         assert!(ended.stderr.contains(remedy), "{remedy}: {}", ended.stderr);
     }
     let place = prepared();
-    for (run, message) in
-        [("gone", "no such run"), ("folder", "this is no run"), ("good.txt", "this is no run")]
-    {
+    for (run, message) in [
+        ("gone", "no such run"),
+        ("folder", "this is not a run folder"),
+        ("good.txt", "this is not a run folder"),
+    ] {
         let ended = place.run(&["resume", run, "--json"]);
         assert_eq!(ended.code, Some(2));
         let error: Value = ended.json();

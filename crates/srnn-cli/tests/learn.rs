@@ -307,7 +307,13 @@ fn a_majority_class_network_is_reported_and_so_is_an_existing_folder() {
     let ended = place.run(&[&args[..], &small].concat());
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     assert!(ended.stdout.contains("accuracy on the validation set, "), "{}", ended.stdout);
-    assert!(ended.stdout.contains("warning: the network is no better than always predicting the class 0"), "{}", ended.stdout);
+    assert!(
+        ended
+            .stdout
+            .contains("warning: the network is no better than always predicting the class 0"),
+        "{}",
+        ended.stdout
+    );
     let more = ["--min-count", "2"];
     let ended = place.run(&[&args[..], &small, &more].concat());
     let words = "runs/my_door-2 (runs/my_door exists already)";

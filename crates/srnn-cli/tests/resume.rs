@@ -88,7 +88,8 @@ fn a_run_killed_at_any_moment_is_resumed_to_the_same_bits() {
         let place = Place::new();
         place.write("small.toml", &config(sampling));
         let begin = Instant::now();
-        let whole = Ended::of(start_or_resume(&place, "small.toml", "whole").output().unwrap()).good();
+        let whole =
+            Ended::of(start_or_resume(&place, "small.toml", "whole").output().unwrap()).good();
         // A process is killed after at most a third of the duration, so every run is killed several times.
         let longest = (begin.elapsed().as_millis() as usize / 3).max(30);
         let (before, midway_before, mut number) = (kills, midway, 0);

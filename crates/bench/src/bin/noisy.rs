@@ -15,7 +15,7 @@
 
 use srnn::engine::Hardware;
 use srnn::key::Key;
-use srnn::learn::{Labels, LearnData, LearnRequest, Learned, NoCallbacks, learn};
+use srnn::learn::{LabelVerdict, LearnData, LearnRequest, Learned, NoCallbacks, learn};
 use srnn::noise::{DescriptionLength, MdlSelection, PrefixTree, SearchBudget, simplify};
 use srnn::task::files::{Format, TokenRule, write};
 use srnn::task::tomita::{Grammar, TRAIN_LENGTHS, accepts, minimal_dfa, sets};
@@ -152,10 +152,10 @@ impl NoisyCase {
         flipped: &[usize],
     ) -> String {
         let bits = DescriptionLength::of(tree).bits(truth.state_count(), flipped.len());
-        let (kind, belief) = match &learned.labels {
-            Labels::Trusted => ("trusted", None),
-            Labels::Unexplained(_) => ("unexplained", None),
-            Labels::Corrected(correction) => ("corrected", Some(&correction.belief)),
+        let (kind, belief) = match &learned.label_verdict {
+            LabelVerdict::Trusted => ("trusted", None),
+            LabelVerdict::NotCorrected(_) => ("unexplained", None),
+            LabelVerdict::Corrected(correction) => ("corrected", Some(&correction.selected)),
         };
         let Some(MdlSelection { simplified, method, candidates, .. }) = belief else {
             return format!("{kind},,,,,,{bits:.1},no,,");
@@ -174,7 +174,9 @@ impl NoisyCase {
 
     /// Indices, in the whole dataset, of the labels that are believed to be wrong.
     fn suspected(&self, learned: &Learned, set: &Dataset) -> BTreeSet<usize> {
-        let Labels::Corrected(correction) = &learned.labels else { return BTreeSet::new() };
+        let LabelVerdict::Corrected(correction) = &learned.label_verdict else {
+            return BTreeSet::new();
+        };
         let parts =
             assign_subsets(set, "0.8/0.2".parse().expect("fractions"), &Key::new(self.seed));
         let indices = |part: Subset| -> Vec<usize> {
@@ -187,10 +189,10 @@ impl NoisyCase {
 
     /// Whether the same search finds the truth from as many random automata.
     fn control(&self, learned: &Learned, truth: &Moore<u32>, tree: &PrefixTree) -> &'static str {
-        let Labels::Corrected(correction) = &learned.labels else { return "" };
+        let LabelVerdict::Corrected(correction) = &learned.label_verdict else { return "" };
         let alphabet = Alphabet::of_chars("01").expect("two symbols");
         let mut rng = Key::new(self.seed).child("control", 0).rng();
-        let found = (0..correction.belief.candidates).map(|_| {
+        let found = (0..correction.selected.candidates).map(|_| {
             let mut next = || rng.bits();
             let automaton = random_dfa(CONTROL_STATES as u32, &alphabet, 0.5, &mut next);
             simplify(&automaton.map_outputs(|&b| u32::from(b)), tree, SearchBudget::default())

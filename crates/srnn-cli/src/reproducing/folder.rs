@@ -7,7 +7,7 @@ use crate::files;
 use srnn::experiment::{Experiment, TrialId, TrialOutcome};
 use srnn::files::unwritable;
 use srnn::model::ModelFile;
-use srnn::run::lock;
+use srnn::run::lock_folder;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ impl OutcomeFolder {
     ) -> Result<(OutcomeFolder, Vec<TrialOutcome>), Failure> {
         refuse_other(path, experiment)?;
         fs::create_dir_all(path).map_err(|error| unwritable(path, error))?;
-        let lock = lock(path)?;
+        let lock = lock_folder(path)?;
         let outcomes = read_outcomes(path)?;
         let file = path.join(OUTCOMES);
         let lines = File::options().create(true).append(true).open(&file);

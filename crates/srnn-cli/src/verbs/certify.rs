@@ -13,7 +13,7 @@ use srnn::certify::{Distribution, Pac, Proof, ProofSearch, Verdict, certify, che
 use srnn::engine::cpu::Cpu;
 use srnn::extract::{ExtractConfig, ExtractRequest, TransitionSystem, WordSet, extract};
 use srnn::key::Key;
-use srnn::learn::extraction_for;
+use srnn::learn::default_extract_config;
 use srnn_automata::{Alphabet, Moore, Partial, Word};
 use std::path::PathBuf;
 use std::time::Instant;
@@ -182,7 +182,7 @@ fn test_random_words(
     let words = WordSet::at_most(alphabet.len() as u32, 5_000, 64);
     let data: Vec<Word> = words.iter().collect();
     let question = ExtractRequest { alphabet, data: &data, truth: None };
-    let config = ExtractConfig { words: TEST_WORDS, ..extraction_for(alphabet.len()) };
+    let config = ExtractConfig { words: TEST_WORDS, ..default_extract_config(alphabet.len()) };
     let found = extract(&mut engine, &question, &config)?;
     let Some(kept) = found.cover.kept else { return Ok(None) };
     let distribution = Distribution { symbols: alphabet.len(), longest: arguments.longest };

@@ -1,8 +1,8 @@
 //! `srnn compare`: whether two automata are equivalent.
 
 use crate::automaton::{
-    Flags, Operand, Side, alphabet_of_flag, comparable, complete, difference, is_acceptor, says,
-    symbols_of_expression,
+    AutomatonArg, AutomatonFlags, ComparedAutomaton, alphabet_of_flag, complete, is_acceptor,
+    outputs_on, shortest_difference, symbols_of_expression, to_comparable,
 };
 use crate::failure::{Answer, Failure};
 use crate::output::Output;
@@ -31,21 +31,21 @@ pub struct CompareArgs {
     #[arg(long, value_name = "EXPRESSION")]
     regex: Option<String>,
     #[command(flatten)]
-    flags: Flags,
+    flags: AutomatonFlags,
 }
 
 pub fn run(arguments: &CompareArgs, output: &Output) -> Result<Answer, Failure> {
-    let left = Operand::open(&arguments.a, None)?;
+    let left = AutomatonArg::open(&arguments.a, None)?;
     let right = match (&arguments.regex, &arguments.b) {
-        (Some(expression), _) => Operand::Expression(expression.clone()),
-        (None, Some(b)) => Operand::open(b, None)?,
+        (Some(expression), _) => AutomatonArg::Expression(expression.clone()),
+        (None, Some(b)) => AutomatonArg::open(b, None)?,
         (None, None) => unreachable!("clap requires one of them"),
     };
     let alphabet = common_alphabet(arguments, &left, &right)?;
     let sides = [side(arguments, &left, &alphabet)?, side(arguments, &right, &alphabet)?];
     check_accept(arguments, &sides)?;
-    let machines = comparable(&sides)?;
-    let word = difference(&sides, &machines)?;
+    let machines = to_comparable(&sides)?;
+    let word = shortest_difference(&sides, &machines)?;
     report(&sides, &machines, word.as_deref(), output)?;
     Ok(if word.is_none() { Answer::Yes } else { Answer::No })
 }
@@ -54,14 +54,14 @@ pub fn run(arguments: &CompareArgs, output: &Output) -> Result<Answer, Failure> 
 /// symbols that the expressions name.
 fn common_alphabet(
     arguments: &CompareArgs,
-    left: &Operand,
-    right: &Operand,
+    left: &AutomatonArg,
+    right: &AutomatonArg,
 ) -> Result<Alphabet, Failure> {
     if let Some(text) = &arguments.flags.alphabet {
         return alphabet_of_flag(text);
     }
     let named = || match (left, right) {
-        (Operand::Expression(a), Operand::Expression(b)) => {
+        (AutomatonArg::Expression(a), AutomatonArg::Expression(b)) => {
             symbols_of_expression(&format!("{a}|{b}"))
         }
         _ => symbols_of_expression(""),
@@ -69,17 +69,21 @@ fn common_alphabet(
     Ok(left.alphabet().or(right.alphabet()).cloned().unwrap_or_else(named))
 }
 
-fn side(arguments: &CompareArgs, operand: &Operand, alphabet: &Alphabet) -> Result<Side, Failure> {
+fn side(
+    arguments: &CompareArgs,
+    operand: &AutomatonArg,
+    alphabet: &Alphabet,
+) -> Result<ComparedAutomaton, Failure> {
     let (name, automaton) = (operand.name(), operand.resolve(alphabet)?);
     let moore = complete(&automaton, &name, arguments.flags.missing.as_deref())?;
     // An acceptor already has an accepting class.
-    let yes = arguments.flags.accept.clone().filter(|_| !is_acceptor(&automaton));
-    Ok(Side { name, automaton, moore, yes })
+    let accept = arguments.flags.accept.clone().filter(|_| !is_acceptor(&automaton));
+    Ok(ComparedAutomaton { name, automaton, moore, accept })
 }
 
-fn check_accept(arguments: &CompareArgs, sides: &[Side; 2]) -> Result<(), Failure> {
+fn check_accept(arguments: &CompareArgs, sides: &[ComparedAutomaton; 2]) -> Result<(), Failure> {
     match &arguments.flags.accept {
-        Some(class) if sides.iter().all(|side| side.yes.is_none()) => {
+        Some(class) if sides.iter().all(|side| side.accept.is_none()) => {
             let message =
                 format!("--accept {class}: both automata already have an accepting class");
             Err(Failure::new(message, "leave --accept out"))
@@ -89,7 +93,7 @@ fn check_accept(arguments: &CompareArgs, sides: &[Side; 2]) -> Result<(), Failur
 }
 
 fn report(
-    sides: &[Side; 2],
+    sides: &[ComparedAutomaton; 2],
     machines: &[Moore<String>; 2],
     word: Option<&[srnn_automata::Symbol]>,
     output: &Output,
@@ -102,7 +106,7 @@ fn report(
     };
     let alphabet = machines[0].alphabet();
     let names: Vec<&str> = word.iter().map(|&symbol| alphabet.name(symbol)).collect();
-    let classes = says(machines, word);
+    let classes = outputs_on(machines, word);
     let spelled = alphabet.format_word(word);
     let text = format!(
         "different: the shortest word on which they differ is {}\n  {} gives {}\n  {} gives {}",
@@ -117,7 +121,7 @@ fn report(
 
 type Witness<'a> = (&'a [&'a str], &'a str, &'a [String; 2]);
 
-fn value(sides: &[Side; 2], sizes: [usize; 2], witness: Option<Witness<'_>>) -> Value {
+fn value(sides: &[ComparedAutomaton; 2], sizes: [usize; 2], witness: Option<Witness<'_>>) -> Value {
     let side = |i: usize| {
         json!({
             "name": sides[i].name,

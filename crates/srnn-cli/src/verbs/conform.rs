@@ -7,8 +7,8 @@ mod run_suite;
 mod word_format;
 
 use crate::automaton::{
-    ACCEPT, Flags, Operand, REJECT, accepting, alphabet_of_flag, complete, is_acceptor,
-    symbols_of_expression,
+    ACCEPT, AutomatonArg, AutomatonFlags, REJECT, alphabet_of_flag, complete, is_acceptor,
+    symbols_of_expression, to_acceptor,
 };
 use crate::failure::{Answer, Failure};
 use crate::output::Output;
@@ -69,7 +69,7 @@ pub struct ConformArgs {
     #[arg(long, value_name = "RULE")]
     tokens: Option<String>,
     #[command(flatten)]
-    flags: Flags,
+    flags: AutomatonFlags,
 }
 
 /// The method of the test suite.
@@ -122,11 +122,11 @@ pub fn run(arguments: &ConformArgs, output: &Output) -> Result<Answer, Failure> 
 
 /// The minimal automaton and the names of its classes.
 fn specification(arguments: &ConformArgs) -> Result<ConformSpec, Failure> {
-    let operand = Operand::open(&arguments.automaton, None)?;
+    let operand = AutomatonArg::open(&arguments.automaton, None)?;
     let alphabet = match (&arguments.flags.alphabet, &operand) {
         (Some(text), _) => alphabet_of_flag(text)?,
-        (None, Operand::Expression(text)) => symbols_of_expression(text),
-        (None, Operand::Known { automaton, .. }) => automaton.automaton().alphabet().clone(),
+        (None, AutomatonArg::Expression(text)) => symbols_of_expression(text),
+        (None, AutomatonArg::Known { automaton, .. }) => automaton.automaton().alphabet().clone(),
     };
     let (name, automaton) = (operand.name(), operand.resolve(&alphabet)?);
     let moore = complete(&automaton, &name, arguments.flags.missing.as_deref())?;
@@ -135,7 +135,7 @@ fn specification(arguments: &ConformArgs) -> Result<ConformSpec, Failure> {
         let class_names = ClassNames::new(automaton.classes().to_vec());
         return Ok(ConformSpec { name, minimal: Minimal::of(&moore), class_names });
     }
-    let dfa = accepting(&automaton, &moore, &name, accept)?;
+    let dfa = to_acceptor(&automaton, &moore, &name, accept)?;
     let minimal = Minimal::of(&dfa.map_outputs(|&yes| u32::from(yes)));
     let class_names = ClassNames::new([REJECT, ACCEPT].map(String::from).to_vec());
     Ok(ConformSpec { name, minimal, class_names })

@@ -1,7 +1,7 @@
 //! `srnn convert`: writes an automaton in another notation.
 
 use crate::automaton::{
-    Notation, Operand, WriteOptions, alphabet_of_flag, complete, is_acceptor, notations,
+    AutomatonArg, Notation, WriteOptions, alphabet_of_flag, complete, is_acceptor, notation_parser,
     symbols_of_expression, write,
 };
 use crate::failure::{Answer, Failure};
@@ -31,10 +31,10 @@ pub struct ConvertArgs {
     #[arg(value_name = "OUT")]
     out: PathBuf,
     /// The notation of IN [default: by its extension or its text].
-    #[arg(long, value_parser = notations())]
+    #[arg(long, value_parser = notation_parser())]
     from: Option<Notation>,
     /// The notation of OUT [default: by its extension].
-    #[arg(long, value_parser = notations())]
+    #[arg(long, value_parser = notation_parser())]
     to: Option<Notation>,
     /// The symbols of a regular expression: characters, or names separated by commas.
     #[arg(long, value_name = "SYMBOLS")]
@@ -55,11 +55,11 @@ pub struct ConvertArgs {
 
 pub fn run(arguments: &ConvertArgs, output: &Output) -> Result<Answer, Failure> {
     let to = notation(arguments)?;
-    let stream = arguments.out.as_os_str() == files::STREAM;
+    let stream = arguments.out.as_os_str() == files::STDIO_PATH;
     if !stream && !arguments.force {
         files::check_free(&arguments.out)?;
     }
-    let operand = Operand::open(&arguments.input, arguments.from)?;
+    let operand = AutomatonArg::open(&arguments.input, arguments.from)?;
     let name = operand.name();
     let mut automaton = operand.resolve(&alphabet(arguments, &operand)?)?;
     if arguments.minimize {
@@ -76,7 +76,7 @@ pub fn run(arguments: &ConvertArgs, output: &Output) -> Result<Answer, Failure> 
 }
 
 /// The title of a picture: the data of a run, the name of a file without its folder, or IN.
-fn title(arguments: &ConvertArgs, operand: &Operand, name: &str) -> String {
+fn title(arguments: &ConvertArgs, operand: &AutomatonArg, name: &str) -> String {
     let folder = Path::new(&arguments.input);
     if folder.is_dir()
         && let Ok(saved) = runs::load(folder)
@@ -84,7 +84,7 @@ fn title(arguments: &ConvertArgs, operand: &Operand, name: &str) -> String {
         return saved.title();
     }
     match (operand, Path::new(name).file_name()) {
-        (Operand::Known { .. }, Some(file)) => file.to_string_lossy().into(),
+        (AutomatonArg::Known { .. }, Some(file)) => file.to_string_lossy().into(),
         _ => name.into(),
     }
 }
@@ -97,11 +97,13 @@ fn notation(arguments: &ConvertArgs) -> Result<Notation, Failure> {
     })
 }
 
-fn alphabet(arguments: &ConvertArgs, operand: &Operand) -> Result<Alphabet, Failure> {
+fn alphabet(arguments: &ConvertArgs, operand: &AutomatonArg) -> Result<Alphabet, Failure> {
     match (&arguments.alphabet, operand) {
         (Some(text), _) => alphabet_of_flag(text),
-        (None, Operand::Expression(text)) => Ok(symbols_of_expression(text)),
-        (None, Operand::Known { automaton, .. }) => Ok(automaton.automaton().alphabet().clone()),
+        (None, AutomatonArg::Expression(text)) => Ok(symbols_of_expression(text)),
+        (None, AutomatonArg::Known { automaton, .. }) => {
+            Ok(automaton.automaton().alphabet().clone())
+        }
     }
 }
 
@@ -121,7 +123,7 @@ fn report(
     to: Notation,
     output: &Output,
 ) -> Result<(), Failure> {
-    let stream = arguments.out.as_os_str() == files::STREAM;
+    let stream = arguments.out.as_os_str() == files::STDIO_PATH;
     let partial = automaton.automaton();
     let (states, symbols) = (partial.state_count(), partial.alphabet().len());
     if output.json {
@@ -146,5 +148,5 @@ fn report(
 }
 
 fn shown(out: &Path) -> String {
-    if out.as_os_str() == files::STREAM { "stdout".into() } else { out.display().to_string() }
+    if out.as_os_str() == files::STDIO_PATH { "stdout".into() } else { out.display().to_string() }
 }

@@ -5,7 +5,7 @@ mod output_folder;
 mod pictures;
 mod sequence;
 
-use crate::automaton::listed;
+use crate::automaton::quoted_list;
 use crate::failure::{Answer, Failure};
 use crate::output::Output;
 use crate::reading::{ReadFlags, parse_count, parse_token_rule};
@@ -125,7 +125,7 @@ fn symbol(explained: &ExplainedModel, name: &str) -> Result<u32, Failure> {
     let place = explained.saved.file.alphabet.iter().position(|symbol| symbol == name);
     place.map(|id| id as u32).ok_or_else(|| {
         let message = format!("{name:?} is not a token of the model");
-        let known = listed(&explained.saved.file.alphabet);
+        let known = quoted_list(&explained.saved.file.alphabet);
         Failure::new(message, format!("one of {known}"))
     })
 }

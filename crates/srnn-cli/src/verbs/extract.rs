@@ -11,7 +11,7 @@ use crate::runs::{self, SavedModel};
 use clap::{Args, ValueEnum};
 use srnn::engine::cpu::Cpu;
 use srnn::extract::{ExtractConfig, ExtractRequest, WordSet, extract};
-use srnn::learn::extraction_for;
+use srnn::learn::default_extract_config;
 use srnn::model::Temperature;
 use srnn::task::Vocabulary;
 use srnn::task::files::ReadOptions;
@@ -95,7 +95,8 @@ pub fn run(arguments: &ExtractArgs, output: &Output) -> Result<Answer, Failure> 
         )
     })?;
     let data = read_data(arguments, &saved, &alphabet)?;
-    let mut config = ExtractConfig { words: arguments.words, ..extraction_for(alphabet.len()) };
+    let mut config =
+        ExtractConfig { words: arguments.words, ..default_extract_config(alphabet.len()) };
     if let Some(tolerance) = arguments.tolerance {
         config.refine.tolerance = tolerance;
         config.refine.coarsest = config.refine.coarsest.max(tolerance);

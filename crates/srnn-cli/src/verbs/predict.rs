@@ -146,7 +146,7 @@ fn confusion(
         let Some(label) = &input.label else { continue };
         let truth = classes.iter().position(|class| class == label).ok_or_else(|| {
             let message = format!("{}: the model has no class {label:?}", input.place);
-            let classes = crate::automaton::listed(classes);
+            let classes = crate::automaton::quoted_list(classes);
             Failure::new(message, format!("correct the label; the classes are {classes}"))
         })?;
         match predicted {

@@ -168,7 +168,7 @@ fn automata_in_other_notations() {
             "a.svg",
             "<svg/>",
             &["convert", "a.svg", "a.json", "--from", "svg"],
-            &["cannot be read back"],
+            &["cannot be read as an automaton"],
         ),
         case(
             "garbage",

@@ -148,7 +148,7 @@ fn an_unknown_symbol_is_reported_with_its_place_after_earlier_classes() {
         (&["re:(10)*", "--file", "nowhere.txt", "--lines"], "nowhere.txt: no such file"),
         (&["nowhere", "10"], "nowhere: no such file or run"),
         (&["re:(10)*", "--fail-under", "1", "--file", "words.txt", "--lines"], "no labels"),
-        (&["re:(10)*", "10", "--out", ".", "--force"], "names no file"),
+        (&["re:(10)*", "10", "--out", ".", "--force"], "this is not a file name"),
         (
             &["re:<10>*", "--max-line", "3", "--file", "words.txt", "--lines"],
             "words.txt:2: more than 3",

@@ -101,7 +101,8 @@ pub enum SelectionReason {
     /// Equal in every criterion; it comes first.
     First,
     /// Its automaton is the one that explains the labels best.
-    Believed,
+    #[serde(rename = "believed")]
+    ExplainsLabels,
 }
 
 impl SelectionReason {
@@ -122,7 +123,7 @@ impl SelectionReason {
             }
             SelectionReason::Loss => "highest validation accuracy, then lower validation loss",
             SelectionReason::First => "first of several seeds equal in every criterion",
-            SelectionReason::Believed => "its automaton explains the labels best",
+            SelectionReason::ExplainsLabels => "its automaton explains the labels best",
         }
     }
 }

@@ -13,7 +13,7 @@ use srnn::extract::{
     EvaluatedAutomaton, ExtractRequest, WordSet, agreement, classify_words, extract,
 };
 use srnn::key::Key;
-use srnn::learn::extraction_for;
+use srnn::learn::default_extract_config;
 use srnn::task::tomita::{Grammar, minimal_dfa, sets};
 use srnn::train::{LearningRate, Recipe, Schedule, Sizes, TrainConfig, recipe_default};
 use srnn_automata::{Alphabet, Moore, Partial, Word, shortlex};
@@ -96,7 +96,7 @@ fn counted(trained: &TrainedNetwork, truth: &Moore<u32>) -> EvaluatedAutomaton {
     let alphabet = Alphabet::of_chars("01").expect("two symbols");
     let data: Vec<Word> = shortlex(2, LONGEST).collect();
     let question = ExtractRequest { alphabet: &alphabet, data: &data, truth: Some(truth) };
-    let found = extract(&mut engine(trained), &question, &extraction_for(2));
+    let found = extract(&mut engine(trained), &question, &default_extract_config(2));
     found.expect("an SR-GRU").counted_soft.expect("a read-out of h").evaluated
 }
 

@@ -7,7 +7,7 @@ use crate::network::{
 use crate::table::{CsvRow, fill_table};
 use crate::word_sample::WordSample;
 use srnn::key::Key;
-use srnn::learn::{LearnData, LearnRequest, NoCallbacks, Trust, learn};
+use srnn::learn::{LabelPolicy, LearnData, LearnRequest, NoCallbacks, learn};
 use srnn::model::ModelFile;
 use srnn::task::Split;
 use srnn::train::{Recipe, Sizes, recipe_default};
@@ -196,11 +196,11 @@ impl CsvRow for LearnTarget {
 impl LearnTarget {
     fn learn(&self, split: &Split, seed: u64) -> LearnedNetwork {
         // The labels are correct by construction.
-        let trust = Trust::Always;
+        let label_policy = LabelPolicy::Trust;
         let data = LearnData::new(&self.name, split.clone());
         let recipe = self.recipe.clone();
         let mut request =
-            LearnRequest { recipe, seeds: vec![seed], trust, ..LearnRequest::new(&data) };
+            LearnRequest { recipe, seeds: vec![seed], label_policy, ..LearnRequest::new(&data) };
         request.extraction.words = 1 << 15;
         let learned = learn(&request, &NoCallbacks).expect("data that can be learned");
         let file = model_file(learned.kept().model.clone(), split);

@@ -37,5 +37,5 @@ fn gradients(timed: &mut TimedEngine, i: usize) -> Result<f64, Failure> {
 
 fn print(value: &Value) -> Result<(), Failure> {
     let mut stdout = std::io::stdout().lock();
-    files::printed(writeln!(stdout, "{value}").and_then(|()| stdout.flush()))
+    files::stdout_result(writeln!(stdout, "{value}").and_then(|()| stdout.flush()))
 }

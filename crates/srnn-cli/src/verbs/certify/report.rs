@@ -48,10 +48,10 @@ fn proved(saved: &SavedModel, outcome: &CertifyOutcome) -> String {
     let proof = outcome.verdict.proof().expect("a proof");
     let claim = statement(&saved.file.alphabet, &proof.automaton, proof.arithmetic);
     let mut text = format!("certified: {claim}\n");
-    for line in proof::lines(&outcome.verdict) {
+    for line in proof::status_lines(&outcome.verdict) {
         let _ = writeln!(text, "  {line}");
     }
-    let size = proof::size(&outcome.verdict).unwrap_or_default();
+    let size = proof::size_line(&outcome.verdict).unwrap_or_default();
     let _ = writeln!(text, "  {size}; {:.2} s", outcome.seconds);
     if let Some(Ok(file)) = &outcome.file {
         let (file, model) = (file.display(), saved.folder.display());
@@ -125,7 +125,7 @@ fn covered(outcome: &CertifyOutcome) -> String {
 }
 
 fn value(saved: &SavedModel, alphabet: &Alphabet, outcome: &CertifyOutcome) -> Value {
-    let mut value = proof::value(&outcome.verdict, alphabet);
+    let mut value = proof::to_json(&outcome.verdict, alphabet);
     let proof = outcome.verdict.proof();
     value["model"] = json!(saved.folder.display().to_string());
     value["statement"] =

@@ -2,7 +2,8 @@
 
 use super::CertifyArgs;
 use crate::automaton::{
-    ACCEPT, Operand, REJECT, Side, comparable, complete, difference, is_acceptor, says, yes_class,
+    ACCEPT, AutomatonArg, ComparedAutomaton, REJECT, accepting_class, complete, is_acceptor,
+    outputs_on, shortest_difference, to_comparable,
 };
 use crate::failure::Failure;
 use crate::runs::SavedModel;
@@ -15,7 +16,7 @@ use std::path::Path;
 
 /// A specification, ready to be compared.
 pub struct Specification {
-    side: Side,
+    side: ComparedAutomaton,
     accept: Option<String>,
 }
 
@@ -49,12 +50,12 @@ impl Specification {
     ) -> Result<Specification, Failure> {
         let named = text.starts_with("re:") || text.starts_with("tomita:");
         let operand = match named || looks_like_path(text) {
-            true => Operand::open(text, None)?,
-            false => Operand::Expression(text.into()),
+            true => AutomatonArg::open(text, None)?,
+            false => AutomatonArg::Expression(text.into()),
         };
         let (name, automaton) = (operand.name(), operand.resolve(alphabet)?);
         let moore = complete(&automaton, &name, None)?;
-        let side = Side { name, automaton, moore, yes: None };
+        let side = ComparedAutomaton { name, automaton, moore, accept: None };
         Ok(Specification { side, accept: arguments.accept.clone() })
     }
 
@@ -67,15 +68,15 @@ impl Specification {
         let classes = saved.file.classes.clone();
         let automaton = NamedAutomaton::new(classes, Partial::from(moore))?;
         let (name, moore) = ("the network".into(), moore.clone());
-        let network = Side { name, automaton, moore, yes: self.accept.clone() };
+        let network = ComparedAutomaton { name, automaton, moore, accept: self.accept.clone() };
         let sides = [network, self.side];
-        let machines = comparable(&sides)?;
-        let word = difference(&sides, &machines)?;
-        let spec_class = word.as_ref().map(|word| says(&machines, word)[1].clone());
+        let machines = to_comparable(&sides)?;
+        let word = shortest_difference(&sides, &machines)?;
+        let spec_class = word.as_ref().map(|word| outputs_on(&machines, word)[1].clone());
         let one_is_acceptor = is_acceptor(&sides[0].automaton) != is_acceptor(&sides[1].automaton);
         let accept = self.accept.as_deref();
         let yes = match one_is_acceptor || accept.is_some() {
-            true => Some(yes_class(&sides[0].automaton, &sides[0].name, accept)?),
+            true => Some(accepting_class(&sides[0].automaton, &sides[0].name, accept)?),
             false => None,
         };
         let network_class = word.as_ref().and_then(|word| replay(saved, word)).map(|class| {
@@ -86,7 +87,7 @@ impl Specification {
             };
             [named, in_spec]
         });
-        let [_, Side { name, .. }] = sides;
+        let [_, ComparedAutomaton { name, .. }] = sides;
         Ok(SpecComparison { name, word, spec_class, network_class })
     }
 }

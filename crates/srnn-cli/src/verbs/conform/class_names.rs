@@ -1,6 +1,6 @@
 //! The class that a line of a program's output names.
 
-use crate::automaton::{YES, listed, positive};
+use crate::automaton::{ACCEPTING_NAMES, find_accepting_class, quoted_list};
 
 const NO: [&str; 7] = ["reject", "rejected", "0", "false", "no", "negative", "neg"];
 
@@ -15,7 +15,7 @@ pub struct ClassNames {
 impl ClassNames {
     /// Classes with these names.
     pub fn new(names: Vec<String>) -> ClassNames {
-        let yes = positive(&names).filter(|_| names.len() == 2);
+        let yes = find_accepting_class(&names).filter(|_| names.len() == 2);
         ClassNames { names, yes }
     }
 
@@ -31,7 +31,7 @@ impl ClassNames {
         let among = |words: &[&str]| words.iter().any(|word| word.eq_ignore_ascii_case(trimmed));
         let exact = named(line).or_else(|| named(trimmed)).map(|class| class as u32);
         exact.or_else(|| match self.yes? {
-            yes if among(&YES) => Some(yes),
+            yes if among(&ACCEPTING_NAMES) => Some(yes),
             yes if among(&NO) => Some(1 - yes),
             _ => None,
         })
@@ -41,15 +41,15 @@ impl ClassNames {
     pub fn hint(&self, line: &str) -> Option<String> {
         let word = line.trim_ascii();
         let known = |words: &[&str]| words.iter().any(|known| known.eq_ignore_ascii_case(word));
-        let ambiguous = self.yes.is_none() && (known(&YES) || known(&NO));
-        let classes = listed(&self.names);
+        let ambiguous = self.yes.is_none() && (known(&ACCEPTING_NAMES) || known(&NO));
+        let classes = quoted_list(&self.names);
         ambiguous
             .then(|| format!("--accept CLASS sets the class that counts as accepted: {classes}"))
     }
 
     /// The valid answers, for messages.
     pub fn expected(&self) -> String {
-        let names = listed(&self.names);
+        let names = quoted_list(&self.names);
         match self.yes {
             Some(yes) => format!("{names}, or 1 for {:?} and 0 for the other", self.name(yes)),
             None => names,

@@ -1,6 +1,6 @@
 //! `srnn data check`: statistics and problems of a data file.
 
-use crate::automaton::listed;
+use crate::automaton::quoted_list;
 use crate::failure::{Answer, Failure};
 use crate::files;
 use crate::output::Output;
@@ -70,7 +70,7 @@ enum CheckInput<'a> {
 
 impl CheckInput<'_> {
     fn open(arguments: &DataCheckArgs) -> Result<CheckInput<'_>, Failure> {
-        match arguments.file.as_os_str() == files::STREAM {
+        match arguments.file.as_os_str() == files::STDIO_PATH {
             false => Ok(CheckInput::File(&arguments.file)),
             true if arguments.reading.format.is_none() => {
                 Err(Failure::new("stdin has no extension that tells its format", "--format csv"))
@@ -159,7 +159,7 @@ fn text(samples: &Samples, summary: &Summary, guessed: bool, problems: &[DataPro
         text,
         "  alphabet    {}: {}",
         plural(summary.symbols, "symbol"),
-        listed(&samples.data.alphabet)
+        quoted_list(&samples.data.alphabet)
     );
     let how = if guessed { " (guessed; --tokens sets it)" } else { "" };
     let _ = match samples.texts {

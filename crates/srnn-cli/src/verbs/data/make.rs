@@ -1,6 +1,6 @@
 //! `srnn data make`: writes a built-in set to files.
 
-use crate::automaton::{listed, positive};
+use crate::automaton::{find_accepting_class, quoted_list};
 use crate::failure::{Answer, Failure};
 use crate::files;
 use crate::output::Output;
@@ -74,7 +74,7 @@ impl SetName {
 
 pub fn run(arguments: &DataMakeArgs, output: &Output) -> Result<Answer, Failure> {
     let task: Task = arguments.task.parse()?;
-    if output.json && arguments.out.as_os_str() == files::STREAM {
+    if output.json && arguments.out.as_os_str() == files::STDIO_PATH {
         let message = "--json and --out - both write to stdout";
         return Err(Failure::new(message, "--out FILE"));
     }
@@ -86,7 +86,7 @@ pub fn run(arguments: &DataMakeArgs, output: &Output) -> Result<Answer, Failure>
     }
     let plan = plan(arguments)?;
     if !arguments.force {
-        let mut files = plan.iter().filter(|(path, ..)| path.as_os_str() != files::STREAM);
+        let mut files = plan.iter().filter(|(path, ..)| path.as_os_str() != files::STDIO_PATH);
         files.try_for_each(|(path, ..)| files::check_free(path))?;
     }
     let mut written = Vec::new();
@@ -94,7 +94,7 @@ pub fn run(arguments: &DataMakeArgs, output: &Output) -> Result<Answer, Failure>
         let data = part.of(&split)?;
         let data = named_for(data, format)?;
         let text = as_text(&data, format)?;
-        match path.as_os_str() == files::STREAM {
+        match path.as_os_str() == files::STDIO_PATH {
             true => files::print(&text)?,
             false => files::write(&path, &text)?,
         }
@@ -114,7 +114,7 @@ fn plan(arguments: &DataMakeArgs) -> Result<Vec<(PathBuf, Format, SetName)>, Fai
     let given = arguments.format;
     let by_name = Format::of_file_name(&out.to_string_lossy());
     let is_file = by_name.is_some() || (out.extension().is_some() && !out.is_dir());
-    if out.as_os_str() == files::STREAM {
+    if out.as_os_str() == files::STDIO_PATH {
         return Ok(vec![(out.clone(), given.unwrap_or(Format::CSV), arguments.part)]);
     }
     if is_file {
@@ -141,9 +141,10 @@ fn named_for(data: &Dataset, format: Format) -> Result<Dataset, Failure> {
     if format != Format::ABBADINGO {
         return Ok(data.clone());
     }
-    let message =
-        || format!("Abbadingo has the labels 1 and 0, but the set has {}", listed(&data.classes));
-    let yes = positive(&data.classes).filter(|_| data.classes.len() == 2);
+    let message = || {
+        format!("Abbadingo has the labels 1 and 0, but the set has {}", quoted_list(&data.classes))
+    };
+    let yes = find_accepting_class(&data.classes).filter(|_| data.classes.len() == 2);
     let yes = yes.ok_or_else(|| Failure::new(message(), "--format jsonl allows any labels"))?;
     let name = |class: u32| if class == yes { "1" } else { "0" }.to_string();
     Ok(Dataset { classes: (0..2).map(name).collect(), ..data.clone() })
@@ -165,7 +166,7 @@ fn about(path: &Path, data: &Dataset) -> Value {
 }
 
 fn shown(path: &Path) -> String {
-    if path.as_os_str() == files::STREAM { "stdout".into() } else { path.display().to_string() }
+    if path.as_os_str() == files::STDIO_PATH { "stdout".into() } else { path.display().to_string() }
 }
 
 fn per_class(data: &Dataset) -> serde_json::Map<String, Value> {

@@ -2,7 +2,7 @@
 
 use super::output_folder::OutputFolder;
 use super::{ExplainArgs, ExplainedModel, batch, brackets, measure_depth, pictures};
-use crate::automaton::positive;
+use crate::automaton::find_accepting_class;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::reading::read_optional_labels;
@@ -250,8 +250,8 @@ impl FileExplanation {
         drawn.push(("counter.svg", pictures::counter(&depth.counters[0])));
         let Some(machine) = &depth.machine else { return drawn };
         // If no class is named like "accept", no state is drawn as accepting.
-        let accepting =
-            positive(&explained.saved.file.classes).map_or(usize::MAX, |at| at as usize);
+        let accepting = find_accepting_class(&explained.saved.file.classes)
+            .map_or(usize::MAX, |at| at as usize);
         let window = DepthWindow { accepting, ..DepthWindow::default() };
         // At rarely seen depths, every transition has a large share.
         let whole = DepthWindow { deepest: i64::MAX, min_fraction: 0.1, ..window.clone() };

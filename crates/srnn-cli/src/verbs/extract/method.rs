@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::output::Output;
 use crate::runs::SavedModel;
 use srnn::extract::{EvaluatedAutomaton, Extraction, KeptCover, Tie};
-use srnn::notation::{SavedFiles, save};
+use srnn::notation::{SavedFiles, save_extracted};
 use srnn::report::{COUNTED_HARD, COUNTED_SOFT, HARD_TABLE};
 use std::path::{Path, PathBuf};
 
@@ -108,7 +108,7 @@ pub fn write(
         let files = match &result.judged {
             Ok(judged) => {
                 let (stem, classes) = (target.folder.join(stem), &saved.file.classes);
-                save(&stem, &judged.extracted, classes, &picture_title(&title, result))?
+                save_extracted(&stem, &judged.extracted, classes, &picture_title(&title, result))?
             }
             Err(_) => SavedFiles { written: vec![], left_out: vec![] },
         };

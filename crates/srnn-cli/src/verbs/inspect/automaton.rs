@@ -1,7 +1,7 @@
 //! Describes an automaton file: sizes, classes, table.
 
 use super::Description;
-use crate::automaton::{complete, is_acceptor, listed, read, table};
+use crate::automaton::{complete, is_acceptor, quoted_list, read, table};
 use crate::failure::Failure;
 use serde_json::json;
 use srnn::format::plural;
@@ -23,8 +23,8 @@ pub fn describe(path: &Path) -> Result<Description, Failure> {
         Some(minimal) => writeln!(text, ", {minimal} when minimal"),
         None => writeln!(text, ", {} unknown", plural(unknown, "transition")),
     };
-    let _ = writeln!(text, "  alphabet  {}", listed(automaton.alphabet().names()));
-    let _ = writeln!(text, "  classes   {}", listed(named.classes()));
+    let _ = writeln!(text, "  alphabet  {}", quoted_list(automaton.alphabet().names()));
+    let _ = writeln!(text, "  classes   {}", quoted_list(named.classes()));
     if states <= MAX_TABLE_STATES {
         text.push_str(&table(&named));
     }

@@ -1,7 +1,7 @@
 //! Describes a model: architecture, alphabet, classes, tensors.
 
 use super::Description;
-use crate::automaton::listed;
+use crate::automaton::quoted_list;
 use crate::failure::Failure;
 use serde_json::json;
 use srnn::format::plural;
@@ -16,12 +16,12 @@ pub fn describe(folder: &Path) -> Result<Description, Failure> {
     let (layout, digest) = (file.model.layout(), digest(&file.model));
     let mut text =
         format!("model {}\n  {}\n", folder.display(), architecture_text(&file.model.arch));
-    let _ = writeln!(text, "  alphabet  {}", listed(&file.alphabet));
+    let _ = writeln!(text, "  alphabet  {}", quoted_list(&file.alphabet));
     if let Some(unknown) = file.unknown {
         let name = &file.alphabet[unknown as usize];
         let _ = writeln!(text, "  unknown   tokens outside the alphabet are read as {name:?}");
     }
-    let _ = writeln!(text, "  classes   {}", listed(&file.classes));
+    let _ = writeln!(text, "  classes   {}", quoted_list(&file.classes));
     let _ = writeln!(text, "  digest    {digest}");
     let _ = writeln!(text, "  {} parameters", layout.len);
     for slot in &layout.slots {

@@ -88,7 +88,7 @@ fn listed_predictions(
 
 /// The file of --out; `None` for stdout.
 fn out_file(arguments: &PredictArgs) -> Option<&Path> {
-    arguments.out.as_deref().filter(|path| path.as_os_str() != files::STREAM)
+    arguments.out.as_deref().filter(|path| path.as_os_str() != files::STDIO_PATH)
 }
 
 /// Suggests --file if one of the sequences is the name of a file.

@@ -32,7 +32,7 @@ pub enum SequenceSource<'a> {
 pub fn source(arguments: &PredictArgs) -> Result<SequenceSource<'_>, Failure> {
     match &arguments.file {
         _ if !arguments.inputs.is_empty() => Ok(SequenceSource::Listed),
-        Some(file) if arguments.lines || file.as_os_str() == files::STREAM => {
+        Some(file) if arguments.lines || file.as_os_str() == files::STDIO_PATH => {
             Ok(SequenceSource::Lines(file))
         }
         Some(_) => Ok(SequenceSource::Listed),
@@ -40,7 +40,7 @@ pub fn source(arguments: &PredictArgs) -> Result<SequenceSource<'_>, Failure> {
             let remedy = "give sequences as arguments, with --file FILE, or on stdin";
             Err(Failure::new("no sequences are given", remedy))
         }
-        None => Ok(SequenceSource::Lines(Path::new(files::STREAM))),
+        None => Ok(SequenceSource::Lines(Path::new(files::STDIO_PATH))),
     }
 }
 
@@ -105,7 +105,7 @@ fn lines(
     alphabet: &[String],
 ) -> Result<Vec<InputSequence>, Failure> {
     let text = files::read_text(path)?;
-    let name = files::shown(path);
+    let name = files::display_path(path);
     let input = |(number, line): (usize, &str)| InputSequence {
         place: format!("{name}:{}", number + 1),
         tokens: split_tokens(line, rule, alphabet),

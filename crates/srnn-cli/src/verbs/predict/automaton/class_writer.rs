@@ -125,7 +125,9 @@ impl ClassWriter {
                 let written = stdout.write_all(&self.buffer).and_then(|()| stdout.flush());
                 written.map_err(|error| match error.kind() {
                     ErrorKind::BrokenPipe => StopReason::ReaderClosed,
-                    _ => StopReason::Failed(files::printed(Err(error)).expect_err("an error")),
+                    _ => {
+                        StopReason::Failed(files::stdout_result(Err(error)).expect_err("an error"))
+                    }
                 })
             }
         }
@@ -143,7 +145,10 @@ impl ClassWriter {
 
 fn create(path: &Path) -> Result<PendingFile, Failure> {
     if path.file_name().is_none() || path.is_dir() {
-        return Err(Failure::new(format!("{}: names no file", files::shown(path)), "name a file"));
+        return Err(Failure::new(
+            format!("{}: names no file", files::display_path(path)),
+            "name a file",
+        ));
     }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let made = folder.map_or(Ok(()), fs::create_dir_all);
@@ -152,5 +157,5 @@ fn create(path: &Path) -> Result<PendingFile, Failure> {
 
 fn failed(path: &Path, error: io::Error) -> Failure {
     let remedy = "check that the folder may be written to and has space";
-    Failure::new(format!("{}: cannot be written: {error}", files::shown(path)), remedy)
+    Failure::new(format!("{}: cannot be written: {error}", files::display_path(path)), remedy)
 }

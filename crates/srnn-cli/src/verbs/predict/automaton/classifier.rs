@@ -2,7 +2,7 @@
 
 use super::super::PredictArgs;
 use super::super::inputs::{InputSequence, check_rule};
-use crate::automaton::{Operand, listed, symbols_of_expression};
+use crate::automaton::{AutomatonArg, quoted_list, symbols_of_expression};
 use crate::failure::Failure;
 use crate::reading::parse_token_rule;
 use crate::runs;
@@ -37,10 +37,10 @@ impl AutomatonClassifier {
     /// The automaton that the arguments name.
     pub fn open(arguments: &PredictArgs) -> Result<AutomatonClassifier, Failure> {
         let text = arguments.run.to_string_lossy();
-        let operand = Operand::open(&text, None)?;
+        let operand = AutomatonArg::open(&text, None)?;
         let alphabet = match &operand {
-            Operand::Expression(text) => symbols_of_expression(text),
-            Operand::Known { automaton, .. } => automaton.automaton().alphabet().clone(),
+            AutomatonArg::Expression(text) => symbols_of_expression(text),
+            AutomatonArg::Known { automaton, .. } => automaton.automaton().alphabet().clone(),
         };
         let automaton = operand.resolve(&alphabet)?;
         let classes = automaton.classes().to_vec();
@@ -130,7 +130,7 @@ impl AutomatonClassifier {
     /// The error for a token that is not in the alphabet.
     pub fn unknown_symbol(&self, place: &str, what: &str) -> Failure {
         let message = format!("{place}: {what} is not a symbol of {}", self.name);
-        let symbols = listed(self.symbols());
+        let symbols = quoted_list(self.symbols());
         let remedy =
             format!("correct it; the symbols are {symbols}, and --tokens sets how a text is split");
         Failure::new(message, remedy)

@@ -26,7 +26,7 @@ pub fn classify_lines(
     output: &Output,
 ) -> Result<Answer, Failure> {
     let begin = Instant::now();
-    let (name, limits) = (files::shown(path), arguments.reading.options()?.limits);
+    let (name, limits) = (files::display_path(path), arguments.reading.options()?.limits);
     let Decompressed { content: text, compressed } = open(path)?;
     let mut writer = ClassWriter::open(arguments, classifier, output)?;
     let interrupt = interrupt::install(writer.temporary_file(), output)?;
@@ -64,7 +64,7 @@ pub fn classify_lines(
 }
 
 fn open(path: &Path) -> Result<Decompressed<'static>, Failure> {
-    let input: Box<dyn Read> = match path.as_os_str() == files::STREAM {
+    let input: Box<dyn Read> = match path.as_os_str() == files::STDIO_PATH {
         true => Box::new(io::stdin().lock()),
         false => Box::new(files::open(path)?),
     };
@@ -91,7 +91,7 @@ fn failure(
     path: &Path,
     words: u64,
 ) -> Failure {
-    let name = files::shown(path);
+    let name = files::display_path(path);
     match broken {
         StreamError::InvalidSymbol { line, column, what } => {
             classifier.unknown_symbol(&format!("{name}:{line}:{column}"), &what)
@@ -106,7 +106,7 @@ fn failure(
 
 fn unreadable(path: &Path, error: &io::Error) -> Failure {
     Failure::new(
-        format!("{}: {error}", files::shown(path)),
+        format!("{}: {error}", files::display_path(path)),
         "check its permissions, and that it is complete",
     )
 }
