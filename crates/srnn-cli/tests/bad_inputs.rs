@@ -72,7 +72,7 @@ fn what_cannot_be_learned_from_is_refused_with_its_place_and_a_remedy() {
         (&["tomita:1", "--arch", "gru"], "this network has none", "--arch sr-gru"),
         (&["tomita:1", "--units", "1000000000"], "parameters", "lower units"),
         (&["tomita:1", "--memory-limit", "1KB"], "more than the limit of", "--memory-limit"),
-        (&["tomita:1", "--memory-limit", "much"], "\"much\" is no amount", "4GiB"),
+        (&["tomita:1", "--memory-limit", "much"], "\"much\" is not an amount", "4GiB"),
         (&["tomita:1", "--fail-under", "95"], "--fail-under 95", "0.95"),
         (&["tomita:1", "--label-noise", "-1"], "--label-noise", "0 to 1"),
         (&["tomita:1", "--label-noise", "2"], "--label-noise 2", "0.05"),
@@ -90,7 +90,7 @@ fn what_cannot_be_learned_from_is_refused_with_its_place_and_a_remedy() {
         (&["bp:small:A", "--arch", "sr-gru"], "sr-gru has none", "another recipe"),
         (&["tomita:1", "--out", "good.txt"], "good.txt: this is a file", "--out DIR"),
         (&["tomita:1", "--out", "good.txt/run"], "good.txt", "--out DIR"),
-        (&["tomita:1", "--out", "/proc/run"], "/proc", "may be written to"),
+        (&["tomita:1", "--out", "/proc/run"], "/proc", "is writable"),
         (&["tomita:1", "--force"], "--out", "required"),
         (&[], "SOURCE", "required"),
     ];
@@ -161,9 +161,9 @@ fn what_cannot_be_gone_on_with_is_refused_with_its_place_and_a_remedy() {
         (
             |p| std::fs::remove_file(p.path("run/data.json")).unwrap(),
             "data.json",
-            "begin a new run",
+            "start a new run",
         ),
-        (|p| drop(p.write("run/data.json", "{")), "data.json", "begin a new run"),
+        (|p| drop(p.write("run/data.json", "{")), "data.json", "start a new run"),
         (
             |p| edit(p, "run/data.json", "\"train\": \"", "\"train\": \"0"),
             "has changed",

@@ -150,6 +150,14 @@ pub(super) fn not_corrected_note(why: &NotCorrected) -> Option<String> {
              {update} updates, on the validation set and a sample of the training set): try more \
              --units, --updates or --seeds"
         ),
+        NotCorrected::TooManyErrors(selected)
+            if selected.simplified.automaton.state_count() == 1 =>
+        {
+            "no network fits all labels, and they are not corrected: the automaton selected by \
+             description length has a single state and explains nothing: try more --units, \
+             --updates or --seeds"
+                .into()
+        }
         NotCorrected::TooManyErrors(selected) => {
             let MdlSelection { simplified, labels, .. } = &**selected;
             format!(

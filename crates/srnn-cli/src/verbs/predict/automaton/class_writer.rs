@@ -146,7 +146,7 @@ impl ClassWriter {
 fn create(path: &Path) -> Result<PendingFile, Failure> {
     if path.file_name().is_none() || path.is_dir() {
         return Err(Failure::new(
-            format!("{}: names no file", files::display_path(path)),
+            format!("{}: this is not a file name", files::display_path(path)),
             "name a file",
         ));
     }
