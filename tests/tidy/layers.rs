@@ -128,7 +128,8 @@ fn dependencies(manifest: &str) -> Vec<String> {
     let section = lines.take_while(|line| !line.starts_with('['));
     section
         .filter(|line| !line.trim_start().starts_with('#'))
-        .filter_map(|line| line.split_once('=').map(|(name, _)| name.trim().to_string()))
+        .filter_map(|line| line.split_once('='))
+        .map(|(name, _)| name.trim().trim_end_matches(".workspace").to_string())
         .collect()
 }
 

@@ -16,8 +16,14 @@ pub struct Prefetched {
 impl Prefetched {
     /// Whether the upload is the one that this update needs.
     pub fn is_for(&self, batch: &Batch, regime: &Regime, update: u64) -> bool {
-        // PERF: the batches are compared by value, while the GPU already works on them.
-        *self.next.batch == *batch && self.next.regime == *regime && self.update == update
+        self.update == update && self.next.regime == *regime && self.has(batch)
+    }
+
+    /// Whether the batch equals the uploaded one.
+    fn has(&self, batch: &Batch) -> bool {
+        // PERF: an object equals itself. Comparing 2.6 MB of inputs makes a step of `copying` 7 %
+        // longer (1.14 and 1.22 ms on an H200).
+        std::ptr::eq(&*self.next.batch, batch) || *self.next.batch == *batch
     }
 }
 
