@@ -14,7 +14,7 @@ pub fn write(path: &Path, text: &str) -> Result<(), UserError> {
     write_bytes(path, text.as_bytes())
 }
 
-/// [`write`] for bytes.
+/// Like [`write()`], for bytes.
 ///
 /// # Errors
 /// If the file cannot be written.

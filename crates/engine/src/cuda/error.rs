@@ -1,6 +1,7 @@
 //! Errors of the engine for GPUs.
 
 use cudarc::driver::DriverError;
+use cudarc::driver::sys::CUresult;
 use cudarc::nvrtc::result::NvrtcError;
 
 /// Why no engine could be created, or why it failed.
@@ -64,6 +65,27 @@ pub enum CudaError {
         have: usize,
     },
     /// Another driver error.
-    #[error("the GPU failed: {0}")]
+    #[error("the GPU failed ({0}): {remedy}", remedy = remedy(.0))]
     Driver(#[from] DriverError),
+}
+
+fn remedy(error: &DriverError) -> &'static str {
+    match error.0 {
+        CUresult::CUDA_ERROR_OUT_OF_MEMORY => {
+            "free memory of the GPU or use smaller batches; a run that was begun can be resumed"
+        }
+        _ => "run again, or use --device cpu; a run that was begun can be resumed",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_gpu_is_named_with_a_remedy() {
+        let full = DriverError(CUresult::CUDA_ERROR_OUT_OF_MEMORY);
+        let text = remedy(&full);
+        assert!(text.contains("smaller batches") && text.contains("resumed"), "{text}");
+    }
 }
