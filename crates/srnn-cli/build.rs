@@ -1,4 +1,4 @@
-//! Tells the program which commit it is built from, where its source is one's: outcomes say so, since
+//! Passes the git commit to the program if the source is a git checkout. Outcomes record it, because
 //! another build may give other bits.
 
 use std::process::Command;

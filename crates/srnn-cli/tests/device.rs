@@ -62,7 +62,7 @@ fn a_run_goes_on_with_the_device_it_began_with_unless_told_otherwise() {
     assert_no_gpu(&without_gpu(&place, &["resume", "run"]));
     let resumed = without_gpu(&place, &["resume", "run", "--device", "cpu", "--json"]);
     assert_on_cpu(&resumed.good()["device"]);
-    assert!(resumed.stderr.contains("note: the run began on cuda"), "{}", resumed.stderr);
+    assert!(resumed.stderr.contains("note: the run was started on cuda"), "{}", resumed.stderr);
     assert_eq!(digests(&resumed.json()), digests(&whole));
 }
 

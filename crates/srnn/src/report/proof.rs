@@ -46,7 +46,8 @@ pub fn obstacle(not_proved: &NotProved, alphabet: &Alphabet) -> [String; 2] {
     [reasons.join("; then "), remedies.join("; or ")]
 }
 
-const HARDEN: &str = "a longer `harden` phase, a larger `entropy`, or fewer centroids (--k)";
+const HARDEN: &str = "retrain with fewer centroids (--k), or with a longer `harden` phase or a \
+                      larger `entropy` in [train] of --config";
 
 fn describe_attempt(
     attempt: &ProofAttempt,
@@ -73,7 +74,7 @@ fn describe_attempt(
                  {target}",
                 overflow.source_radius, overflow.image_radius
             );
-            (reason, &[HARDEN, "a larger --depth"])
+            (reason, &[HARDEN, "`srnn certify RUN` with a larger --depth"])
         }
         Obstacle::Undecided(undecided) => {
             let (cell, word) = (undecided.cell, spelled(&undecided.word));
@@ -83,11 +84,12 @@ fn describe_attempt(
                 "in cell {cell} (reached by {access}){after} the minimum logit margin is {:.2e}",
                 undecided.margin
             );
-            (reason, &["longer training", "a smaller --tolerance"])
+            (reason, &["longer training", "`srnn certify RUN` with a smaller --tolerance"])
         }
-        Obstacle::OutOfSteps { steps } => {
-            (format!("{steps} steps were not enough"), &["a larger --steps"])
-        }
+        Obstacle::OutOfSteps { steps } => (
+            format!("{steps} steps were not enough"),
+            &["`srnn certify RUN` with a larger --steps"],
+        ),
     }
 }
 

@@ -142,7 +142,7 @@ fn proof_status(report: &LearnReport<'_>) -> String {
     });
     let obstacle = obstacle.unwrap_or_default();
     format!(
-        "network and automaton are equal on every word, of any length:\n  {network}\n  \
+        "proof that network and automaton are equal on every word, of any length:\n  {network}\n  \
          {program}\n{size}{obstacle}"
     )
 }

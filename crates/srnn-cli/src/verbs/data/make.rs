@@ -33,7 +33,7 @@ pub struct DataMakeArgs {
     /// Number of strings of the test set.
     #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = parse_count::<usize>)]
     strings: usize,
-    /// A folder, a file (.csv, .tsv, .jsonl, .txt or .dat), or `-` for stdout.
+    /// A folder, a file whose extension names the format, or `-` for stdout.
     #[arg(long)]
     out: PathBuf,
     /// The format [default: by the file's extension; CSV for a folder].
@@ -120,8 +120,9 @@ fn plan(arguments: &DataMakeArgs) -> Result<Vec<(PathBuf, Format, SetName)>, Fai
     if is_file {
         let format = given.or(by_name).ok_or_else(|| {
             let message = format!("{}: the format is not clear from the name", out.display());
-            let remedy = "end it in .csv, .tsv, .jsonl, .txt or .dat, or set --format; \
-                          a folder's name has no dot";
+            let extensions = Format::extensions();
+            let remedy =
+                format!("end it in {extensions}, or set --format; a folder's name has no dot");
             Failure::new(message, remedy)
         })?;
         return Ok(vec![(out.clone(), format, arguments.part)]);

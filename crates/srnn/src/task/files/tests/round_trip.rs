@@ -2,8 +2,11 @@ use super::*;
 use crate::key::Key;
 use crate::task::{Sequence, tomita};
 
+/// Formats that can be written. A new one adds a column to the tables below.
+const WRITABLE: usize = 5;
+
 /// Every format that can be written, with a file name.
-fn formats() -> [(Format, &'static str); 5] {
+fn formats() -> [(Format, &'static str); WRITABLE] {
     [
         ("csv", "d.csv"),
         ("tsv", "d.tsv"),
@@ -64,13 +67,13 @@ fn tomita_sets_come_back_from_every_format() {
 fn tokens_come_back_from_every_format_that_takes_them() {
     let separator = TokenRule::Separator("|".into());
     // Which of CSV, TSV, JSONL, plain, Abbadingo take these.
-    let cases: [(&[&str], TokenRule, [bool; 5]); 14] = [
-        (&["a", "b"], TokenRule::Guess, [true; 5]),
-        (&["ab", "c"], TokenRule::Guess, [true; 5]),
-        (&["ä", "🦀", "\u{85}"], TokenRule::Guess, [true; 5]),
+    let cases: [(&[&str], TokenRule, [bool; WRITABLE]); 14] = [
+        (&["a", "b"], TokenRule::Guess, [true; WRITABLE]),
+        (&["ab", "c"], TokenRule::Guess, [true; WRITABLE]),
+        (&["ä", "🦀", "\u{85}"], TokenRule::Guess, [true; WRITABLE]),
         (&["a,b", "say \"hi\"", ";"], separator.clone(), [true, true, true, true, false]),
-        (&["a,b", "\"", "''"], TokenRule::Guess, [true; 5]),
-        (&["\"", ",", ";"], TokenRule::Guess, [true; 5]),
+        (&["a,b", "\"", "''"], TokenRule::Guess, [true; WRITABLE]),
+        (&["\"", ",", ";"], TokenRule::Guess, [true; WRITABLE]),
         (&["a b", "c"], TokenRule::Guess, [false, false, true, false, false]),
         (&["a b", "c"], separator.clone(), [true, true, true, true, false]),
         (&["a\tb", "c"], separator.clone(), [true, false, true, true, false]),
@@ -78,7 +81,7 @@ fn tokens_come_back_from_every_format_that_takes_them() {
         (&["a|b", "c"], separator, [false, false, true, false, true]),
         (&["\n", " ", "\"", "x"], TokenRule::Characters, [true, false, true, false, false]),
         (&["", "c"], TokenRule::Guess, [false, false, true, false, false]),
-        (&["<script>", "\u{1b}[31m", "\0"], TokenRule::Guess, [true; 5]),
+        (&["<script>", "\u{1b}[31m", "\0"], TokenRule::Guess, [true; WRITABLE]),
     ];
     for (alphabet, tokens, taken) in cases {
         let data = over(alphabet, &["no", "yes"]);
@@ -91,9 +94,9 @@ fn tokens_come_back_from_every_format_that_takes_them() {
 
 #[test]
 fn labels_come_back_from_every_format_that_takes_them() {
-    let cases: [(&[&str], [bool; 5]); 6] = [
-        (&["0", "1", "2"], [true; 5]),
-        (&["a,b", "\"q\""], [true; 5]),
+    let cases: [(&[&str], [bool; WRITABLE]); 6] = [
+        (&["0", "1", "2"], [true; WRITABLE]),
+        (&["a,b", "\"q\""], [true; WRITABLE]),
         (&["very good", "bad"], [true, true, true, false, false]),
         (&["a\nb", "c"], [true, false, true, false, false]),
         (&[" padded", "c"], [false, false, true, false, false]),
