@@ -2,6 +2,7 @@
 
 use super::source::SourceFile;
 use super::{check, planted};
+use std::collections::BTreeMap;
 
 /// A crate's folder, and the crates of the workspace it may depend on.
 const CRATES: [(&str, &[&str]); 6] = [
@@ -53,26 +54,84 @@ const SRNN: Modules = &[
 ];
 
 /// Modules of `srnn-engine`: `model` knows no engine, and engines do not know each other.
-/// `hardware` is the one place that makes an engine by its name.
+/// `hardware` is the one place that creates an engine by its name.
 const ENGINE: Modules = &[
     ("key", &[]),
     ("hex", &[]),
     ("atomic", &[]),
     ("arithmetic", &[]),
+    ("cuda_error", &[]),
+    ("device_error", &["cuda_error"]),
     ("model", &["key", "hex", "atomic"]),
-    ("trace", &["key"]),
-    ("batch", &["model"]),
-    ("objective", &["model"]),
-    ("traits", &["model", "hardware"]),
-    ("optimiser", &[]),
     ("form", &["model"]),
-    ("tokens", &[]),
-    ("weights", &["model", "optimiser"]),
-    ("reference", &["model", "key", "optimiser", "weights", "objective"]),
-    ("cpu", &["model", "key", "optimiser", "weights", "objective", "tokens", "form"]),
-    ("cuda", &["model", "key", "optimiser", "objective", "tokens", "form", "hex", "atomic"]),
-    ("hardware", &["model", "optimiser", "cpu", "cuda"]),
+    ("batch", &["model"]),
+    ("tokens", &["batch"]),
+    ("trace", &["key"]),
+    ("objective", &["model", "batch"]),
+    ("snapshot", &[]),
+    ("optimiser", &["snapshot"]),
+    ("traits", &["model", "batch", "trace", "objective", "snapshot", "optimiser", "device_error"]),
+    ("weights", &["model", "objective", "snapshot", "optimiser", "traits"]),
+    ("reference", ENGINES),
+    ("cpu", ENGINES),
+    ("cuda", ENGINES),
+    ("hardware", &["model", "optimiser", "device_error", "traits", "cpu", "cuda"]),
 ];
+
+/// What the engines use.
+const ENGINES: &[&str] = &[
+    "key",
+    "hex",
+    "atomic",
+    "cuda_error",
+    "device_error",
+    "model",
+    "form",
+    "batch",
+    "tokens",
+    "trace",
+    "objective",
+    "snapshot",
+    "optimiser",
+    "traits",
+    "weights",
+];
+
+/// Modules of `srnn` that know no model and no engine.
+const WITHOUT_MODELS: [&str; 4] = ["user_error", "format", "files", "render"];
+
+#[test]
+fn tables_have_no_cycle() {
+    for table in [SRNN, ENGINE] {
+        for (row, (module, uses)) in table.iter().enumerate() {
+            let above = |used: &&str| table[..row].iter().any(|(name, _)| name == used);
+            assert!(uses.iter().all(above), "{module} uses a module below it");
+        }
+    }
+}
+
+#[test]
+fn pictures_know_no_model() {
+    check(uses_of_models);
+    let model = "use crate::model::Model;\n";
+    planted(uses_of_models, &[("crates/srnn/src/render/dfa.rs", model)], "render uses model");
+}
+
+fn uses_of_models(files: &[SourceFile]) -> Vec<String> {
+    let mut problems = vec![];
+    for file in files.iter().filter(|file| file.is_rust() && !file.is_test()) {
+        let Some(inside) = file.path.strip_prefix("crates/srnn/src/") else { continue };
+        let own = first_name(inside);
+        let code = file.code();
+        let used = names_after(&code, "crate::").into_iter();
+        for name in used.filter(|name| ["model", "engine"].contains(name)) {
+            if WITHOUT_MODELS.contains(&own) {
+                problems.push(format!("{}: {own} uses {name}", file.path));
+            }
+        }
+    }
+    problems
+}
 
 #[test]
 fn crates_depend_on_what_the_table_allows() {
@@ -99,6 +158,11 @@ fn planted_uses_are_found() {
     let engine = "fn f() { crate::cpu::Cpu::new() }\n";
     planted(module_uses, &[("crates/engine/src/model/mod.rs", engine)], "model uses cpu");
     planted(module_uses, &[("crates/srnn/src/new.rs", "")], "not in the table");
+    let nested = "use crate::{key::{Key, Rng}, cuda::Gpu};\n";
+    planted(module_uses, &[("crates/engine/src/model/init.rs", nested)], "model uses cuda");
+    let root = ("crates/engine/src/lib.rs", "pub use hardware::{Device, Hardware};\n");
+    let exported = ("crates/engine/src/model/file.rs", "use crate::Hardware;\n");
+    planted(module_uses, &[root, exported], "model uses hardware");
 }
 
 fn crate_dependencies(files: &[SourceFile]) -> Vec<String> {
@@ -136,17 +200,38 @@ fn dependencies(manifest: &str) -> Vec<String> {
 fn module_uses(files: &[SourceFile]) -> Vec<String> {
     let mut problems = vec![];
     for (prefix, table) in [("crates/srnn/src/", SRNN), ("crates/engine/src/", ENGINE)] {
+        let root = files.iter().find(|file| file.path == format!("{prefix}lib.rs"));
+        let exported = root.map(|root| exports(&root.code())).unwrap_or_default();
         for file in files.iter().filter(|file| file.is_rust() && !file.is_test()) {
             let Some(inside) = file.path.strip_prefix(prefix) else { continue };
             if inside != "lib.rs" {
-                problems.extend(uses_of_file(file, inside, table));
+                problems.extend(uses_of_file(file, inside, table, &exported));
             }
         }
     }
     problems
 }
 
-fn uses_of_file(file: &SourceFile, inside: &str, table: Modules) -> Vec<String> {
+/// Names that the crate's root re-exports, with the module each is from.
+fn exports(root: &str) -> BTreeMap<String, String> {
+    let mut exported = BTreeMap::new();
+    for statement in root.split("pub use ").skip(1) {
+        let path = statement.split(';').next().unwrap_or_default();
+        let Some((module, names)) = path.split_once("::") else { continue };
+        let names = names.trim().trim_start_matches('{').trim_end_matches('}');
+        for name in names.split(',').map(str::trim).filter(|name| !name.is_empty()) {
+            exported.insert(name.to_string(), module.to_string());
+        }
+    }
+    exported
+}
+
+fn uses_of_file(
+    file: &SourceFile,
+    inside: &str,
+    table: Modules,
+    exported: &BTreeMap<String, String>,
+) -> Vec<String> {
     let parts: Vec<&str> = inside.trim_end_matches(".rs").split('/').collect();
     let own = parts[0];
     let Some((_, allowed)) = table.iter().find(|(name, _)| *name == own) else {
@@ -157,10 +242,12 @@ fn uses_of_file(file: &SourceFile, inside: &str, table: Modules) -> Vec<String> 
     let code = file.code();
     let mut used: Vec<&str> = names_after(&code, "crate::");
     used.extend(names_after(&code, &"super::".repeat(depth)));
+    let known = |name: &&str| table.iter().any(|(module, _)| module == name);
+    let used = used.into_iter().map(|name| exported.get(name).map_or(name, String::as_str));
+    let mut used: Vec<&str> = used.filter(known).filter(|name| *name != own).collect();
     used.sort_unstable();
     used.dedup();
-    let known = |name: &&str| table.iter().any(|(module, _)| module == name);
-    let forbidden = used.into_iter().filter(known).filter(|name| *name != own);
+    let forbidden = used.into_iter();
     let forbidden = forbidden.filter(|name| !allowed.contains(name));
     forbidden.map(|name| format!("{}: {own} uses {name}", file.path)).collect()
 }
@@ -176,10 +263,27 @@ fn names_after<'a>(code: &'a str, prefix: &str) -> Vec<&'a str> {
         let rest = &code[at + prefix.len()..];
         match rest.strip_prefix('{') {
             None => names.push(first_name(rest)),
-            Some(group) => {
-                let group = group.split('}').next().unwrap_or_default();
-                names.extend(group.split(',').map(|path| first_name(path.trim())));
+            Some(group) => names.extend(names_of_group(group)),
+        }
+    }
+    names
+}
+
+/// The first names of the paths in a group, up to its closing brace; groups inside are skipped.
+fn names_of_group(group: &str) -> Vec<&str> {
+    let (mut names, mut depth, mut start) = (vec![], 0, 0);
+    for (at, c) in group.char_indices() {
+        match c {
+            '{' => depth += 1,
+            '}' if depth > 0 => depth -= 1,
+            ',' | '}' if depth == 0 => {
+                names.push(first_name(group[start..at].trim()));
+                start = at + 1;
+                if c == '}' {
+                    break;
+                }
             }
+            _ => {}
         }
     }
     names

@@ -5,7 +5,8 @@
 use super::Trainer;
 use super::cpu::{CpuTrainer, SimdLevel};
 #[cfg(feature = "cuda")]
-use super::cuda::{CudaError, CudaTrainer, Gpu};
+use super::cuda::{CudaTrainer, Gpu};
+use crate::device_error::DeviceError;
 use crate::model::Model;
 use crate::optimiser::Optimiser;
 use serde::{Deserialize, Serialize};
@@ -44,20 +45,6 @@ pub enum DeviceName {
     Cuda,
     /// A GPU if there is one, else the CPU.
     Auto,
-}
-
-/// A device is missing or has failed.
-#[derive(Debug, thiserror::Error)]
-pub enum DeviceError {
-    /// The program was built without the CUDA engine.
-    #[error(
-        "this program was built without CUDA: build it with `--features cuda`, or use --device cpu"
-    )]
-    NotBuilt,
-    /// There is no usable GPU, or it failed.
-    #[cfg(feature = "cuda")]
-    #[error(transparent)]
-    Cuda(#[from] CudaError),
 }
 
 /// A name that is none of the devices.
@@ -123,23 +110,6 @@ fn gpu() -> Result<Device, DeviceError> {
 #[cfg(not(feature = "cuda"))]
 fn gpu() -> Result<Device, DeviceError> {
     Err(DeviceError::NotBuilt)
-}
-
-impl DeviceError {
-    /// Whether there is no device, rather than one that failed.
-    fn means_no_device(&self) -> bool {
-        match self {
-            DeviceError::NotBuilt => true,
-            #[cfg(feature = "cuda")]
-            DeviceError::Cuda(error) => matches!(
-                error,
-                CudaError::NoDriver
-                    | CudaError::NoGpu { .. }
-                    | CudaError::TooOld { .. }
-                    | CudaError::NoCompiler
-            ),
-        }
-    }
 }
 
 /// What decides the bits: `cpu, avx-512`, or `cuda, NVIDIA H200`.

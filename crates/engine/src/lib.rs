@@ -14,6 +14,9 @@ mod batch;
 pub mod cpu;
 #[cfg(feature = "cuda")]
 pub mod cuda;
+#[cfg(feature = "cuda")]
+mod cuda_error;
+mod device_error;
 mod form;
 mod hardware;
 pub mod hex;
@@ -22,6 +25,7 @@ pub mod model;
 mod objective;
 mod optimiser;
 pub mod reference;
+mod snapshot;
 mod tokens;
 mod trace;
 mod traits;
@@ -29,8 +33,10 @@ mod weights;
 
 pub use arithmetic::Arithmetic;
 pub use batch::{Batch, IGNORE, Inputs, Targets};
-pub use hardware::{Device, DeviceError, DeviceName, Hardware, UnknownDevice};
+pub use device_error::DeviceError;
+pub use hardware::{Device, DeviceName, Hardware, UnknownDevice};
 pub use objective::{Gradients, Loss, Regime};
 pub use optimiser::{Moments, Optimiser, Real, Rule, Update, norm};
+pub use snapshot::Snapshot;
 pub use trace::{Fields, LayerTrace, Mode, Trace, Transition};
-pub use traits::{NextBatch, Runner, Snapshot, Step, Trainer};
+pub use traits::{NextBatch, Runner, Step, Trainer};

@@ -1,8 +1,8 @@
 //! The traits of engines: [`Runner`] runs a model, [`Trainer`] trains it.
 
-use crate::hardware::DeviceError;
+use crate::device_error::DeviceError;
 use crate::model::{Arch, Model};
-use crate::{Batch, Fields, Gradients, Loss, Mode, Optimiser, Regime, Trace};
+use crate::{Batch, Fields, Gradients, Loss, Mode, Optimiser, Regime, Snapshot, Trace};
 use std::sync::Arc;
 
 /// Runs a model. Prediction, extraction and explanation need only this.
@@ -74,16 +74,4 @@ pub struct NextBatch {
     pub batch: Arc<Batch>,
     /// The regime.
     pub regime: Regime,
-}
-
-/// The state of a training run: parameters and the optimiser's state.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Snapshot<F> {
-    /// The parameters.
-    pub params: Vec<F>,
-    /// The optimiser's moments ([`Rule::moments`](crate::Rule::moments)), each as long as the
-    /// parameters.
-    pub moments: Vec<Vec<F>>,
-    /// Updates made so far.
-    pub updates: u64,
 }

@@ -8,6 +8,8 @@
 //! The module `conditions` has the proof. `zonotope`, `step`, `gru` and `softmax` have the
 //! enclosure of one step; `interval`, `functions` and `matrix` have the arithmetic.
 
+#![forbid(unsafe_code)]
+
 mod automaton;
 mod certificate;
 mod conditions;

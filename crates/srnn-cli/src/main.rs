@@ -3,6 +3,8 @@
 //! Each verb has its own file in [`verbs`]. Exit codes: 0 done or yes, 1 the answer is no, 2 an
 //! error, 130 interrupted with finished work saved.
 
+#![forbid(unsafe_code)]
+
 mod automaton;
 mod builtin;
 mod failure;

@@ -27,6 +27,8 @@
 //! training loop, [`extract`] automata, [`certify`] proofs, [`report`] and [`render`] text, JSON and
 //! pictures.
 
+#![forbid(unsafe_code)]
+
 pub mod certify;
 pub mod experiment;
 pub mod explain;

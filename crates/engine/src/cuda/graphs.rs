@@ -5,8 +5,8 @@ use super::CudaError;
 use super::gpu::GpuStream;
 use super::layer::LayerCall;
 use super::upload::DeviceBatch;
-use cudarc::driver::CudaGraph;
-use cudarc::driver::sys::{CUgraphInstantiate_flags, CUstreamCaptureMode};
+use cudarc::driver::sys::{CUgraphInstantiate_flags, CUresult, CUstreamCaptureMode};
+use cudarc::driver::{CudaGraph, DriverError};
 
 /// Everything that determines which kernels a step launches, and with which arguments.
 #[derive(Clone, Debug, PartialEq)]
@@ -82,5 +82,6 @@ pub fn begin_capture(stream: &GpuStream) -> Result<(), CudaError> {
 /// Ends the capture and returns its graph.
 pub fn end_capture(stream: &GpuStream) -> Result<CudaGraph, CudaError> {
     let graph = stream.raw.end_capture(CUgraphInstantiate_flags(0))?;
-    Ok(graph.expect("a capturing stream"))
+    let ended = CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+    Ok(graph.ok_or(DriverError(ended))?)
 }

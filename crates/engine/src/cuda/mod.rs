@@ -14,7 +14,6 @@ mod chunks;
 mod cluster;
 mod common_kernels;
 mod compile;
-mod error;
 mod gpu;
 mod gradients;
 mod graphs;
@@ -38,8 +37,8 @@ mod update;
 mod upload;
 mod vanilla;
 
+pub use crate::cuda_error::CudaError;
 pub use chunks::ChunkPolicy;
-pub use error::CudaError;
 pub use gpu::Gpu;
 
 use super::objective::StepShare;

@@ -9,6 +9,7 @@ use srnn::engine::Hardware;
 use srnn::learn::{LabelPolicy, LearnData, LearnError, LearnRequest, learn};
 use srnn::report::{LearnReport, Requirements};
 use srnn::run::RunFolder;
+use srnn::train::TrainError;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -105,6 +106,9 @@ fn learn_failure(error: LearnError, run: &Path) -> Failure {
         }
         LearnError::Refused(_) => {
             Failure::new(error, format!("please report this bug with the files of {run}"))
+        }
+        LearnError::Train(TrainError::Device(_)) => {
+            Failure::new(error, format!("srnn resume {run} continues from the last checkpoint"))
         }
         LearnError::Alphabet(_) | LearnError::Train(_) => Failure::from(error),
     }

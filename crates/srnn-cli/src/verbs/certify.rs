@@ -9,7 +9,7 @@ use crate::reading::parse_count;
 use crate::runs::{self, SavedModel};
 use clap::Args;
 use srnn::atomic;
-use srnn::certify::{Distribution, Pac, Proof, ProofSearch, Verdict, certify, check_proof, pac};
+use srnn::certify::{Certificate, Distribution, Pac, Proof, ProofSearch, Verdict, certify, pac};
 use srnn::engine::cpu::Cpu;
 use srnn::extract::{ExtractConfig, ExtractRequest, TransitionSystem, WordSet, extract};
 use srnn::key::Key;
@@ -151,11 +151,18 @@ fn save_certificate(
     saved: &SavedModel,
     proof: &Proof,
 ) -> Result<Result<PathBuf, Failure>, Failure> {
-    let certificate = check_proof(&saved.file, proof).map_err(|refused| {
+    let certificate = Certificate::new(&saved.file, proof).to_json();
+    // The checker reads the files itself: what it accepts does not depend on how they were loaded.
+    let [config, weights] = ["config.json", "model.safetensors"].map(|name| {
+        let path = saved.folder.join(name);
+        std::fs::read(&path).map_err(|error| {
+            Failure::new(format!("{}: {error}", path.display()), "check that it may be read")
+        })
+    });
+    srnn_check::check(&config?, &weights?, certificate.as_bytes()).map_err(|refused| {
         let message = format!("the checker refuses the proof that was found: {refused}");
         Failure::new(message, "this is a bug of srnn: please report it with the model")
     })?;
-    let certificate = certificate.to_json();
     let default = || saved.home().join(runs::CERTIFICATE);
     let path = arguments.out.clone().unwrap_or_else(default);
     let written = atomic::write(&path, certificate.as_bytes()).map_err(|error| {

@@ -268,6 +268,13 @@ impl<'r, 'a, C: LearnCallbacks> Pipeline<'r, 'a, C> {
         }
     }
 
+    /// Has `srnn-check` verify a proof, before anything is called certified.
+    fn check(&self, model: &Model<f32>, verdict: Option<&Verdict>) -> Result<(), LearnError> {
+        let Some(proof) = verdict.and_then(Verdict::proof) else { return Ok(()) };
+        let file = self.request.data.model_file(model.clone());
+        check_proof(&file, proof).map(drop).map_err(LearnError::Refused)
+    }
+
     /// Selects the best network of the last round, extracts its automata and searches for a proof.
     fn finish(
         &self,
@@ -276,7 +283,7 @@ impl<'r, 'a, C: LearnCallbacks> Pipeline<'r, 'a, C> {
     ) -> Result<Learned<'a>, LearnError> {
         let LearnRequest { data, hardware, extraction, .. } = self.request;
         self.begin(Stage::Select)?;
-        let mut proofs = assess_quality(self, &mut outcomes);
+        let mut proofs = assess_quality(self, &mut outcomes)?;
         let selection = match &label_verdict {
             LabelVerdict::Corrected(correction) if correction.reproduced => Some(Selection {
                 index: outcomes.len() - 1,
@@ -301,11 +308,12 @@ impl<'r, 'a, C: LearnCallbacks> Pipeline<'r, 'a, C> {
         self.begin(Stage::Certify)?;
         let verdict = match proofs.remove(&selection.index) {
             Some(proved) => Some(proved),
-            None => search_proof(&model.to_f64(), &self.alphabet, &self.request.proof),
+            None => {
+                let found = search_proof(&model.to_f64(), &self.alphabet, &self.request.proof);
+                self.check(model, found.as_ref())?;
+                found
+            }
         };
-        if let Some(proof) = verdict.as_ref().and_then(Verdict::proof) {
-            check_proof(&data.model_file(model.clone()), proof).map_err(LearnError::Refused)?;
-        }
         let device = hardware.device.to_string();
         Ok(Learned {
             data,

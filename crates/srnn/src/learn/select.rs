@@ -1,6 +1,6 @@
 //! Automaton and proof of each seed, so that the best can be selected.
 
-use super::{LearnCallbacks, Pipeline};
+use super::{LearnCallbacks, LearnError, Pipeline};
 use crate::certify::{ProofSearch, Verdict, certify};
 use crate::engine::{Arithmetic, Mode};
 use crate::extract::{RefinedCover, TransitionSystem, WordSet, classify_words, refine};
@@ -18,10 +18,13 @@ const SELECTION_WORDS: usize = 4_096;
 /// Sets the quality of the networks that can still be selected. Validation accuracy is the first
 /// criterion, so only networks with the highest accuracy are extracted. Returns the complete proofs
 /// (f32) by the seed's index; a longer search could not improve them.
+///
+/// # Errors
+/// If the independent checker refuses a proof.
 pub(super) fn assess_quality<C: LearnCallbacks>(
     pipeline: &Pipeline<'_, '_, C>,
     outcomes: &mut [SeedOutcome<f32>],
-) -> BTreeMap<usize, Verdict> {
+) -> Result<BTreeMap<usize, Verdict>, LearnError> {
     let accuracy = |outcome: &SeedOutcome<f32>| {
         outcome.run.final_evaluation.as_ref().map(|e| e.valid.accuracy)
     };
@@ -35,12 +38,13 @@ pub(super) fn assess_quality<C: LearnCallbacks>(
         }
         let model = outcome.model.to_f64();
         let verdict = search_proof(&model, &pipeline.alphabet, &search);
+        pipeline.check(&outcome.model, verdict.as_ref())?;
         let certified = verdict.as_ref().and_then(Verdict::proof).map(|proof| proof.arithmetic);
         outcome.quality = extract_cover(pipeline, &outcome.model, &model)
             .map(|refined| Quality { certified, ..quality(&refined) });
         proofs.extend(verdict.filter(|v| v.holds(Arithmetic::F32)).map(|proved| (index, proved)));
     }
-    proofs
+    Ok(proofs)
 }
 
 /// Searches for a proof; `None` if the network cannot have an automaton.

@@ -5,6 +5,7 @@ use super::labels::label_record;
 use super::methods::{MethodResult, methods};
 use super::notes::{majority_warning, notes};
 use super::proof;
+use crate::certify::Verdict;
 use crate::extract::{Agreement, EvaluatedAutomaton, WordSet};
 use crate::learn::Learned;
 use crate::model::digest;
@@ -113,7 +114,10 @@ fn proved_automaton(report: &LearnReport<'_>, automaton: &Moore<u32>) -> Value {
     json!({
         "states": automaton.state_count(),
         "complete": true,
-        "agreement": { "words": { "rate": 1.0 }, "data": { "rate": 1.0 } },
+        "states_before_minimising": null,
+        "centroids": null,
+        "agreement": null,
+        "proved": report.learned.verdict.as_ref().and_then(Verdict::proof).map(|p| p.arithmetic),
         "equals_truth": difference.as_ref().map(Option::is_none),
         "shortest_difference": difference.flatten().map(|word| alphabet.format_word(&word)),
     })

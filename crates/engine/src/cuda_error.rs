@@ -32,7 +32,7 @@ pub enum CudaError {
     /// The run-time compiler is missing.
     #[error(
         "the CUDA run-time compiler (libnvrtc) is not on this machine: install the CUDA toolkit, \
-         or use --stream cpu"
+         or use --device cpu"
     )]
     NoCompiler,
     /// A kernel does not compile for this GPU.
@@ -83,9 +83,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_full_gpu_is_named_with_a_remedy() {
-        let full = DriverError(CUresult::CUDA_ERROR_OUT_OF_MEMORY);
-        let text = remedy(&full);
-        assert!(text.contains("smaller batches") && text.contains("resumed"), "{text}");
+    fn errors_name_a_remedy() {
+        // Driver errors are not displayed here: that needs a driver.
+        let errors = [
+            CudaError::NoDriver,
+            CudaError::TooOld { name: "GPU".into(), has: (7, 0), needs: (8, 0) },
+            CudaError::NoCompiler,
+            CudaError::TooWide { need: 2, have: 1 },
+        ];
+        for error in errors {
+            assert!(error.to_string().contains("--device cpu"), "{error}");
+        }
+        let full = remedy(&DriverError(CUresult::CUDA_ERROR_OUT_OF_MEMORY));
+        assert!(full.contains("smaller batches") && full.contains("resumed"), "{full}");
     }
 }
