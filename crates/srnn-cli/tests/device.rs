@@ -1,4 +1,4 @@
-//! `--device`: what trains, as it is asked for, said, kept and gone on with.
+//! `--device`: how it is selected, reported, stored and resumed.
 
 mod common;
 

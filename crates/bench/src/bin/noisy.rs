@@ -134,12 +134,12 @@ impl NoisyCase {
         let positives = set.sequences.iter().filter(|s| accepts(self.grammar, &s.tokens)).count();
         let counts = format!("{},{},{positives}", set.sequences.len(), words.len());
         let tree = PrefixTree::of(&[&split.train, &split.valid]);
-        let believed = self.believed(&learned, &truth, &tree, &set, &flipped);
+        let correction = self.believed(&learned, &truth, &tree, &set, &flipped);
         let network = network_columns(&learned, &truth);
         let control = self.control(&learned, &truth, &tree);
         let (name, flips) = (self.name(), flipped.len());
         let trained = format!("{},{},{}", seeds.len(), sizes.units, sizes.k);
-        format!("{name}{counts},{flips},{trained},{believed},{network},{control},{seconds:.1}")
+        format!("{name}{counts},{flips},{trained},{correction},{network},{control},{seconds:.1}")
     }
 
     /// The columns on the correction of labels, compared with the truth.
@@ -152,12 +152,12 @@ impl NoisyCase {
         flipped: &[usize],
     ) -> String {
         let bits = DescriptionLength::of(tree).bits(truth.state_count(), flipped.len());
-        let (kind, belief) = match &learned.label_verdict {
+        let (kind, selected) = match &learned.label_verdict {
             LabelVerdict::Trusted => ("trusted", None),
             LabelVerdict::NotCorrected(_) => ("unexplained", None),
             LabelVerdict::Corrected(correction) => ("corrected", Some(&correction.selected)),
         };
-        let Some(MdlSelection { simplified, method, candidates, .. }) = belief else {
+        let Some(MdlSelection { simplified, method, candidates, .. }) = selected else {
             return format!("{kind},,,,,,{bits:.1},no,,");
         };
         let suspects = self.suspected(learned, set);
@@ -172,7 +172,7 @@ impl NoisyCase {
         )
     }
 
-    /// Indices, in the whole dataset, of the labels that are believed to be wrong.
+    /// Indices, in the whole dataset, of the labels that are suspected wrong.
     fn suspected(&self, learned: &Learned, set: &Dataset) -> BTreeSet<usize> {
         let LabelVerdict::Corrected(correction) = &learned.label_verdict else {
             return BTreeSet::new();

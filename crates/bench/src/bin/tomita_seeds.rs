@@ -123,7 +123,7 @@ fn automata(found: Option<&Extraction>) -> String {
     let soft = found.counted_soft.as_ref().ok().map(|counted| &counted.evaluated);
     let hard = found.counted_hard.as_ref().ok().map(|counted| &counted.evaluated);
     let all = [soft, hard, found.hard_table.as_ref().ok(), found.cover_evaluated.as_ref()];
-    let equal = all.map(|judged| judged.map_or("none".into(), equality));
+    let equal = all.map(|evaluated| evaluated.map_or("none".into(), equality));
     let used =
         all.map(|j| j.map_or(String::new(), |j| j.extracted.used_centroids.layers[0].to_string()));
     let cover = found.cover.kept.as_ref().map_or(",,".into(), |kept| {
@@ -134,8 +134,8 @@ fn automata(found: Option<&Extraction>) -> String {
     format!("{},{},{cover}", equal.join(","), used.join(","))
 }
 
-fn equality(judged: &EvaluatedAutomaton) -> String {
-    match &judged.truth {
+fn equality(evaluated: &EvaluatedAutomaton) -> String {
+    match &evaluated.truth {
         Some(verdict) if verdict.equal => "yes".into(),
         Some(_) => "no".into(),
         None => "incomplete".into(),

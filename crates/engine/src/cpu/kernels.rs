@@ -150,9 +150,10 @@ impl<const NB: usize> WithSimd for Outer<'_, NB> {
     fn with_simd<S: Simd>(self, simd: S) {
         let Outer { d_panel, n, v, width, units, da, side_output } = self;
         let q_count = padded(units) / S::F32_LANES;
-        // PERF: a processor that executes a wide instruction as two halves (Zen 4) takes half the time
-        // for a half vector, and of 100 units the last strip has 4 (T=16, d=100, k=50, two threads:
-        // 1.14 ms a step, 1.15 without). The sums of a single block are too few to keep it busy.
+        // PERF: Zen 4 executes a 512-bit instruction as two halves, so a half vector takes half the
+        // time. With 100 units the last strip has only 4. 1.14 ms per step, 1.15 without (T=16,
+        // d=100, k=50, two threads). The sums of a single block are too few to keep the processor
+        // busy.
         let half = half_vectors(simd, units).filter(|_| NB > 1);
         let whole = q_count - half.is_some() as usize;
         let (mut items, mut d) =

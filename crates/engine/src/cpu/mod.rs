@@ -82,9 +82,9 @@ pub struct CpuTuning {
     pub segment_bytes: usize,
     /// The smallest embedding, in numbers, whose rows defer updates until they are read, if the
     /// optimiser allows it. Rows of smaller ones are updated in every step. Default 2¹⁹.
-    // PERF: where words are as frequent as in a text (32×100 of them, one thread) it neither pays nor
-    // costs at 200,000 numbers, and pays from there on: 3,000×64 5.2 ms a step either way,
-    // 10,000×64 6.7 and 5.9, 100,000×64 14.1 and 8.5.
+    // PERF: on text-like token frequencies (32×100 tokens, one thread), deferring breaks even at
+    // 200,000 numbers. ms per step, dense and deferred: 3,000×64 5.2, 5.2; 10,000×64 6.7, 5.9;
+    // 100,000×64 14.1, 8.5.
     pub defer_from: usize,
 }
 
@@ -117,7 +117,7 @@ pub struct Cpu {
     /// The layers, for every worker but the caller to copy; empty if they are too large.
     layer_copies: Vec<PreparedLayer>,
     /// The token table; kept for its memory.
-    // PERF: that of 6,000 tokens is 25 MB, which need not be cleared before it is written.
+    // PERF: the table of 6,000 tokens takes 25 MB. Reusing it avoids clearing it.
     table: TokenTable,
 }
 
@@ -188,9 +188,9 @@ impl Cpu {
 
     /// Runs `work` with the worker's buffers. Every worker but the caller, which made the layers,
     /// reads its own copy of them, unless they are too large.
-    // PERF: without the copy a core fetches the layers from another core's cache as often as its
-    // second-level cache evicts them (T=16, d=100, k=50: 1.45 ms a step without, 1.27 so, where the
-    // cores share no third-level cache; the copy takes 8 µs).
+    // PERF: without the copy, a core refetches the layers from another core's cache after each L2
+    // eviction. 1.45 ms per step without, 1.27 with (T=16, d=100, k=50; no shared L3). The copy
+    // takes 8 µs.
     fn with_worker_memory<A>(
         &self,
         worker: usize,
@@ -220,9 +220,9 @@ struct WorkerMemory {
 }
 
 /// Makes the system's allocator keep freed memory for the next allocation.
-// PERF: glibc returns large allocations to the system, and every step faults them in again, until
-// the first large one is freed: then it raises its threshold to that size and keeps twice as much
-// (mallopt(3), M_MMAP_THRESHOLD). This one is never touched, so it costs nothing.
+// PERF: glibc returns large allocations to the system until one has been freed; it then raises its
+// threshold to that size (mallopt(3), M_MMAP_THRESHOLD). This frees one at the start. It is never
+// touched, so it costs nothing.
 fn retain_freed_memory() {
     const LARGEST_ADAPTIVE_THRESHOLD: usize = 32 << 20;
     std::hint::black_box(Vec::<u8>::with_capacity(LARGEST_ADAPTIVE_THRESHOLD - (64 << 10)));

@@ -18,8 +18,8 @@ use std::ops::Range;
 // PERF: they share weights that are in a second-level cache.
 const ROWS_PER_TASK: usize = 16;
 /// The smallest number of multiplications that is split over threads.
-// PERF: fewer (T=100, d=100, k=5, 28 symbols: a million) gain nothing where cores share a cache,
-// and where they do not, take three times as long.
+// PERF: splitting fewer products gains nothing on cores with a shared cache. Without one it takes
+// three times as long (T=100, d=100, k=5, 28 symbols: a million).
 const MIN_PARALLEL_PRODUCTS: usize = 1 << 24;
 /// The smallest number of additions that is split over threads: more than a second-level cache
 /// holds.

@@ -231,7 +231,8 @@ fn block<S: Simd, C: CellKernel>(
         let j = i - start;
         let at = &BackwardStep { scan, above, head, t: first + i, i, j };
         if simd.vectorize(StochasticBackward { at, buffers, sums }) {
-            // Steps without a gradient of αS have not written theirs: those in between are zeros.
+            // Steps without a gradient of αS have not written `d_mixture`. Zero those between two
+            // steps that have.
             let end = if with_mixture.is_empty() { j + 1 } else { with_mixture.end };
             buffers.d_mixture[(j + 1) * wide..with_mixture.start.min(end) * wide].fill(0.0);
             with_mixture = j..end;

@@ -91,7 +91,8 @@ impl BackwardStep<'_> {
     }
 
     /// Whether du of some row may have a gradient besides that of the scores.
-    // PERF: where none has, as at most steps of a classifier of words, du is not cleared first.
+    // PERF: if no row has one (most steps of a classifier that reads only the last state), du is
+    // not cleared first.
     #[inline(always)]
     fn has_outer_gradient(&self) -> bool {
         let LayerScan { p, lengths, weights, .. } = self.scan;
@@ -330,8 +331,8 @@ impl BackwardStep<'_> {
         );
         let da: &[f32] = if C::STATES == 0 { da_in } else { da_state };
         // The gradient of the initial state is not needed.
-        // PERF: this counts for short words, as does that the forward pass skips the products of the
-        // initial state (T=16, d=100, k=50, one thread: 2.02 ms a step, 2.11 with them).
+        // PERF: skipping the initial state's gradient, and its products in the forward pass,
+        // matters for short words: 2.02 ms per step, 2.11 without (T=16, d=100, k=50, one thread).
         if t > 0 {
             C::carry_gradient(simd, p, da, &mut step.d_carry);
             if p.form == Recurrence::Direct && C::STATES > 0 {

@@ -141,7 +141,8 @@ fn add_tables(rows: &mut [f32], first: usize, chunks: &[&ChunkSums], width: usiz
 /// each in order, then the sum of both. Its buffers are reused.
 #[derive(Default)]
 pub struct PairwiseSum {
-    /// The sum of the first half, then of all chunks; without a table that is not split.
+    /// First the sum of the first half, later of all chunks. Its table stays that of the first half
+    /// unless the table is split over threads.
     pub total: ChunkSums,
     /// The sum of the second half; its table, if it is not split, becomes that of all chunks.
     second_half: ChunkSums,

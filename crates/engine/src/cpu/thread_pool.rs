@@ -44,9 +44,9 @@ struct PoolState {
     generation: AtomicUsize,
     /// Workers that have not finished the current job. The caller polls it.
     running: AtomicUsize,
-    // PERF: a thread announces that it sleeps before it looks for the last time, and a thread that
-    // has news publishes it before it asks who sleeps. So where all are awake, nobody is notified
-    // and no lock is taken.
+    // PERF: a thread increments `sleeping` before its last poll. A thread that posts a job
+    // publishes it before it reads `sleeping`. So if no thread sleeps, none is notified, and no
+    // lock is taken for that. `caller_sleeping` is used in the same way.
     /// Workers that sleep or are about to.
     sleeping: AtomicUsize,
     /// Whether the caller sleeps or is about to.

@@ -13,7 +13,7 @@ use pulp::{Simd, WithSimd};
 use std::iter::once;
 
 /// Floats of one piece of an update.
-// PERF: fewer do not pay for the way to another core's cache.
+// PERF: for smaller pieces, moving the data to another core costs more than the update.
 const UPDATE_PIECE: usize = 1 << 17;
 
 /// The rows of an embedding of at least `least` floats, if the optimiser allows to defer updates.
@@ -117,9 +117,8 @@ impl<'a> ParamSlice<'a> {
     }
 }
 
-/// Applies an update in pieces; the split changes no bit. The input parameters, which are the first
-/// `input_end`, come last: where there are few, each of two workers updates the parameters whose
-/// products it computes.
+/// Applies an update in pieces; the split changes no bit. Input parameters (the first `input_end`)
+/// come last. If there are few, each of two workers updates the parameters it multiplies.
 fn apply(
     update: Update<f32>,
     state: &mut Snapshot<f32>,
@@ -166,8 +165,8 @@ impl WithSimd for UpdatePiece<'_> {
     }
 }
 
-/// The norm of a gradient, given as slices with the index of their first number: those of the input
-/// parameters, whose squares worker 1 sums because it computed them, and the rest.
+/// The gradient norm. `input` and `rest` are slices with the index of their first number. Worker 1
+/// sums the squares of `input`, because it computed them.
 pub fn gradient_norm<'a>(
     input: impl Iterator<Item = (usize, &'a [f32])> + Send,
     (rest_start, rest): (usize, &[f32]),

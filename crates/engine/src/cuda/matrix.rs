@@ -404,12 +404,14 @@ mod tests {
         let c_list: Vec<u32> =
             (0..m as u32).rev().map(|i| if i == 3 { NO_ROW } else { i }).collect();
         let before = vec![0.25f32; m * (n + 1)];
-        let (mut a_room, mut b_room, mut c_room, mut list_room, mut bias_room) = Default::default();
-        let (a_at, b_at) = (a.send(&stream, &mut a_room), b.send(&stream, &mut b_room));
-        let bias_at = Buffer::write(&mut bias_room, &stream, &bias).unwrap();
-        let c_at = DeviceMatrix::rows(Buffer::write(&mut c_room, &stream, &before).unwrap(), n + 1);
+        let (mut a_buffer, mut b_buffer, mut c_buffer, mut list_buffer, mut bias_buffer) =
+            Default::default();
+        let (a_at, b_at) = (a.send(&stream, &mut a_buffer), b.send(&stream, &mut b_buffer));
+        let bias_at = Buffer::write(&mut bias_buffer, &stream, &bias).unwrap();
+        let c_at =
+            DeviceMatrix::rows(Buffer::write(&mut c_buffer, &stream, &before).unwrap(), n + 1);
         let c_at = match case.lists {
-            true => c_at.listed(Buffer::write(&mut list_room, &stream, &c_list).unwrap()),
+            true => c_at.listed(Buffer::write(&mut list_buffer, &stream, &c_list).unwrap()),
             false => c_at,
         };
         let a_at = if a_k { a_at } else { a_at.transposed() };
@@ -418,7 +420,7 @@ mod tests {
         let product = ProductSpec::new(case.size, a_at, b_at, c_at, case.into);
         let add = [Addend::to_all(bias_at, n), Addend::NONE];
         ops.run_all(&stream, &[product.plus(add)]).unwrap();
-        let c = stream.read(&c_room, m * (n + 1)).unwrap();
+        let c = stream.read(&c_buffer, m * (n + 1)).unwrap();
         let mut expected: Vec<f64> = before.iter().map(|&x| x as f64).collect();
         for (i, &listed) in c_list.iter().enumerate() {
             let row = if case.lists { listed } else { i as u32 };

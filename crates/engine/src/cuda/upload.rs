@@ -12,7 +12,8 @@ use std::sync::Arc;
 pub struct BatchUpload {
     batch_buffer: Buffer<u32>,
     words: Vec<u32>,
-    /// Free when the words are in `batch_buffer`; the copy from `staging` ends no later.
+    /// Reusable once the words are in `batch_buffer`. By then the copies to and from `staging` have
+    /// finished.
     pinned: PinnedBuffer<u32>,
     /// Copies words to the device while the other streams compute.
     copy_stream: GpuStream,

@@ -10,7 +10,7 @@ use srnn::experiment::{
     CompletedTrial, DataSpec, Experiment, SequenceCounts, TestRow, Trial, TrialData,
     TrialDataError, TrialError, TrialOutcome, run_trial, trial_data,
 };
-use srnn::format::grouped;
+use srnn::format::{grouped, plural};
 use srnn::model::ModelFile;
 use srnn::train::{Control, Event};
 use std::collections::HashMap;
@@ -177,13 +177,14 @@ fn warn_of_replaced(todo: &[Trial<'_>], outcomes: &[TrialOutcome], output: &Outp
 fn plan_line(experiment: &Experiment, todo: usize, skipped: usize, workers: usize) -> String {
     let Experiment { data, models, settings, seeds, .. } = experiment;
     let (data, models, settings) = (data.len(), models.len(), settings.len());
+    let todo = plural(todo, "trial");
     let done = match skipped {
         0 => String::new(),
         _ => format!(", {skipped} already done"),
     };
     format!(
         "plan   data {data}, models {models}, settings {settings}, seeds {seeds}: \
-         {todo} trials to run{done}, {workers} at a time"
+         {todo} to run{done}, {workers} at a time"
     )
 }
 
@@ -217,8 +218,8 @@ struct OutcomeStore {
     outcomes: Vec<TrialOutcome>,
 }
 
-/// Stops the other trials when one panics, for example because a GPU fails. They would otherwise run
-/// for hours before the panic is reported.
+/// Stops the other trials when one panics. They would otherwise run for hours before the panic is
+/// reported.
 struct StopOnPanic<'a>(&'a AtomicBool);
 
 impl Drop for StopOnPanic<'_> {

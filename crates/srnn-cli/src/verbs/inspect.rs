@@ -27,7 +27,7 @@ pub struct InspectArgs {
 
 /// The description of a file or folder.
 pub struct Description {
-    /// For people.
+    /// What is printed without --json.
     text: String,
     /// For --json; `kind` names what it is.
     value: Value,

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-/// Writes `count` images to learn from and 6 to judge by, of two rows of three pixels: those of class 1
-/// are bright on the left, those of class 0 on the right.
+/// Writes `count` training and 6 test images of 2×3 pixels. Class 1 is bright on the left, class 0
+/// on the right.
 pub fn write_images(folder: &Path, count: u32) {
     std::fs::create_dir_all(folder).unwrap();
     for (part, count) in [("train", count), ("t10k", 6)] {

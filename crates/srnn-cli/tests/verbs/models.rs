@@ -230,7 +230,7 @@ fn inspection_of_a_run_shows_its_proof_and_its_wrong_labels() {
     super::proofs::trained(folder.path());
     let inspect = || srnn(folder.path(), &["inspect", "run"]).yes().stdout;
     assert!(inspect().contains("certificate: none, so nothing is proved"), "{}", inspect());
-    assert!(!inspect().contains("believed"), "{}", inspect());
+    assert!(!inspect().contains("suspected"), "{}", inspect());
     let data = r#"{"tokens": "Characters", "labels_flipped": 0}"#;
     fs::write(folder.path().join("run/data.json"), data).unwrap();
     assert!(!inspect().contains("labels flipped"), "{}", inspect());
@@ -244,7 +244,7 @@ fn inspection_of_a_run_shows_its_proof_and_its_wrong_labels() {
     fs::write(folder.path().join("run/result.json"), result.to_string()).unwrap();
     for said in [
         "in the engines reference, cpu.",
-        "2 labels believed wrong, listed in run/wrong_labels.jsonl",
+        "2 labels suspected wrong, listed in run/wrong_labels.jsonl",
         "validation 100.00 % as corrected, 75.00 % as given, kept",
     ] {
         assert!(inspect().contains(said), "{said}: {}", inspect());

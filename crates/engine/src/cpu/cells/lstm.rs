@@ -38,8 +38,8 @@ impl Lstm {
     }
 
     /// Gates, c and u of one strip of units.
-    // PERF: first what c depends on, of all rows, then what depends on c: while one row waits for
-    // its division the next one is computed. Written out, because a loop is not unrolled.
+    // PERF: all rows compute c first, then everything that needs c, so one row's division overlaps
+    // the next row. Unrolled by hand, because the compiler does not.
     #[inline(always)]
     fn strip<S: Simd, W: GateActivations>(
         simd: S,
@@ -155,8 +155,7 @@ impl GateActivations for HardSigmoidGates {
 
 /// The factors of the blocks i, f, g, o before their nonlinearities. The panels are multiplied by
 /// them, so that the sums need not be.
-// PERF: saves two multiplications per exponential (T=784, d=256, k=10: 192 ms, 205 without that and
-// another change, since gone).
+// PERF: saves two multiplications per exponential (T=784, d=256, k=10: 192 ms).
 pub fn scales(gate: Gate) -> [f32; 4] {
     let gate = match gate {
         Gate::Sigmoid => SIGMOID,

@@ -75,8 +75,8 @@ pub struct BackwardArgs<'a> {
     pub scratch: &'a mut [f32],
 }
 
-/// The gradients of one layer's blocks over I items, the rows of many steps, from which those of its
-/// panels are computed.
+/// Block gradients of one layer over I items (rows × steps). Panel gradients are computed from
+/// them.
 pub struct SegmentGradients<'a> {
     /// `[I, np]`.
     pub carry: &'a [f32],

@@ -43,7 +43,8 @@ struct ChunkArgs {
     unsigned *rows_passed;
 };
 
-// Increments a counter once per block. Whoever reads the new count sees what the block has written.
+// Increments a counter once per block. A thread that reads the new count also sees the block's
+// writes.
 __device__ __forceinline__ void count_arrival(unsigned *counter) {
     __syncthreads();
     if (threadIdx.x > 0) return;

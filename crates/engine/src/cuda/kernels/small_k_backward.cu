@@ -231,8 +231,8 @@ struct BackwardRow {
 #endif
     }
 
-    // One step, from its α and the previous one; replaces its own α by that of two steps before. Before
-    // the first step α is zero and its results are unused.
+    // One backward step. Reads α of steps t and t−1, then overwrites α of t with α of t−2. Before
+    // the first step α is zero, and results are unused.
     __device__ __forceinline__ void step(float (&alpha)[KP], float (&alpha_prev)[KP], int t) {
         float entropy_grad = 0.0f;
         if (ENTROPY) {

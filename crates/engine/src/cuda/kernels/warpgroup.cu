@@ -121,9 +121,9 @@ template <bool A_K, bool B_K, int TN, bool TRANSPOSED> struct WarpgroupTile {
         int k_first = min(blockIdx.z * per, p.k), k_end = min(p.k, k_first + per);
         int stages = (k_end - k_first + STAGE_K - 1) / STAGE_K;
         // Swizzled parts first: they are aligned to 1024 bytes.
-        float *b_room = shared + PIECES, *a_room = b_room + SLOTS * B::SIZE;
-        unsigned to_a = (unsigned)__cvta_generic_to_shared(a_room);
-        unsigned to_b = (unsigned)__cvta_generic_to_shared(b_room);
+        float *b_buffer = shared + PIECES, *a_buffer = b_buffer + SLOTS * B::SIZE;
+        unsigned to_a = (unsigned)__cvta_generic_to_shared(a_buffer);
+        unsigned to_b = (unsigned)__cvta_generic_to_shared(b_buffer);
         A a(p.a, p.a_rows, A_K ? p.a_m : p.a_k, p.a_aligned, m0, p.m, k_end);
         B b(p.b, p.b_rows, B_K ? p.b_n : p.b_k, p.b_aligned, n0, p.n, k_end);
         a.locate(k_first), b.locate(k_first);
@@ -139,14 +139,14 @@ template <bool A_K, bool B_K, int TN, bool TRANSPOSED> struct WarpgroupTile {
         auto load_a = [&](int s, unsigned into[STEPS][4]) {
 #pragma unroll
             for (int k = 0; k < STEPS; k++)
-                ALoader::take_a(into[k], a_room + s % SLOTS * A::SIZE, m, 8 * k);
+                ALoader::take_a(into[k], a_buffer + s % SLOTS * A::SIZE, m, 8 * k);
         };
         float sum[EACH] = {};
         unsigned high[STEPS][4] = {};
         for (int s = 0; s < IN_FLIGHT; s++) fetch(s);
         wait_copies<IN_FLIGHT - 1>();
         __syncthreads();
-        if (stages > 0) split_b(b_room, shared), load_a(0, high);
+        if (stages > 0) split_b(b_buffer, shared), load_a(0, high);
 #pragma unroll 1
         for (int s = 0; s < stages; s++) {
             // For all threads: the next stage has arrived, the parts of this one are written, and the
@@ -155,7 +155,7 @@ template <bool A_K, bool B_K, int TN, bool TRANSPOSED> struct WarpgroupTile {
             wait_copies<IN_FLIGHT - 2>();
             __syncthreads();
             const float *b_parts = shared + s % 2 * SPLIT;
-            unsigned long long b_high = descriptor(B_K ? b_room + s % SLOTS * B::SIZE : b_parts);
+            unsigned long long b_high = descriptor(B_K ? b_buffer + s % SLOTS * B::SIZE : b_parts);
             unsigned long long b_low = descriptor(B_K ? b_parts : b_parts + LINES);
             unsigned low[STEPS][4], next[STEPS][4];
 #pragma unroll
@@ -175,7 +175,7 @@ template <bool A_K, bool B_K, int TN, bool TRANSPOSED> struct WarpgroupTile {
             // Overlaps with the products.
             fetch(s + IN_FLIGHT);
             bool more = s + 1 < stages;
-            if (more) split_b(b_room + (s + 1) % SLOTS * B::SIZE, shared + (s + 1) % 2 * SPLIT);
+            if (more) split_b(b_buffer + (s + 1) % SLOTS * B::SIZE, shared + (s + 1) % 2 * SPLIT);
             if (PREFETCH_A && more) load_a(s + 1, next);
             wgmma_wait(part);
             // Registers that products read must not be written earlier.

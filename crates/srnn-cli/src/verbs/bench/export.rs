@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! setting.json            sizes, cell, the expected losses, the tolerance
-//! model/                  the network (docs/model-format.md)
+//! model/                  the network (docs/src/model-format.md)
 //! check.safetensors       inputs and targets of a few rows
 //! gradients.safetensors   gradients on these rows by the f64 reference, under the model's names
 //! batches.safetensors     the batches to time: 0.input, 0.targets, …

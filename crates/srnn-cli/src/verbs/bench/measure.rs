@@ -56,11 +56,11 @@ pub fn measure(engines: &mut [TimedEngine], repeats: usize) -> Result<Vec<Quarti
     Ok(seconds.into_iter().map(Quartiles::of).collect())
 }
 
-/// What an engine is told about the following step.
+/// Which batch is announced to the engine before the next step.
 #[derive(Clone, Copy)]
 pub enum Prefetch {
-    /// Its batch, as in training. Part of the next step is then done within this step's time, and
-    /// part of this step was done in the previous one.
+    /// That of the next step, as in training. Part of that step is then done within this step's
+    /// time, and part of this step was done in the previous one.
     NextBatch,
     /// Nothing.
     Nothing,

@@ -61,7 +61,7 @@ fn proof(folder: &Path) -> Result<Description, Failure> {
     }
 }
 
-/// The number of labels believed wrong, if the run listed any.
+/// The number of labels suspected wrong, if the run listed any.
 fn wrong_labels(folder: &Path) -> Result<Option<Description>, Failure> {
     let path = folder.join(runs::WRONG_LABELS);
     if !path.is_file() {
@@ -70,7 +70,7 @@ fn wrong_labels(folder: &Path) -> Result<Option<Description>, Failure> {
     let count = files::read_text(&path)?.lines().filter(|line| !line.trim().is_empty()).count();
     let (file, labels) = (path.display().to_string(), plural(count, "label"));
     let text = format!(
-        "  {labels} believed wrong, listed in {file};\n  the accuracies of the seeds use the \
+        "  {labels} suspected wrong, listed in {file};\n  the accuracies of the seeds use the \
          corrected labels, unless marked \"as given\"\n"
     );
     Ok(Some(Description { text, value: json!({ "count": count, "file": file }) }))
@@ -91,7 +91,7 @@ fn json_file(path: &Path) -> Result<Option<Value>, Failure> {
 fn scalar_fields(part: &str, value: &Value) -> String {
     let mut text = format!("  {part}\n");
     for (name, field) in value.as_object().into_iter().flatten() {
-        // Labels are flipped only by --label-noise; labels believed wrong have their own line.
+        // Labels are flipped only by --label-noise; labels suspected wrong have their own line.
         if name == "labels_flipped" && field == 0 {
             continue;
         }
@@ -113,7 +113,7 @@ fn scalar_text(field: &Value) -> Option<String> {
     }
 }
 
-/// One line per seed. If labels are believed wrong, accuracies use the corrected ones.
+/// One line per seed. If labels are suspected wrong, accuracies use the corrected ones.
 fn seeds(result: &Value) -> String {
     let mut text = String::new();
     let kept = &result["kept"]["seed"];
@@ -136,7 +136,7 @@ fn seeds(result: &Value) -> String {
     text
 }
 
-/// The accuracy by the labels as given, if some are believed wrong.
+/// The accuracy by the labels as given, if some are suspected wrong.
 fn as_given(seed: &Value) -> String {
     let given = seed["by_given_labels"]["valid_accuracy"].as_f64().map(percent);
     given.map_or(String::new(), |part| format!(" as corrected, {part} as given"))
