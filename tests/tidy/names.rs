@@ -8,9 +8,6 @@ use std::collections::BTreeMap;
 /// checks, so it has its own types for what it reads.
 const CHECKER: &str = "crates/srnn-check/";
 
-/// Names that stand for the same thing in programs of their own.
-const EVERYWHERE: [&str; 0] = [];
-
 #[test]
 fn every_type_name_has_one_meaning() {
     check(repeated_types);
@@ -38,7 +35,6 @@ fn repeated_types(files: &[SourceFile]) -> Vec<String> {
         }
     }
     let repeated = places.into_iter().filter(|(_, places)| places.len() > 1);
-    let repeated = repeated.filter(|(name, _)| !EVERYWHERE.contains(&name.as_str()));
     repeated.map(|(name, places)| format!("{name}: {}", places.join(", "))).collect()
 }
 

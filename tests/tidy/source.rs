@@ -54,7 +54,6 @@ impl SourceFile {
         self.path.contains("/tests/")
             || self.path.starts_with("tests/")
             || test_names.iter().any(|end| name.ends_with(end))
-            || TEST_ONLY.contains(&self.path.as_str())
     }
 
     /// The code before a closing module of tests. By convention it is the last item of a file.
@@ -78,10 +77,3 @@ impl SourceFile {
         lines.join("\n")
     }
 }
-
-/// Files that a `#[cfg(test)] mod` declares, and whose names do not tell.
-const TEST_ONLY: [&str; 3] = [
-    "crates/srnn/src/certify/oracle.rs",
-    "crates/srnn/src/certify/samples.rs",
-    "crates/srnn/src/extract/trained.rs",
-];
