@@ -336,6 +336,7 @@ def optimisers():
         "rmsprop-centred": rmsprop_under_the_root(0.9, 0.5, 1e-6, True),
         "adam": torch_rule(adam),
         "adam-l2": torch_rule(lambda p, lr: adam(p, lr, weight_decay=0.02)),
+        "adamw": torch_rule(lambda p, lr: torch.optim.AdamW(p, lr=lr, weight_decay=0.3)),
         "adadelta": torch_rule(lambda p, lr: torch.optim.Adadelta(p, lr=lr, rho=0.9, eps=1e-6)),
     }
     out = {"begin": begin, "gradients": gradients, "rate": np.array([rate])}

@@ -17,6 +17,7 @@ pub mod cuda;
 #[cfg(feature = "cuda")]
 mod cuda_error;
 mod device_error;
+mod dropout;
 mod form;
 mod hardware;
 pub mod hex;
@@ -34,6 +35,7 @@ mod weights;
 pub use arithmetic::Arithmetic;
 pub use batch::{Batch, IGNORE, Inputs, Targets};
 pub use device_error::DeviceError;
+pub use dropout::Dropout;
 pub use hardware::{Device, DeviceName, Hardware, UnknownDevice};
 pub use objective::{Gradients, Loss, Regime};
 pub use optimiser::{Moments, Optimiser, Real, Rule, Update, norm};

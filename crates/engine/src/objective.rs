@@ -1,10 +1,11 @@
 //! The loss: its terms, their weights, its gradient.
 
-use crate::Batch;
 use crate::model::Arch;
+use crate::{Batch, Dropout};
 
 /// What may change with every update: λ, which leads from the vanilla network (λ = 0) to the
-/// paper's (λ = 1), the weights of the regularisation terms, and the step size.
+/// paper's (λ = 1), the weights of the regularisation terms, dropout, and the step
+/// size.
 ///
 /// With N all steps and `N'` those that take the stochastic step, the loss is
 ///
@@ -33,6 +34,8 @@ pub struct Regime {
     /// Subtracted from the target's logit before the cross-entropy. 0 is the ordinary
     /// cross-entropy.
     pub margin: f64,
+    /// What the update sets to zero.
+    pub dropout: Dropout,
     /// The step size of the update.
     pub learning_rate: f64,
 }
@@ -48,6 +51,7 @@ impl Regime {
             writing: 0.0,
             tau: 1.0,
             margin: 0.0,
+            dropout: Dropout::NONE,
             learning_rate,
         }
     }

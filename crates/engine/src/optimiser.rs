@@ -13,6 +13,10 @@ pub struct Optimiser {
     pub clip: f64,
     /// L2: `l2 · parameter` is added to the gradient. Default 0.
     pub l2: f64,
+    /// Decoupled weight decay, as in AdamW: an update also subtracts
+    /// `rate · weight_decay · parameter`. Default 0.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub weight_decay: f64,
 }
 
 /// An update rule. The step size comes with each update (`Regime::learning_rate`).
@@ -102,6 +106,11 @@ macro_rules! real {
 real!(f32 f64);
 
 impl Optimiser {
+    /// A rule with a clipped gradient, without L2 and weight decay.
+    pub const fn new(rule: Rule, clip: f64) -> Optimiser {
+        Optimiser { rule, clip, l2: 0.0, weight_decay: 0.0 }
+    }
+
     /// A snapshot of `params` with zero moments.
     pub fn begin<F: Real>(&self, params: Vec<F>) -> Snapshot<F> {
         // PERF: each allocated as zeros, which take no memory before they are written.
@@ -130,8 +139,9 @@ impl Optimiser {
             state.updates += 1;
             let scale = if norm > self.clip { self.clip / norm } else { 1.0 };
             let (scale, l2) = (F::of(scale), F::of(self.l2));
+            let shrink = F::of(1.0 - rate * self.weight_decay);
             let step_size = StepSize::new(self.rule, rate, state.updates);
-            apply(Update { rule: self.rule, scale, l2, step_size }, state);
+            apply(Update { rule: self.rule, scale, l2, shrink, step_size }, state);
         }
         norm
     }
@@ -155,6 +165,8 @@ pub struct Update<F> {
     pub(crate) rule: Rule,
     pub(crate) scale: F,
     pub(crate) l2: F,
+    /// The factor of every parameter by weight decay.
+    pub(crate) shrink: F,
     pub(crate) step_size: StepSize<F>,
 }
 
@@ -182,7 +194,8 @@ impl<F: Real> Update<F> {
     // PERF: inlined, so that it is compiled for the vectors of its caller.
     #[inline(always)]
     pub fn apply(&self, params: &mut [F], moments: Moments<'_, F>, gradient: &[F]) {
-        let Update { rule, scale, l2, step_size: StepSize { rate, bias_corrections } } = *self;
+        let Update { rule, scale, l2, shrink, step_size } = *self;
+        let StepSize { rate, bias_corrections } = step_size;
         let params = params.iter_mut().zip(gradient);
         match rule {
             Rule::RmsProp { decay, momentum, epsilon, centred } => {
@@ -199,7 +212,7 @@ impl<F: Real> Update<F> {
                         variance = at_least_zero(variance - *mean * *mean);
                     }
                     velocities[j] = momentum * velocities[j] + g / (variance + epsilon).sqrt();
-                    *p = *p - rate * velocities[j];
+                    *p = *p * shrink - rate * velocities[j];
                 }
             }
             Rule::Adam { beta1, beta2, epsilon } => {
@@ -211,7 +224,7 @@ impl<F: Real> Update<F> {
                     // PERF: all loads before any store: where the vectors have the same page offset, a
                     // load would wait for an earlier store.
                     let (mean, square) = (keep1 * *m + take1 * g, keep2 * *v + take2 * g * g);
-                    *p = *p - rate * (mean * fix1) / ((square * fix2).sqrt() + epsilon);
+                    *p = *p * shrink - rate * (mean * fix1) / ((square * fix2).sqrt() + epsilon);
                     (*m, *v) = (mean, square);
                 }
             }
@@ -223,11 +236,16 @@ impl<F: Real> Update<F> {
                     squares[j] = keep * squares[j] + take * g * g;
                     let step = ((steps[j] + epsilon) / (squares[j] + epsilon)).sqrt() * g;
                     steps[j] = keep * steps[j] + take * step * step;
-                    *p = *p - rate * step;
+                    *p = *p * shrink - rate * step;
                 }
             }
         }
     }
+}
+
+/// A field that is not written if it is zero: configurations from before it have the same digest.
+fn is_zero(x: &f64) -> bool {
+    *x == 0.0
 }
 
 fn at_least_zero<F: Real>(x: F) -> F {
@@ -293,7 +311,7 @@ mod tests {
     const ADADELTA: Rule = Rule::AdaDelta { decay: 0.9, epsilon: 1e-6 };
 
     fn unclipped(rule: Rule) -> Optimiser {
-        Optimiser { rule, clip: f64::INFINITY, l2: 0.0 }
+        Optimiser::new(rule, f64::INFINITY)
     }
 
     #[test]
@@ -328,7 +346,7 @@ mod tests {
 
     #[test]
     fn a_long_gradient_is_clipped_and_a_nan_or_infinity_changes_nothing() {
-        let clipped = Optimiser { rule: RMSPROP, clip: 1.0, l2: 0.0 };
+        let clipped = Optimiser::new(RMSPROP, 1.0);
         let (mut a, mut b) = (clipped.begin(vec![0.0f64; 2]), clipped.begin(vec![0.0f64; 2]));
         assert_eq!(clipped.update(&mut a, &[300.0, 400.0], 0.1), 500.0);
         clipped.update(&mut b, &[0.6, 0.8], 0.1);

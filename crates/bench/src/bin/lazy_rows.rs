@@ -85,7 +85,7 @@ fn main() {
 fn measure(arguments: &LazyRowsArguments) {
     let LazyRowsArguments { vocabulary: v, embedding: e, threads, updates, read_every, .. } =
         *arguments;
-    let optimiser = Optimiser { rule: Rule::ADAM, clip: 1.0, l2: 0.0 };
+    let optimiser = Optimiser::new(Rule::ADAM, 1.0);
     let tuning = CpuTuning { defer_from: arguments.defer_from, ..CpuTuning::default() };
     let mut engine = CpuTrainer::tuned(&model(v, e), optimiser, threads, tuning);
     let zipf = Zipf::new(v);

@@ -3,10 +3,9 @@
 use super::panels::Panels;
 use super::prepare::{LayerParams, PreparedLayer, ReadSource, rows_of};
 use super::thread_pool::Executor;
-use super::token_table::EmbeddingGradients;
+use super::token_table::{EmbeddingGradients, TokenInputs};
 use crate::form::{Recurrence, state_blocks};
 use crate::model::{Arch, Layout};
-use crate::tokens::BatchTokens;
 use std::ops::Range;
 
 /// Computes the gradients of the parameters from those of the panels and of the token table, if
@@ -16,8 +15,8 @@ use std::ops::Range;
 pub fn compute_parameter_gradients(
     arch: &Arch,
     layout: &Layout,
-    (embedding, params): (&[f32], &[f32]),
-    tokens: &BatchTokens,
+    params: &[f32],
+    inputs: &TokenInputs<'_>,
     layers: &[PreparedLayer],
     (adjoints, d_table): (&[Panels], &[f32]),
     executor: Executor<'_>,
@@ -39,9 +38,8 @@ pub fn compute_parameter_gradients(
                     rest.state_adjoint(prepared, d, d_rest);
                     rest.small_adjoints(prepared, d, d_rest);
                 };
-                let input =
-                    || bias_sums = own.table_adjoint(embedding, tokens, d_table, &mut rows, d_w);
-                own.run_state_and_input(tokens, state, input);
+                let input = || bias_sums = own.table_adjoint(inputs, d_table, &mut rows, d_w);
+                own.run_state_and_input(inputs.tokens, state, input);
                 rest.table_bias_adjoint(&bias_sums, d_rest);
             }
             _ => {

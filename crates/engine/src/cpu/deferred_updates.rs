@@ -38,7 +38,8 @@ pub fn allows_deferral(optimiser: &Optimiser) -> bool {
     };
     let decays = memories.iter().all(|memory| (0.0..1.0).contains(memory));
     let divides = (LEAST_EPSILON..LARGEST_EPSILON).contains(&epsilon);
-    optimiser.l2 == 0.0 && optimiser.clip > 0.0 && decays && divides
+    let shrinks = optimiser.l2 != 0.0 || optimiser.weight_decay != 0.0;
+    !shrinks && optimiser.clip > 0.0 && decays && divides
 }
 
 /// Whether an update with this rate may be deferred. A rate of −0 would change a parameter of −0.
@@ -158,7 +159,7 @@ impl DeferredUpdates {
     ) {
         let (rule, [first, second, third]) = (self.rule, moments);
         for &step_size in step_sizes {
-            let update = Update { rule, scale: 1.0, l2: 0.0, step_size };
+            let update = Update { rule, scale: 1.0, l2: 0.0, shrink: 1.0, step_size };
             update.apply(params, [first, second, third], &[0.0; BLOCK][..params.len()]);
         }
     }
@@ -312,7 +313,7 @@ mod tests {
         for number in 0..count as u64 {
             let rate = if number % 7 == 0 { 0.0 } else { 1e-2 * rng.unit() };
             let step_size = StepSize::new(rule, rate, 1 + number / 2);
-            updates.push(&Update { rule, scale: 0.1, l2: 0.0, step_size });
+            updates.push(&Update { rule, scale: 0.1, l2: 0.0, shrink: 1.0, step_size });
         }
         updates
     }
@@ -331,7 +332,7 @@ mod tests {
         let (params, moments) = one_by_one.split_first_mut().expect("parameters");
         let zeros = vec![0.0; params.len()];
         for &step_size in &updates.step_sizes[1..] {
-            let update = Update { rule, scale: 0.7, l2: 0.0, step_size };
+            let update = Update { rule, scale: 0.7, l2: 0.0, shrink: 1.0, step_size };
             update.apply(params, moments_mut(moments), &zeros);
         }
         let (at_once, one_by_one) = (bits(&at_once), bits(&one_by_one));
@@ -381,9 +382,10 @@ mod tests {
 
     #[test]
     fn rules_that_change_parameters_without_a_gradient_are_not_deferred() {
-        let plain = Optimiser { rule: Rule::ADAM, clip: 1.0, l2: 0.0 };
+        let plain = Optimiser::new(Rule::ADAM, 1.0);
         assert!(allows_deferral(&plain));
         assert!(!allows_deferral(&Optimiser { l2: 1e-3, ..plain }));
+        assert!(!allows_deferral(&Optimiser { weight_decay: 1e-3, ..plain }));
         assert!(!allows_deferral(&Optimiser { clip: 0.0, ..plain }));
         for epsilon in [0.0, 1e60, f64::INFINITY, f64::NAN] {
             let no_number = Rule::AdaDelta { decay: 0.9, epsilon };

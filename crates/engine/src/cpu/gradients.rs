@@ -6,7 +6,7 @@ use super::head::PaddedHead;
 use super::prepare::{PreparedLayer, copy_for_workers, prepare};
 use super::sums::{ChunkSums, PairwiseSum};
 use super::thread_pool::Executor;
-use super::token_table::{EmbeddingGradients, EmbeddingRows};
+use super::token_table::{EmbeddingGradients, EmbeddingRows, TokenInputs};
 use super::{Cpu, CpuTrainer};
 use crate::objective::StepShare;
 use crate::tokens::BatchTokens;
@@ -42,7 +42,9 @@ impl CpuTrainer {
         let executor = Executor { level: cpu.tuning.level, pool: &cpu.pool };
         let params = &state.params;
         let (lambda, tau) = (regime.lambda, regime.tau);
-        let layers = prepare(arch, layout, params, tokens, (lambda, tau), &mut table, executor);
+        let embedding = &params[layout.embedding.clone()];
+        let inputs = TokenInputs::new(arch, tokens, embedding, &regime.dropout);
+        let layers = prepare(arch, layout, params, &inputs, (lambda, tau), &mut table, executor);
         copy_for_workers(&layers, &mut cpu.layer_copies, &cpu.pool);
         let head = PaddedHead::prepare(arch, layout, params);
         let share = StepShare::of(batch, arch);
@@ -56,21 +58,21 @@ impl CpuTrainer {
             mode: Mode { transition: Transition::Mixture, lambda, tau },
             weights: share.weights(regime).to_f32(),
             margin: regime.margin as f32,
+            dropout: regime.dropout.readout_mask(),
             total_weight: batch.total_weight(),
             recompute: cpu.tuning.recompute(),
         };
         cpu.sum_chunks(context, &mut chunks, &mut sum);
         let rows_len = rows.count(tokens, arch.input.vocabulary()) * arch.input.width();
         values.resize(rows_len + self.rest_layout.len, 0.0);
-        let (d, params) =
-            ((&sum.total.panels[..], sum.table()), params.split_at(layout.embedding.len()));
+        let (d, params) = ((&sum.total.panels[..], sum.table()), &params[layout.embedding.len()..]);
         let (row_values, rest) = values.split_at_mut(rows_len);
         let into = (EmbeddingGradients { rows, values: row_values }, &mut *rest);
         compute_parameter_gradients(
             arch,
             &self.rest_layout,
             params,
-            tokens,
+            &inputs,
             &layers,
             d,
             executor,

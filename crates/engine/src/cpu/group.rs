@@ -1,12 +1,13 @@
 //! Four rows through the whole network: all layers forward, the classifier, all layers backward.
 
 use super::cells::{Gru, GruResetBefore, Lstm};
-use super::head::{HeadBuffers, HeadLogits, HeadLoss, PaddedHead};
+use super::head::{HeadBuffers, HeadFeatures, HeadLogits, HeadLoss, PaddedHead};
 use super::kernels::ROWS;
 use super::prepare::{PreparedLayer, ReadSource};
 use super::scan::{self, HeadGradients, LayerScan, RowLengths, StepOutput};
 use super::scan_buffers::{RecomputePolicy, ScanBuffers};
 use super::sums::ChunkSums;
+use crate::dropout::DropoutMask;
 use crate::form::Recurrence;
 use crate::key::Rng;
 use crate::model::{Arch, Cell, Reset, When};
@@ -27,6 +28,8 @@ pub struct BatchContext<'a> {
     pub mode: Mode,
     pub weights: RegularisationWeights<f32>,
     pub margin: f32,
+    /// The masks of the features.
+    pub dropout: DropoutMask,
     pub total_weight: f64,
     pub recompute: RecomputePolicy,
 }
@@ -101,6 +104,7 @@ impl WithSimd for TrainGroup<'_> {
             d_head: &mut sums.head,
         });
         sums.readouts.add(readouts);
+        drop_out(&context, &group, buffers.head.d_features_mut());
         backward_all(simd, context, &group, buffers, sums);
     }
 }
@@ -235,7 +239,25 @@ fn forward_all<S: Simd>(
             ),
         }
     }
+    drop_out(&context, group, buffers.head.features_mut());
     simd.vectorize(HeadLogits { buffers: &mut buffers.head, head: context.head });
+}
+
+/// Multiplies the features of four rows, or their gradients, by their masks.
+fn drop_out(context: &BatchContext<'_>, group: &Group, mut features: HeadFeatures<'_>) {
+    if !context.dropout.is_active() {
+        return;
+    }
+    for (r, b) in group.rows.iter().enumerate().filter_map(|(r, row)| Some((r, (*row)?))) {
+        match context.arch.readout.when {
+            When::Last => features.drop_out(context.arch, context.dropout, (0, r), b),
+            When::EveryStep => {
+                for (t, n) in context.batch.row(b).enumerate() {
+                    features.drop_out(context.arch, context.dropout, (t, r), n);
+                }
+            }
+        }
+    }
 }
 
 /// All layers backward.

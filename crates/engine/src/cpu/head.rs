@@ -4,6 +4,7 @@ use super::kernels::{ROWS, add_scaled, dot};
 use super::scan::{HeadGradients, RowLengths, StepOutput};
 use super::simd::{AlignedVec, padded};
 use crate::IGNORE;
+use crate::dropout::DropoutMask;
 use crate::model::{Arch, Layout, When};
 use pulp::{Simd, WithSimd};
 
@@ -143,10 +144,39 @@ impl HeadBuffers {
         }
     }
 
+    pub fn features_mut(&mut self) -> HeadFeatures<'_> {
+        HeadFeatures(&mut self.features)
+    }
+
+    pub fn d_features_mut(&mut self) -> HeadFeatures<'_> {
+        HeadFeatures(&mut self.d_features)
+    }
+
     /// The gradients of what was read from the top layer.
     pub fn gradients(&self, arch: &Arch) -> HeadGradients<'_> {
         let [dh, du, dc] = &self.d_features;
         HeadGradients { dh, du, dc, every_step: arch.readout.when == When::EveryStep }
+    }
+}
+
+/// The features of four rows, or their gradients: h, u, c `[readouts, ROWS, dp]`.
+pub struct HeadFeatures<'a>(&'a mut [AlignedVec; 3]);
+
+impl HeadFeatures<'_> {
+    /// Multiplies the features of row `r` at step `t` by the masks of a read-out of the batch.
+    pub fn drop_out(
+        &mut self,
+        arch: &Arch,
+        mask: DropoutMask,
+        (t, r): (usize, usize),
+        readout: usize,
+    ) {
+        let d = arch.top().units;
+        let mut first = readout * arch.features();
+        for part in self.0.iter_mut().filter(|part| !part.is_empty()) {
+            mask.apply(first as u64, &mut part[(t * ROWS + r) * padded(d)..][..d]);
+            first += d;
+        }
     }
 }
 

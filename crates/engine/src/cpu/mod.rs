@@ -47,8 +47,8 @@ pub use simd::SimdLevel;
 use super::tokens::BatchTokens;
 use super::weights::EngineWeights;
 use super::{
-    Batch, DeviceError, Fields, Gradients, LayerTrace, Mode, Regime, Runner, Snapshot, Step, Trace,
-    Trainer, Transition,
+    Batch, DeviceError, Dropout, Fields, Gradients, LayerTrace, Mode, Regime, Runner, Snapshot,
+    Step, Trace, Trainer, Transition,
 };
 use crate::model::{Arch, Layout, Model};
 use crate::objective::RegularisationWeights;
@@ -63,7 +63,7 @@ use std::convert::Infallible;
 use std::sync::Mutex;
 use sums::{ChunkSums, PairwiseSum};
 use thread_pool::{Executor, ThreadPool};
-use token_table::TokenTable;
+use token_table::{TokenInputs, TokenTable};
 use update::deferred_rows;
 
 /// Settings that change the speed of the engine and its last bits, but not what it computes.
@@ -254,7 +254,9 @@ impl Runner<f32> for Cpu {
         let params = &state.params;
         let lambda = if mode.transition == Transition::Mixture { mode.lambda } else { 1.0 };
         let (regime, into) = ((lambda, mode.tau), &mut table);
-        let layers = prepare(arch, layout, params, &tokens, regime, into, executor);
+        let embedding = &params[layout.embedding.clone()];
+        let inputs = TokenInputs::new(arch, &tokens, embedding, &Dropout::NONE);
+        let layers = prepare(arch, layout, params, &inputs, regime, into, executor);
         copy_for_workers(&layers, &mut self.layer_copies, &self.pool);
         let head = PaddedHead::prepare(arch, layout, params);
         let context = BatchContext {
@@ -267,6 +269,7 @@ impl Runner<f32> for Cpu {
             mode,
             weights: RegularisationWeights::default(),
             margin: 0.0,
+            dropout: Dropout::NONE.readout_mask(),
             total_weight: 1.0,
             recompute: self.tuning.recompute(),
         };

@@ -8,7 +8,7 @@ use super::panels::{Packing, Panels};
 use super::products::WeightProducts;
 use super::simd::{AlignedVec, padded};
 use super::thread_pool::{Executor, ThreadPool};
-use super::token_table::TokenTable;
+use super::token_table::{TokenInputs, TokenTable};
 use crate::form::{Recurrence, recurrence, state_blocks};
 use crate::model::{Arch, Cell, Gate, Input, Layer, LayerSlots, Layout, Reset, Score};
 use crate::tokens::BatchTokens;
@@ -93,7 +93,7 @@ pub fn prepare(
     arch: &Arch,
     layout: &Layout,
     params: &[f32],
-    tokens: &BatchTokens,
+    inputs: &TokenInputs<'_>,
     (lambda, tau): (f64, f64),
     table: &mut TokenTable,
     executor: Executor<'_>,
@@ -114,15 +114,14 @@ pub fn prepare(
             || prepared = Some(own.prepared(recurrence(layer, lambda), source, lambda, tau));
         match source {
             ReadSource::Table => {
-                let embedding = &params[layout.embedding.clone()];
                 let table = || {
-                    own.compute_table(embedding, tokens, &mut table.computed);
-                    match own.is_small(tokens) && executor.pool.workers() > 1 {
+                    own.compute_table(inputs, &mut table.computed);
+                    match own.is_small(inputs.tokens) && executor.pool.workers() > 1 {
                         true => table.copy_for_workers(),
                         false => table.discard_copy(),
                     }
                 };
-                own.run_state_and_input(tokens, panels, table);
+                own.run_state_and_input(inputs.tokens, panels, table);
             }
             _ => panels(),
         }

@@ -5,8 +5,58 @@ use super::cells::scales;
 use super::prepare::LayerParams;
 use super::products::RowTransform;
 use super::simd::AlignedVec;
-use crate::model::Cell;
+use crate::Dropout;
+use crate::dropout::DropoutMask;
+use crate::model::{Arch, Cell};
 use crate::tokens::BatchTokens;
+
+/// What a layer that reads tokens needs of a batch: its tokens, and their rows of the embedding.
+pub struct TokenInputs<'a> {
+    pub tokens: &'a BatchTokens,
+    embedding: &'a [f32],
+    /// E.
+    width: usize,
+    mask: DropoutMask,
+    /// The rows of the distinct tokens with dropped numbers set to zero; empty without dropout.
+    masked_rows: Vec<f32>,
+}
+
+impl<'a> TokenInputs<'a> {
+    pub fn new(
+        arch: &Arch,
+        tokens: &'a BatchTokens,
+        embedding: &'a [f32],
+        dropout: &Dropout,
+    ) -> TokenInputs<'a> {
+        let (width, mask) = (arch.input.width(), dropout.embedding_mask());
+        let mut inputs = TokenInputs { tokens, embedding, width, mask, masked_rows: vec![] };
+        if mask.is_active() {
+            let mut masked_rows = inputs.rows().concat();
+            drop_out(mask, width, &tokens.distinct, masked_rows.chunks_exact_mut(width));
+            inputs.masked_rows = masked_rows;
+        }
+        inputs
+    }
+
+    /// The rows that the table is computed from, one per distinct token.
+    fn rows(&self) -> Vec<&[f32]> {
+        if self.masked_rows.is_empty() {
+            let row = |&id: &u32| &self.embedding[id as usize * self.width..][..self.width];
+            return self.tokens.distinct.iter().map(row).collect();
+        }
+        self.masked_rows.chunks_exact(self.width).collect()
+    }
+}
+
+/// Multiplies the embedding rows of tokens by their masks.
+fn drop_out<'r>(
+    mask: DropoutMask,
+    width: usize,
+    ids: &[u32],
+    rows: impl Iterator<Item = &'r mut [f32]>,
+) {
+    ids.iter().zip(rows).for_each(|(&id, row)| mask.apply(u64::from(id) * width as u64, row));
+}
 
 /// The rows of an embedding that a gradient covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,14 +131,8 @@ impl TokenTable {
 impl LayerParams<'_> {
     /// Computes `E·Wᵀ + b`, one row per distinct token `[U][Q][NI]`. An LSTM's is scaled, because only
     /// the forward pass reads it.
-    pub(super) fn compute_table(
-        &self,
-        embedding: &[f32],
-        tokens: &BatchTokens,
-        table: &mut AlignedVec,
-    ) {
-        let (w, e) = self.input_weights();
-        let rows = rows_of(embedding, e, &tokens.distinct);
+    pub(super) fn compute_table(&self, inputs: &TokenInputs<'_>, table: &mut AlignedVec) {
+        let (w, rows) = (self.input_weights(), inputs.rows());
         let (blocks, bias) = (self.layer.cell.blocks(), self.input_bias());
         let transform = RowTransform {
             shift: self.packing.pack(1, blocks, |_, b, u| bias(b, u)),
@@ -105,28 +149,28 @@ impl LayerParams<'_> {
         }
     }
 
-    /// W and E.
-    fn input_weights(&self) -> (&[f32], usize) {
-        let w = &self.params[self.slots.w_ih.clone()];
-        (w, w.len() / (self.layer.cell.blocks() * self.layer.units))
+    /// W.
+    fn input_weights(&self) -> &[f32] {
+        &self.params[self.slots.w_ih.clone()]
     }
 
     /// Assigns the gradients of embedding and W from the table's gradient `dx`. Returns the sum of the
     /// rows of `dx`, for [`LayerParams::table_bias_adjoint`].
     pub(super) fn table_adjoint(
         &self,
-        embedding: &[f32],
-        tokens: &BatchTokens,
+        inputs: &TokenInputs<'_>,
         dx: &[f32],
         into: &mut EmbeddingGradients<'_>,
         d_w: &mut [f32],
     ) -> Vec<f32> {
-        let (w, e) = self.input_weights();
-        let rows = rows_of(embedding, e, &tokens.distinct);
+        let TokenInputs { tokens, width, mask, .. } = *inputs;
+        let (w, rows) = (self.input_weights(), inputs.rows());
         let strides = self.products.table_strides();
         into.values.fill(0.0);
         d_w.fill(0.0);
-        self.products.adjoint((dx, strides), (&rows, w), (into.rows_mut(e, tokens), d_w));
+        let d_rows = into.rows_mut(width, tokens);
+        self.products.adjoint((dx, strides), (&rows, w), (d_rows, d_w));
+        drop_out(mask, width, &tokens.distinct, into.rows_mut(width, tokens).into_iter());
         self.products.sum_of_rows(dx)
     }
 
@@ -138,9 +182,4 @@ impl LayerParams<'_> {
             });
         }
     }
-}
-
-/// Some rows of a matrix with E columns.
-fn rows_of<'a>(all: &'a [f32], e: usize, ids: &[u32]) -> Vec<&'a [f32]> {
-    ids.iter().map(|&id| &all[id as usize * e..][..e]).collect()
 }

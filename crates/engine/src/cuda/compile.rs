@@ -12,6 +12,7 @@ pub const WARP: &str = include_str!("kernels/warp.cuh");
 pub const CELL: &str = include_str!("kernels/cell.cuh");
 pub const SCAN_ARGS: &str = include_str!("kernels/scan_args.cuh");
 pub const MATRIX: &str = include_str!("kernels/matrix.cu");
+pub const DROPOUT: &str = include_str!("kernels/dropout.cuh");
 pub const SUMS: &str = include_str!("kernels/sums.cu");
 pub const GROUPED: &str = include_str!("kernels/grouped.cu");
 pub const TENSOR: &str = include_str!("kernels/tensor.cu");

@@ -189,7 +189,7 @@ impl CudaLayer {
                         d_x,
                         (embedding, all.clone(), WriteMode::Overwrite),
                     ),
-                    self.embedding_grads(addresses, batch, d_x, (embedding, all)),
+                    self.embedding_grads(addresses, batch, d_x, all),
                 ])
             }
             LayerInput::Vectors { at, .. } => {
@@ -242,12 +242,12 @@ impl CudaLayer {
         ParamAddresses { params, grads }: ParamAddresses,
         batch: &DeviceBatch,
         d_x: DeviceMatrix,
-        (embedding, tokens): (Address, Range<usize>),
+        tokens: Range<usize>,
     ) -> ProductSpec {
         let (width, ids, d_x) = (self.shape.width, batch.ids_of(&tokens), d_x.from(tokens.start));
         let w = DeviceMatrix::rows(params + 4 * self.shape.slots.w_ih.start as u64, width);
-        // Gradients have the layout of the parameters.
-        let into = DeviceMatrix::rows(grads + (embedding - params), width).listed(ids);
+        // The embedding is the first parameter.
+        let into = DeviceMatrix::rows(grads, width).listed(ids);
         ProductSpec::new((tokens.len(), d_x.row, width), d_x, w, into, WriteMode::Overwrite)
     }
 

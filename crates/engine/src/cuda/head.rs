@@ -1,6 +1,7 @@
 //! The classifier on the device.
 
 use super::CudaError;
+use super::dropout::drop_out;
 use super::gpu::{Address, Buffer, GpuStream, LaunchConfig, launch};
 use super::layer::{OutputGrads, ParamAddresses};
 use super::matrix::{Addend, DeviceMatrix, MatrixOps, ProductSpec, WriteMode};
@@ -30,6 +31,7 @@ struct ClassifyArgs {
     offsets: Address,
     targets: Address,
     scale: Address,
+    mask: Address,
     features_of: Address,
     logits: Address,
     d_features: Address,
@@ -109,6 +111,7 @@ impl Classifier {
             offsets: batch.offsets,
             targets: batch.targets,
             scale,
+            mask: batch.dropout.readout,
             features_of: self.features.reserve(stream, count * width)?,
             logits: self.logits.reserve(stream, count * classes)?,
             d_features: self.d_features.reserve(stream, count * width)?,
@@ -152,7 +155,8 @@ impl Classifier {
         let features = self.features.reserve(stream, count * width)?;
         let last = (arch.readout.when == When::Last) as i32;
         launch!(stream, &stream.gpu.kernels.read_out, LaunchConfig::linear(count, 128);
-            top.h, top.u, top.c, batch.offsets, last, d, width as i32, features)?;
+            top.h, top.u, top.c, batch.offsets, batch.dropout.readout, last, d, width as i32,
+            features)?;
         let logits = self.logits.reserve(stream, count * classes)?;
         let v =
             DeviceMatrix::rows(params + 4 * layout.head_weight.start as u64, width).transposed();
@@ -201,6 +205,10 @@ impl Classifier {
                     classes as i32, readout_sums)?;
                 let into = DeviceMatrix::rows(d_features, width);
                 ops.run(stream, (count, classes, width), d_logits, v, into, WriteMode::Overwrite)?;
+                if batch.dropout.readout != 0 {
+                    let mask = batch.dropout.readout;
+                    drop_out(stream, (d_features, d_features), (0, count, width), mask)?;
+                }
             }
             // After the cross-entropy.
             sum_columns(stream, &mut self.parts, readout_sums, (count, READOUT_SUMS), report)?;

@@ -14,6 +14,7 @@ mod chunks;
 mod cluster;
 mod common_kernels;
 mod compile;
+mod dropout;
 mod gpu;
 mod gradients;
 mod graphs;
@@ -84,6 +85,8 @@ pub struct CudaTrainer {
     params: Buffer<f32>,
     moments: Buffer<f32>,
     grads: Buffer<f32>,
+    /// The embedding with dropped numbers set to zero; empty without dropout.
+    masked_embedding: Buffer<f32>,
     updates: u64,
     layers: Vec<CudaLayer>,
     head: Classifier,
@@ -141,6 +144,7 @@ impl CudaTrainer {
             params: Buffer::default(),
             moments: Buffer::default(),
             grads: Buffer::default(),
+            masked_embedding: Buffer::default(),
             updates: 0,
             head: Classifier::default(),
             ops: MatrixOps::default(),

@@ -359,7 +359,7 @@ impl CudaLayer {
                 run_sums(stream, &sums)?;
                 let what = (embedding, 0..rows, WriteMode::Overwrite);
                 products.push(self.token_w_grads(addresses, batch, d_x, what));
-                products.push(self.embedding_grads(addresses, batch, d_x, (embedding, 0..rows)));
+                products.push(self.embedding_grads(addresses, batch, d_x, 0..rows));
             }
             LayerInput::Vectors { .. } => {
                 let LayerShape { slots, width, .. } = &self.shape;

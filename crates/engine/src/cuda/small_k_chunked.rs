@@ -86,7 +86,7 @@ impl CudaLayer {
             let (tokens, into) = (plan.tokens(i), plan.write_mode(i));
             let d_x = self.sum_token_grads(token_sums, ops, batch, &scan, tokens.clone())?;
             let w = self.token_w_grads(addresses, batch, d_x, (embedding, tokens.clone(), into));
-            let rows = self.embedding_grads(addresses, batch, d_x, (embedding, tokens));
+            let rows = self.embedding_grads(addresses, batch, d_x, tokens);
             for (branch, product) in [(input_weights, w), (embeddings, rows)] {
                 branch.wait_for(token_sums)?;
                 ops.in_sequence(branch, processors / 2, &[product])?;

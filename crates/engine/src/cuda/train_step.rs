@@ -2,6 +2,7 @@
 //! where steps repeat.
 
 use super::chunks::{ChunkPolicy, TimeChunks};
+use super::dropout::mask_words;
 use super::gpu::{Address, Buffer};
 use super::graphs::{self, Pass, Seen, StepSpec};
 use super::head::{self, TopStates};
@@ -24,8 +25,11 @@ impl CudaTrainer {
     fn layer_input(&self, l: usize, device_batch: &DeviceBatch) -> LayerInput {
         match l {
             0 if device_batch.distinct > 0 => {
-                let at = self.params.address(&self.stream);
-                LayerInput::Tokens { embedding: at + 4 * self.layout.embedding.start as u64 }
+                let embedding = match device_batch.dropout.masked_embedding {
+                    0 => self.embedding(self.params.address(&self.stream)),
+                    masked => masked,
+                };
+                LayerInput::Tokens { embedding }
             }
             0 => LayerInput::Vectors { at: device_batch.real, bottom: true },
             l => {
@@ -147,6 +151,8 @@ impl CudaTrainer {
         let mut coefficients: Vec<Vec<u32>> = self.layers.iter().map(words).collect();
         coefficients.push(head::loss_scale_words(regime.margin, batch.total_weight()));
         coefficients.push(update::rates_words(&self.optimiser, regime.learning_rate, update));
+        let masks = [regime.dropout.readout_mask(), regime.dropout.embedding_mask()];
+        coefficients.extend(masks.map(mask_words));
         let call = LayerCall {
             transition: Transition::Mixture,
             lambda: if regime.lambda == 1.0 { 1.0 } else { 0.0 },
@@ -174,6 +180,7 @@ impl CudaTrainer {
         let stream = &self.stream;
         let mut device_batch =
             self.upload.send(stream, batch, &order, tokens, chunks, &coefficients)?;
+        device_batch.dropout = self.device_dropout(&device_batch, masks)?;
         // If no kernel argument depends on the number of steps, round it up: then batches of
         // similar size are the same step.
         let depends_on_steps =
@@ -240,6 +247,8 @@ impl CudaTrainer {
         device_batch: &DeviceBatch,
         call: LayerCall,
     ) -> Result<(), CudaError> {
+        let from = self.embedding(self.params.address(&self.stream));
+        self.drop_embedding(device_batch, (from, device_batch.dropout.masked_embedding))?;
         let (side, report_len) = (self.stream.fork()?, self.report_len());
         for l in 0..self.layers.len() {
             self.layer_forward(l, device_batch, call, Fields::default(), 0)?;
@@ -303,6 +312,8 @@ impl CudaTrainer {
             }
         }
         self.stream.join()?;
+        let d_embedding = self.embedding(grads);
+        self.drop_embedding(device_batch, (d_embedding, d_embedding))?;
         if updates {
             let count = self.layout.len;
             let buffers = (params, self.moments.address(&self.stream), grads);

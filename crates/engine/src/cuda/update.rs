@@ -48,7 +48,9 @@ pub fn rates_words(optimiser: &Optimiser, rate: f64, t: u64) -> Vec<u32> {
     };
     let clip = optimiser.clip.to_bits();
     let mut words = vec![clip as u32, (clip >> 32) as u32];
-    words.extend([optimiser.l2 as f32, rate as f32, correction1, correction2].map(f32::to_bits));
+    let shrink = (1.0 - rate * optimiser.weight_decay) as f32;
+    let rates = [optimiser.l2 as f32, rate as f32, correction1, correction2, shrink];
+    words.extend(rates.map(f32::to_bits));
     words
 }
 

@@ -2,6 +2,7 @@
 
 use super::CudaError;
 use super::chunks::TimeChunks;
+use super::dropout::DeviceDropout;
 use super::gpu::{Address, Buffer, Gpu, GpuStream, PinnedBuffer};
 use super::matrix::NO_ROW;
 use crate::tokens::BatchTokens;
@@ -31,7 +32,8 @@ pub struct DeviceBatch {
     pub steps: usize,
     /// Distinct tokens, padded (see [`padded`]); 0 for real inputs.
     pub distinct: usize,
-    /// Coefficients of this update: of each layer, then of the head, then of the optimiser.
+    /// Coefficients of this update: of each layer, of the head, of the optimiser, then the masks of
+    /// the features and of the embedding.
     pub coefficients: Vec<Address>,
     /// `[B+1]`.
     pub offsets: Address,
@@ -52,6 +54,8 @@ pub struct DeviceBatch {
     pub chunks: TimeChunks,
     /// Real inputs `[N,E]`, or 0.
     pub real: Address,
+    /// What the update sets to zero.
+    pub dropout: DeviceDropout,
 }
 
 /// Whether steps are sorted by token, for sums over the steps of a token.
@@ -136,6 +140,7 @@ impl BatchUpload {
             first: place(first),
             chunks: chunks.at(place(times)),
             real: if real.is_empty() { 0 } else { place(first_real) },
+            dropout: DeviceDropout::default(),
         })
     }
 

@@ -2,6 +2,7 @@
 
 mod cell;
 mod centroids;
+mod inputs;
 mod linear;
 mod network;
 
@@ -10,8 +11,8 @@ pub use network::{Network, NetworkState};
 
 use super::weights::{EngineWeights, update_if_finite};
 use super::{
-    Batch, DeviceError, Fields, Gradients, LayerTrace, Loss, Mode, Regime, Runner, Snapshot, Step,
-    Trace, Trainer, Transition,
+    Batch, DeviceError, Dropout, Fields, Gradients, LayerTrace, Loss, Mode, Regime, Runner,
+    Snapshot, Step, Trace, Trainer, Transition,
 };
 use crate::model::{Arch, Model};
 use crate::optimiser::Optimiser;
@@ -72,7 +73,7 @@ impl Runner<f64> for Reference {
             logits: vec![],
         };
         for b in 0..batch.rows() {
-            let run = network.forward(batch, b, mode);
+            let run = network.forward(batch, b, mode, &Dropout::NONE);
             for (layer, (steps, out)) in run.layers.iter().zip(&mut trace.layers).enumerate() {
                 let k = network.arch.layers[layer].centroids.map_or(0, |s| s.k);
                 steps.iter().for_each(|step| record(step, k, fields, out));
@@ -121,7 +122,7 @@ impl Trainer<f64> for ReferenceTrainer {
         let mut loss = Loss::default();
         let mode = Mode { transition: Transition::Mixture, lambda: regime.lambda, tau: regime.tau };
         for b in 0..batch.rows() {
-            let run = network.forward(batch, b, mode);
+            let run = network.forward(batch, b, mode, &regime.dropout);
             network.backward(batch, b, regime, &run, &mut loss, &mut values);
         }
         Ok(Gradients { loss: loss.with_total(regime), values })

@@ -2,11 +2,12 @@
 
 use super::cell::{self, CellOutput};
 use super::centroids::{self, StochasticOutput, argmax, log_softmax};
+use super::inputs::drop_out;
 use super::linear::{add, add_product, add_product_dw, add_product_dx};
 use crate::key::Rng;
 use crate::model::{Arch, Layout, When};
 use crate::objective::StepShare;
-use crate::{Batch, IGNORE, Inputs, Loss, Mode, Regime, Transition};
+use crate::{Batch, Dropout, IGNORE, Loss, Mode, Regime, Transition};
 
 /// The state of a network between two steps: `(h, c)` of every layer, bottom first.
 #[derive(Clone, Debug, PartialEq)]
@@ -177,18 +178,14 @@ impl<'a> Network<'a> {
         LayerStep { output, stochastic: Some(stochastic), h }
     }
 
-    fn inputs(&self, batch: &Batch, b: usize) -> Vec<Vec<f64>> {
-        let e = self.arch.input.width();
-        let embedding = &self.params[self.layout.embedding.clone()];
-        let read = |n: usize| match &batch.input {
-            Inputs::Tokens(ids) => embedding[ids[n] as usize * e..][..e].to_vec(),
-            Inputs::Real(x) => x[n * e..][..e].iter().map(|&x| x as f64).collect(),
-        };
-        batch.row(b).map(read).collect()
-    }
-
-    pub(super) fn forward(&self, batch: &Batch, b: usize, mode: Mode) -> RowForward {
-        let mut xs = self.inputs(batch, b);
+    pub(super) fn forward(
+        &self,
+        batch: &Batch,
+        b: usize,
+        mode: Mode,
+        dropout: &Dropout,
+    ) -> RowForward {
+        let mut xs = self.inputs(batch, b, dropout);
         let end = self.arch.input.end().is_some();
         let steps = xs.len();
         let mut layers = Vec::with_capacity(self.arch.layers.len());
@@ -206,7 +203,10 @@ impl<'a> Network<'a> {
             xs = outputs.iter().map(|step| step.h.clone()).collect();
             layers.push(outputs);
         }
-        let features = self.read_out(layers.last().expect("at least one layer"));
+        let mut features = self.read_out(layers.last().expect("at least one layer"));
+        let first = self.first_readout(batch, b) * self.arch.features();
+        let masks = (first..).step_by(self.arch.features());
+        features.iter_mut().zip(masks).for_each(|(x, at)| drop_out(dropout.readout_mask(), at, x));
         let logits = features.iter().map(|f| self.head(f)).collect();
         RowForward { layers, features, logits }
     }
@@ -241,7 +241,7 @@ impl<'a> Network<'a> {
                 if l > 0 { self.arch.layers[l - 1].units } else { 0 },
             );
         }
-        self.embedding_backward(batch, b, &out.h, grads);
+        self.embedding_backward(batch, b, out.h, &regime.dropout, grads);
     }
 
     /// Adds the cross-entropy to the loss; returns the gradient of what the classifier read.
@@ -255,10 +255,7 @@ impl<'a> Network<'a> {
         grads: &mut [f64],
     ) -> Vec<Vec<f64>> {
         let total = batch.total_weight();
-        let first = match self.arch.readout.when {
-            When::Last => b,
-            When::EveryStep => batch.row(b).start,
-        };
+        let first = self.first_readout(batch, b);
         let mut d_features = vec![vec![0.0; self.arch.features()]; run.logits.len()];
         for (i, (logits, features)) in run.logits.iter().zip(&run.features).enumerate() {
             let target = batch.target_ids().get(first + i).copied().unwrap_or(IGNORE);
@@ -278,8 +275,18 @@ impl<'a> Network<'a> {
             add(&mut grads[self.layout.head_bias.clone()], &d_logits);
             let head = &self.params[self.layout.head_weight.clone()];
             add_product_dx(&mut d_features[i], head, &d_logits);
+            let at = (first + i) * self.arch.features();
+            drop_out(regime.dropout.readout_mask(), at, &mut d_features[i]);
         }
         d_features
+    }
+
+    /// The index of the first read-out of row `b` among those of the batch.
+    fn first_readout(&self, batch: &Batch, b: usize) -> usize {
+        match self.arch.readout.when {
+            When::Last => b,
+            When::EveryStep => batch.row(b).start,
+        }
     }
 
     /// The gradients of the features, assigned to the steps they were read from.
@@ -360,15 +367,6 @@ impl<'a> Network<'a> {
             }
         }
         dx
-    }
-
-    fn embedding_backward(&self, batch: &Batch, b: usize, dx: &[Vec<f64>], grads: &mut [f64]) {
-        let Inputs::Tokens(ids) = &batch.input else { return };
-        let e = self.arch.input.width();
-        let d_embedding = &mut grads[self.layout.embedding.clone()];
-        for (&id, dx) in ids[batch.row(b)].iter().zip(dx) {
-            add(&mut d_embedding[id as usize * e..][..e], dx);
-        }
     }
 }
 

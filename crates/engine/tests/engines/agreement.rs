@@ -18,7 +18,7 @@ const FLOOR: f64 = 1e-3;
 pub const ALL: Fields = Fields { alpha: true, u: true, h: true, c: true };
 
 /// The optimiser of tests that do not depend on it.
-pub const UNCLIPPED_ADAM: Optimiser = Optimiser { rule: Rule::ADAM, clip: f64::INFINITY, l2: 0.0 };
+pub const UNCLIPPED_ADAM: Optimiser = Optimiser::new(Rule::ADAM, f64::INFINITY);
 
 /// Asserts that an engine agrees with the reference: on every case traces, losses, gradients, updates
 /// and hard transitions; on large batches traces, losses and gradients.
@@ -78,13 +78,14 @@ pub fn rules() -> Vec<(&'static str, Optimiser)> {
     let rms = |momentum, centred| Rule::RmsProp { decay: 0.9, momentum, epsilon: 1e-3, centred };
     let adam = Rule::Adam { beta1: 0.9, beta2: 0.999, epsilon: 1e-2 };
     let unclipped = |rule| Optimiser { rule, ..UNCLIPPED_ADAM };
+    let shrinking = |rule| Optimiser { rule, clip: 0.1, l2: 0.01, weight_decay: 0.3 };
     vec![
         ("rmsprop", unclipped(rms(0.0, false))),
         ("rmsprop, momentum", unclipped(rms(0.9, false))),
         ("rmsprop, centred", unclipped(rms(0.0, true))),
-        ("rmsprop, clipped, l2", Optimiser { rule: rms(0.5, true), clip: 0.1, l2: 0.01 }),
+        ("rmsprop, clipped, shrinking", shrinking(rms(0.5, true))),
         ("adam", unclipped(adam)),
-        ("adam, clipped, l2", Optimiser { rule: adam, clip: 0.1, l2: 0.01 }),
+        ("adam, clipped, shrinking", shrinking(adam)),
         ("adadelta", unclipped(Rule::AdaDelta { decay: 0.95, epsilon: 1e-4 })),
     ]
 }

@@ -13,7 +13,7 @@ use srnn_engine::model::{
     Arch, Cell, Centroids, Gate, Input, Layer, Layout, Model, ReadFrom, Readout, Reset, Score,
     Temperature, When,
 };
-use srnn_engine::{Batch, IGNORE, Inputs, Regime, Targets};
+use srnn_engine::{Batch, Dropout, IGNORE, Inputs, Regime, Targets};
 
 /// A test case.
 pub struct Case {
@@ -66,6 +66,7 @@ const ALL_TERMS: Regime = Regime {
     writing: 0.4,
     tau: 0.8,
     margin: 0.0,
+    dropout: Dropout { readout: 0.2, embedding: 0.3, seed: 7 },
     learning_rate: 0.01,
 };
 
@@ -126,6 +127,11 @@ fn rotated(i: usize, cell: Cell, gate: Gate, score: Option<Score>, lambda: f64) 
         saturation: if (i / 2 + turn).is_multiple_of(3) { 0.9 } else { 0.0 },
         tau: if turn.is_multiple_of(4) { 0.8 } else { 1.0 },
         margin: [0.0, 1.5, 0.0][turn % 3],
+        dropout: Dropout {
+            readout: [0.0, 0.3, 0.0, 0.6][(i / 4 + turn) % 4],
+            embedding: [0.0, 0.0, 0.4][(i / 3 + turn) % 3],
+            seed: i as u64,
+        },
         ..PAPER
     };
     Spec {

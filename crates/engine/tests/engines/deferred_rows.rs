@@ -18,7 +18,7 @@ const BAD: u32 = 49;
 fn optimisers() -> Vec<Optimiser> {
     let rms = |momentum, centred| Rule::RmsProp { decay: 0.9, momentum, epsilon: 1e-6, centred };
     let fast = Rule::Adam { beta1: 0.5, beta2: 0.7, epsilon: 1e-4 };
-    let clipped = |rule| Optimiser { rule, clip: 0.05, l2: 0.0 };
+    let clipped = |rule| Optimiser::new(rule, 0.05);
     vec![
         clipped(Rule::ADAM),
         Optimiser { rule: fast, ..UNCLIPPED_ADAM },

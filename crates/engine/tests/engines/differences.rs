@@ -88,7 +88,7 @@ fn difference(case: &Case, model: &Model<f64>, here: &Pattern, index: usize) -> 
 
 fn engine(model: &Model<f64>) -> ReferenceTrainer {
     let rule = Rule::ADAM;
-    ReferenceTrainer::new(model, Optimiser { rule, clip: f64::INFINITY, l2: 0.0 })
+    ReferenceTrainer::new(model, Optimiser::new(rule, f64::INFINITY))
 }
 
 fn pattern(case: &Case, model: &Model<f64>) -> Pattern {

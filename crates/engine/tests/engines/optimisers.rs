@@ -14,7 +14,7 @@ fn rms(decay: f64, momentum: f64, epsilon: f64, centred: bool) -> Rule {
 }
 
 fn unclipped(rule: Rule, l2: f64) -> Optimiser {
-    Optimiser { rule, clip: f64::INFINITY, l2 }
+    Optimiser { l2, ..Optimiser::new(rule, f64::INFINITY) }
 }
 
 /// The parameters after each update.
@@ -41,6 +41,7 @@ fn ten_updates_of_every_rule_are_those_of_the_fixtures() {
         ("rmsprop-centred", unclipped(rms(0.9, 0.5, 1e-6, true), 0.0)),
         ("adam", unclipped(ADAM, 0.0)),
         ("adam-l2", unclipped(ADAM, 0.02)),
+        ("adamw", Optimiser { weight_decay: 0.3, ..unclipped(ADAM, 0.0) }),
         ("adadelta", unclipped(ADADELTA, 0.0)),
     ] {
         let got = trajectory(optimiser, &begin, &gradients, rate);
@@ -89,7 +90,7 @@ fn adadeltas_first_step_comes_from_epsilon_alone() {
 fn a_long_gradient_is_clipped_to_its_norm_and_a_short_one_left_alone() {
     let rule = Rule::AdaDelta { decay: 0.0, epsilon: 1e6 };
     let clipped = |clip| {
-        let optimiser = Optimiser { rule, clip, l2: 0.0 };
+        let optimiser = Optimiser::new(rule, clip);
         trajectory(optimiser, &[0.0, 0.0], &[&[3.0, 4.0]], 1.0)
     };
     let given = |gradient: &[f64]| trajectory(unclipped(rule, 0.0), &[0.0, 0.0], &[gradient], 1.0);
@@ -99,7 +100,7 @@ fn a_long_gradient_is_clipped_to_its_norm_and_a_short_one_left_alone() {
 
 #[test]
 fn the_norm_returned_is_the_one_before_clipping() {
-    let optimiser = Optimiser { rule: ADAM, clip: 1.0, l2: 0.0 };
+    let optimiser = Optimiser::new(ADAM, 1.0);
     let mut state = optimiser.begin(vec![0.0, 0.0]);
     assert_eq!(optimiser.update(&mut state, &[3.0, 4.0], 0.1), 5.0);
 }

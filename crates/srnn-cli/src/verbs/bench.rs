@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The optimiser of the timed steps.
-const OPTIMISER: Optimiser = Optimiser { rule: Rule::ADAM, clip: 1.0, l2: 0.0 };
+const OPTIMISER: Optimiser = Optimiser::new(Rule::ADAM, 1.0);
 
 /// Number of different batches, so that consecutive steps do not read the same data.
 const BATCHES: u64 = 4;

@@ -10,7 +10,7 @@ use srnn::engine::{Optimiser, Rule};
 use srnn::model::ModelFile;
 use std::path::Path;
 
-const PLAIN: Optimiser = Optimiser { rule: Rule::ADAM, clip: f64::INFINITY, l2: 0.0 };
+const PLAIN: Optimiser = Optimiser::new(Rule::ADAM, f64::INFINITY);
 
 const PAPER: Regime = Regime::plain(0.0);
 

@@ -64,10 +64,10 @@ extern "C" __global__ void cross_entropy(float *logits, const unsigned *targets,
 }
 
 // Gathers h, u, c (null where not read) into features [readouts][parts * d]. `last`: reads the last
-// step of each row, and zeros for an empty row.
+// step of each row, and zeros for an empty row. A null mask drops nothing.
 extern "C" __global__ void read_out(const float *h, const float *u, const float *c,
-                                    const unsigned *offsets, int last, int d, int features,
-                                    float *into) {
+                                    const unsigned *offsets, const DropoutMask *mask, int last,
+                                    int d, int features, float *into) {
     int q = blockIdx.x;
     long long n = last ? (long long)offsets[q + 1] - 1 : q;
     bool empty = last && offsets[q + 1] == offsets[q];
@@ -75,8 +75,11 @@ extern "C" __global__ void read_out(const float *h, const float *u, const float 
     const float *parts[3] = {h, u, c};
     for (int part = 0; part < 3; part++) {
         if (!parts[part]) continue;
-        for (int j = threadIdx.x; j < d; j += blockDim.x)
-            into[(long long)q * features + first + j] = empty ? 0.0f : parts[part][n * d + j];
+        for (int j = threadIdx.x; j < d; j += blockDim.x) {
+            long long at = (long long)q * features + first + j;
+            float x = empty ? 0.0f : parts[part][n * d + j];
+            into[at] = mask ? x * dropout_factor(mask, at) : x;
+        }
         first += d;
     }
 }
@@ -87,6 +90,8 @@ struct ClassifyArgs {
     const float *h, *u, *c, *v, *bias, *class_weights;
     const unsigned *offsets, *targets;
     const LossScale *scale;
+    // Null where nothing is dropped.
+    const DropoutMask *mask;
     // [readouts][features], [readouts][classes], [readouts][features], [readouts][READOUT_SUMS].
     // Without gradients, `readout_sums` is null.
     float *features_of, *logits, *d_features;
@@ -124,8 +129,12 @@ extern "C" __global__ void __launch_bounds__(READOUT_WARPS *WARP) classify(Class
             first += p.d;
         }
         __syncwarp();
-        for (int j = lane; p.readout_sums && j < p.features; j += WARP)
-            p.features_of[(long long)q * p.features + j] = x[j];
+        long long first_feature = (long long)q * p.features;
+        for (int j = lane; p.readout_sums && j < p.features; j += WARP) {
+            if (p.mask) x[j] *= dropout_factor(p.mask, first_feature + j);
+            p.features_of[first_feature + j] = x[j];
+        }
+        __syncwarp();
         for (int c = 0; c < p.classes; c++) {
             float sum = 0.0f;
             for (int j = lane; j < p.features; j += WARP) sum = fmaf(x[j], v[c * p.features + j], sum);
@@ -141,7 +150,8 @@ extern "C" __global__ void __launch_bounds__(READOUT_WARPS *WARP) classify(Class
         for (int j = lane; p.readout_sums && j < p.features; j += WARP) {
             float sum = 0.0f;
             for (int c = 0; c < p.classes; c++) sum = fmaf(logits[c], v[c * p.features + j], sum);
-            p.d_features[(long long)q * p.features + j] = sum;
+            if (p.mask) sum *= dropout_factor(p.mask, first_feature + j);
+            p.d_features[first_feature + j] = sum;
         }
         __syncwarp();
     }

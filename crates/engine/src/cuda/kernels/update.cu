@@ -20,6 +20,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 struct UpdateRates {
     double clip;
     float l2, rate, correction1, correction2;
+    // The factor of every parameter by weight decay.
+    float shrink;
 };
 
 struct UpdateArgs {
@@ -52,6 +54,7 @@ __device__ __forceinline__ void update_one(const UpdateArgs &u, const UpdateRate
                                            float gradient, float &p, float &first, float &second,
                                            float &mean) {
     float g = gradient * scale + r.l2 * p;
+    p *= r.shrink;
     if (u.rule == RMSPROP) {
         first = u.decay1 * first + u.gain1 * g * g;
         float variance = first;

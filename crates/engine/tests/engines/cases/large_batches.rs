@@ -5,6 +5,7 @@
 
 use super::{Case, GRU, LSTM, LSTM_P, Spec, centroids, dot, layer, read, tokens};
 use srnn_engine::model::{Input, Layer, ReadFrom, Score, When};
+use srnn_engine::{Dropout, Regime};
 
 /// More than two for each multiprocessor of any GPU, and odd.
 const ROWS: usize = 401;
@@ -30,6 +31,10 @@ fn specs() -> Vec<Spec> {
     let steps = |from, spec: Spec| Spec { readout: read(from, When::EveryStep), ..spec };
     let real = |width, spec: Spec| Spec { input: Input::Real { width }, ..spec };
     let end = |spec: Spec| Spec { input: tokens(3, 4, false, true), ..spec };
+    let dropping = |spec: Spec| {
+        let dropout = Dropout { readout: 0.4, embedding: 0.25, seed: 3 };
+        Spec { regime: Regime { dropout, ..spec.regime }, ..spec }
+    };
     vec![
         named("few centroids", layer(LSTM_P, 9, dot(5))),
         end(named("few centroids, end token", layer(GRU, 9, dot(5)))),
@@ -49,16 +54,17 @@ fn specs() -> Vec<Spec> {
             ..steps(ReadFrom::Uc, named("thousands of read-outs", layer(LSTM, 3, dot(2))))
         },
         classes(70, named("classes beyond those of the small classifier", layer(LSTM, 7, dot(5)))),
+        dropping(classes(70, named("dropout with many classes", layer(LSTM, 7, dot(5))))),
         Spec {
             input: tokens(200, 3, false, false),
             lengths: vec![40; 4],
             ..named("tokens beyond those a block sums itself", layer(LSTM_P, 100, dot(5)))
         },
-        Spec {
+        dropping(Spec {
             input: tokens(20_000, 48, false, false),
             lengths: (0..32).map(|b| [100, 100, 0, 100, 98, 100, 1, 100][b % 8]).collect(),
             ..named("tokens so many that the scan is cut", layer(LSTM_P, 256, dot(10)))
-        },
+        }),
     ]
 }
 

@@ -54,7 +54,7 @@ pub fn expected(
     let products_per_step = 3 * rows * 4 * shape.units * (shape.units + shape.width);
     let steps = shape.steps.min((MAX_PRODUCTS / products_per_step).max(2));
     let batch = setting.batch(rows, steps, Key::new(seed).child("check", 0));
-    let unused = Optimiser { rule: Rule::ADAM, clip: f64::INFINITY, l2: 0.0 };
+    let unused = Optimiser::new(Rule::ADAM, f64::INFINITY);
     let mut reference = ReferenceTrainer::new(&model.to_f64(), unused);
     let gradients = reference.gradients(&batch, &setting.regime())?;
     Ok(Expected { batch, gradients })
