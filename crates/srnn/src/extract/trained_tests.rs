@@ -23,7 +23,7 @@ fn batch(truth: &Moore<u32>, input: &Input, longest: usize, key: Key) -> Batch {
 
 /// The ramp of λ with the commitment loss, then the entropy phase.
 fn train(model: &Model<f64>, truth: &Moore<u32>, updates: usize, key: Key) -> Model<f64> {
-    let optimiser = Optimiser { rule: Rule::ADAM, clip: 1.0, l2: 0.0 };
+    let optimiser = Optimiser::new(Rule::ADAM, 1.0);
     let mut trainer = ReferenceTrainer::new(model, optimiser);
     for i in 0..updates {
         let progress = i as f64 / updates as f64;

@@ -2,6 +2,7 @@
 
 use super::config_check::ConfigError;
 use super::learning_rate::LearningRate;
+use super::regularisation::Regularisation;
 use super::schedule::Schedule;
 use crate::engine::{Optimiser, Regime, Rule};
 use serde::{Deserialize, Serialize};
@@ -20,6 +21,10 @@ pub struct TrainConfig {
     pub sampling: Sampling,
     /// The homotopy schedule. Its phases add up to the number of updates.
     pub schedule: Schedule,
+    /// Dropout, noise on the inputs, and weight averaging. Default: none.
+    // Not written if there is none: configurations from before it have the same digest.
+    #[serde(skip_serializing_if = "Regularisation::is_none")]
+    pub regularisation: Regularisation,
     /// The weight of each class in the loss; empty (the default) means all ones.
     pub class_weights: Vec<f32>,
     /// The map from α to the next hidden state in training. Only the mixture can be trained.
@@ -110,11 +115,12 @@ pub enum KeepModel {
 impl Default for TrainConfig {
     fn default() -> Self {
         TrainConfig {
-            optimiser: Optimiser { rule: Rule::ADAM, clip: 1.0, l2: 0.0 },
+            optimiser: Optimiser::new(Rule::ADAM, 1.0),
             learning_rate: LearningRate::Constant { rate: 1e-3 },
             batch_size: 64,
             sampling: Sampling::Draw,
             schedule: Schedule::default(),
+            regularisation: Regularisation::default(),
             class_weights: vec![],
             transition: TrainTransition::Mixture,
             validate_every: 200,
@@ -127,7 +133,8 @@ impl Default for TrainConfig {
 }
 
 impl TrainConfig {
-    /// λ, loss weights and learning rate of an update, counted from 0.
+    /// λ, loss weights and learning rate of an update, counted from 0. Dropout needs the key of the
+    /// run and is added by the loop.
     pub fn regime(&self, update: u64) -> Regime {
         let rate = self.learning_rate.at(update, self.schedule.updates());
         self.schedule.regime(update, rate)

@@ -1,6 +1,7 @@
 //! Validation of a training configuration.
 
 use super::config::{EarlyStopping, TrainConfig};
+use super::regularisation::{Averaging, Regularisation};
 use super::schedule::Reseed;
 use crate::engine::{Optimiser, Rule};
 
@@ -55,6 +56,7 @@ impl TrainConfig {
         self.validate_counts()?;
         self.validate_schedule()?;
         self.validate_optimiser()?;
+        self.validate_regularisation()?;
         check(self.learning_rate.is_valid(), "learning_rate", &self.learning_rate, POSITIVE)?;
         let weights_good = self.class_weights.iter().all(|w| w.is_finite() && *w >= 0.0);
         check(weights_good, "class_weights", &self.class_weights, NOT_NEGATIVE)?;
@@ -110,21 +112,39 @@ impl TrainConfig {
         check(s.tau.is_finite() && s.tau > 0.0, "schedule.tau", &s.tau, POSITIVE)
     }
 
+    fn validate_regularisation(&self) -> Result<(), ConfigError> {
+        let Regularisation { readout_dropout, embedding_dropout, noise, averaging } =
+            self.regularisation;
+        for (field, rate) in [
+            ("regularisation.readout_dropout", readout_dropout),
+            ("regularisation.embedding_dropout", embedding_dropout),
+            ("regularisation.noise.word_dropout", noise.word_dropout),
+        ] {
+            check((0.0..1.0).contains(&rate), field, &rate, BELOW_ONE)?;
+        }
+        let Averaging::Exponential { every, decay } = averaging else { return Ok(()) };
+        at_least_one("regularisation.averaging.every", every)?;
+        check((0.0..1.0).contains(&decay), "regularisation.averaging.decay", &decay, BELOW_ONE)
+    }
+
     fn validate_optimiser(&self) -> Result<(), ConfigError> {
-        let Optimiser { rule, clip, l2 } = self.optimiser;
+        let Optimiser { rule, clip, l2, weight_decay } = self.optimiser;
         check(clip > 0.0, "optimiser.clip", &clip, "above 0 (infinity never clips)")?;
-        check(l2.is_finite() && l2 >= 0.0, "optimiser.l2", &l2, NOT_NEGATIVE)?;
+        for (field, x) in [("optimiser.l2", l2), ("optimiser.weight_decay", weight_decay)] {
+            check(x.is_finite() && x >= 0.0, field, &x, NOT_NEGATIVE)?;
+        }
         let (decays, epsilon) = match rule {
             Rule::Adam { beta1, beta2, epsilon } => ([beta1, beta2], epsilon),
             Rule::RmsProp { decay, momentum, epsilon, .. } => ([decay, momentum], epsilon),
             Rule::AdaDelta { decay, epsilon } => ([decay, decay], epsilon),
         };
         let good = decays.iter().all(|m| (0.0..1.0).contains(m));
-        check(good, "a decay rate of optimiser.rule", &decays, "at least 0 and below 1")?;
+        check(good, "a decay rate of optimiser.rule", &decays, BELOW_ONE)?;
         check(epsilon.is_finite() && epsilon > 0.0, "optimiser.rule.epsilon", &epsilon, POSITIVE)
     }
 }
 
+const BELOW_ONE: &str = "at least 0 and below 1";
 const POSITIVE: &str = "a finite number above 0";
 const NOT_NEGATIVE: &str = "finite and at least 0";
 
@@ -150,7 +170,7 @@ mod tests {
     #[test]
     fn errors_name_the_invalid_field() {
         type Change = fn(&mut TrainConfig);
-        let cases: [(&str, Change); 18] = [
+        let cases: [(&str, Change); 23] = [
             ("batch_size", |c| c.batch_size = 0),
             ("validate_every", |c| c.validate_every = 0),
             ("checkpoint_every", |c| c.checkpoint_every = 0),
@@ -170,6 +190,13 @@ mod tests {
             ("learning_rate", |c| c.learning_rate = LearningRate::Constant { rate: -1.0 }),
             ("optimiser.clip", |c| c.optimiser.clip = f64::NAN),
             ("optimiser.l2", |c| c.optimiser.l2 = -1.0),
+            ("optimiser.weight_decay", |c| c.optimiser.weight_decay = f64::NAN),
+            ("readout_dropout", |c| c.regularisation.readout_dropout = 1.0),
+            ("embedding_dropout", |c| c.regularisation.embedding_dropout = -0.1),
+            ("word_dropout", |c| c.regularisation.noise.word_dropout = f64::NAN),
+            ("averaging.decay", |c| {
+                c.regularisation.averaging = Averaging::Exponential { every: 1, decay: 1.0 }
+            }),
             ("class_weights", |c| c.class_weights = vec![1.0, f32::INFINITY]),
             ("evaluations", |c| c.stopping = EarlyStopping::Patience { evaluations: 0 }),
             ("rule", |c| c.optimiser.rule = Rule::AdaDelta { decay: 1.0, epsilon: 1e-6 }),

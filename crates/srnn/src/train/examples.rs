@@ -3,11 +3,13 @@
 
 use super::batch::batch;
 use super::job::TrainJobError;
+use super::regularisation::InputNoise;
 use crate::engine::{Batch, Inputs, Targets};
+use crate::key::Key;
 use crate::model::{Arch, Input, When};
 use crate::task::copying::{self, Copying};
 use crate::task::images::{self, Images};
-use crate::task::{Dataset, Sequence};
+use crate::task::{Dataset, Sequence, UNKNOWN};
 
 /// Sequences with their targets.
 ///
@@ -25,6 +27,21 @@ pub trait Examples {
     /// # Panics
     /// If an index is out of range.
     fn batch(&self, indices: &[usize], arch: &Arch) -> Batch;
+
+    /// A batch for an update, with noise on its inputs. [`check_noise`](Examples::check_noise) has
+    /// accepted the noise.
+    fn noisy_batch(&self, indices: &[usize], arch: &Arch, noise: &InputNoise, key: &Key) -> Batch {
+        let _ = (noise, key);
+        self.batch(indices, arch)
+    }
+
+    /// Fails for noise that this kind of data does not have. Default: accepts no noise.
+    fn check_noise(&self, noise: &InputNoise) -> Result<(), TrainJobError> {
+        match *noise == InputNoise::default() {
+            true => Ok(()),
+            false => Err(TrainJobError::Noise { remedy: "remove regularisation.noise" }),
+        }
+    }
 
     /// Fails for an architecture that cannot be trained on this set, and for invalid sequences.
     /// `set` is the name of the set in errors.
@@ -48,6 +65,27 @@ impl Examples for Dataset {
 
     fn batch(&self, indices: &[usize], arch: &Arch) -> Batch {
         batch(self, indices, arch)
+    }
+
+    fn noisy_batch(&self, indices: &[usize], arch: &Arch, noise: &InputNoise, key: &Key) -> Batch {
+        let mut batch = self.batch(indices, arch);
+        let unknown = self.alphabet.iter().position(|name| name == UNKNOWN);
+        if let (Inputs::Tokens(ids), Some(unknown)) = (&mut batch.input, unknown) {
+            drop_words(ids, unknown as u32, self.alphabet.len(), noise.word_dropout, key);
+        }
+        batch
+    }
+
+    fn check_noise(&self, noise: &InputNoise) -> Result<(), TrainJobError> {
+        let has_unknown = self.alphabet.iter().any(|name| name == UNKNOWN);
+        let remedy = match noise {
+            InputNoise { shift: 1.., .. } => "set regularisation.noise.shift to 0: it moves images",
+            InputNoise { word_dropout, .. } if *word_dropout > 0.0 && !has_unknown => {
+                "set regularisation.noise.word_dropout to 0, or make rare words `<unk>` (min_count)"
+            }
+            _ => return Ok(()),
+        };
+        Err(TrainJobError::Noise { remedy })
     }
 
     fn check(&self, set: &'static str, arch: &Arch) -> Result<(), TrainJobError> {
@@ -139,11 +177,29 @@ impl Examples for Images {
                 }
             },
         );
-        Batch {
-            offsets: (0..=indices.len()).map(|row| row * self.steps()).collect(),
-            input: Inputs::Real(pixels),
-            targets: Targets::Rows(indices.iter().map(|&i| self.label(i).into()).collect()),
-            class_weights: vec![],
+        self.batch_of(pixels, indices)
+    }
+
+    fn noisy_batch(&self, indices: &[usize], arch: &Arch, noise: &InputNoise, key: &Key) -> Batch {
+        if noise.shift == 0 {
+            return self.batch(indices, arch);
+        }
+        let mut rng = key.rng();
+        let mut offset = || rng.below(2 * noise.shift + 1) as isize - noise.shift as isize;
+        let mut pixels = Vec::with_capacity(indices.len() * self.steps());
+        for &index in indices {
+            let offsets = [offset(), offset()];
+            pixels.extend(self.shifted(index, offsets).map(|pixel| f32::from(pixel) / 255.0));
+        }
+        self.batch_of(pixels, indices)
+    }
+
+    fn check_noise(&self, noise: &InputNoise) -> Result<(), TrainJobError> {
+        match noise.word_dropout == 0.0 {
+            true => Ok(()),
+            false => Err(TrainJobError::Noise {
+                remedy: "set regularisation.noise.word_dropout to 0: images have no words",
+            }),
         }
     }
 
@@ -178,6 +234,32 @@ impl Examples for Images {
 
     fn bytes(&self) -> u64 {
         self.count() as u64 * (self.steps() as u64 + 1)
+    }
+}
+
+impl Images {
+    /// A batch of the images at `indices`, with these pixels `[images, T]`.
+    fn batch_of(&self, pixels: Vec<f32>, indices: &[usize]) -> Batch {
+        Batch {
+            offsets: (0..=indices.len()).map(|row| row * self.steps()).collect(),
+            input: Inputs::Real(pixels),
+            targets: Targets::Rows(indices.iter().map(|&i| self.label(i).into()).collect()),
+            class_weights: vec![],
+        }
+    }
+}
+
+/// Replaces each symbol by `unknown` with a probability. Start and end tokens, whose ids follow
+/// those of the symbols, stay.
+fn drop_words(ids: &mut [u32], unknown: u32, symbols: usize, probability: f64, key: &Key) {
+    if probability == 0.0 {
+        return;
+    }
+    let mut rng = key.rng();
+    for id in ids.iter_mut().filter(|id| (**id as usize) < symbols) {
+        if rng.unit() < probability {
+            *id = unknown;
+        }
     }
 }
 
@@ -284,7 +366,7 @@ mod tests {
 
     /// Three images of two pixels.
     fn small_images() -> Images {
-        Images::new(2, vec![0, 255, 51, 102, 153, 204], vec![0, 1, 1])
+        Images::new([1, 2], vec![0, 255, 51, 102, 153, 204], vec![0, 1, 1])
     }
 
     fn pixel_arch() -> Arch {
@@ -302,6 +384,50 @@ mod tests {
         assert_eq!(batch.offsets, [0, 2, 4]);
         assert_eq!(batch.input, Inputs::Real(vec![0.6, 0.8, 0.0, 1.0]));
         assert_eq!(batch.targets, Targets::Rows(vec![1, 0]));
+    }
+
+    #[test]
+    fn shifted_images_are_drawn_from_the_key_and_keep_their_labels() {
+        let (set, arch) = (small_images(), pixel_arch());
+        let noise = InputNoise { shift: 1, ..InputNoise::default() };
+        let batch = |key| set.noisy_batch(&[1; 60], &arch, &noise, &Key::new(key));
+        assert_eq!(batch(1), batch(1));
+        assert_ne!(batch(1), batch(2));
+        assert_eq!(batch(1).targets, Targets::Rows(vec![1; 60]));
+        let Inputs::Real(pixels) = batch(1).input else { panic!("no pixels") };
+        // One row of two pixels, 51 and 102: moved left, moved right, in place, or out of sight.
+        let expected = [[0.4, 0.0], [0.0, 0.2], [0.2, 0.4], [0.0, 0.0]];
+        let rows = pixels.as_chunks::<2>().0;
+        assert!(rows.iter().all(|row| expected.contains(row)), "{rows:?}");
+        assert!(expected.iter().all(|row| rows.contains(row)), "{rows:?}");
+        assert_eq!(
+            set.noisy_batch(&[1], &arch, &InputNoise::default(), &Key::new(1)),
+            set.batch(&[1], &arch)
+        );
+    }
+
+    #[test]
+    fn word_dropout_replaces_symbols_but_not_start_and_end_tokens() {
+        let mut set = crate::task::tests::dataset(&[("abababab", "x"), ("b", "y")]);
+        let none = InputNoise::default();
+        let noise = InputNoise { word_dropout: 0.5, ..none };
+        assert!(set.check_noise(&noise).unwrap_err().to_string().contains("`<unk>`"));
+        set.alphabet.push(UNKNOWN.into());
+        set.check_noise(&noise).unwrap();
+        assert!(set.check_noise(&InputNoise { shift: 1, ..none }).is_err());
+        assert!(small_images().check_noise(&noise).is_err());
+        assert!(small_copying().train.check_noise(&noise).is_err());
+        let input = Input::Tokens { symbols: 3, embedding: 4, start: true, end: true };
+        let arch = Arch { input, ..copying_recipe().arch };
+        let ids = |noise, key| match set.noisy_batch(&[0], &arch, noise, &Key::new(key)).input {
+            Inputs::Tokens(ids) => ids,
+            Inputs::Real(_) => panic!("no tokens"),
+        };
+        let (clean, noisy) = (ids(&none, 1), ids(&noise, 1));
+        assert_eq!((noisy[0], noisy[9], noisy.len()), (3, 4, 10), "{noisy:?}");
+        assert!(noisy.iter().zip(&clean).all(|(found, &own)| [2, own].contains(found)));
+        assert!(noisy.contains(&2) && noisy[1..9].iter().any(|&id| id != 2), "{noisy:?}");
+        assert_ne!(noisy, ids(&noise, 2));
     }
 
     #[test]

@@ -80,6 +80,12 @@ pub enum TrainJobError {
         /// The number of classes.
         classes: usize,
     },
+    /// Noise that the training data cannot have.
+    #[error("the training data cannot have this noise: {remedy}")]
+    Noise {
+        /// How to fix it.
+        remedy: &'static str,
+    },
     /// An architecture that this kind of data cannot train.
     #[error("{data} cannot train a network with {what}: {remedy}")]
     Unsupported {
@@ -101,6 +107,7 @@ impl<D: Examples> TrainJob<'_, D> {
             return Err(TrainJobError::ClassWeights { found: weights, classes: arch.classes });
         }
         self.split.train.check("training", arch)?;
+        self.split.train.check_noise(&self.config.regularisation.noise)?;
         self.split.valid.check("validation", arch)
     }
 

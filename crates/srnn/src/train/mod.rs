@@ -14,9 +14,11 @@ mod examples;
 mod job;
 mod learning_rate;
 mod observer;
+mod outcome;
 mod prefetch;
 mod progress;
 mod recipe;
+mod regularisation;
 mod reseed;
 mod run;
 mod schedule;
@@ -39,13 +41,15 @@ pub use examples::Examples;
 pub use job::{TrainJob, TrainJobError};
 pub use learning_rate::LearningRate;
 pub use observer::{Control, Event, NoObserver, Observer};
+pub use outcome::{FinalEvaluation, Run, TrainError};
 pub use progress::{EvalScore, Progress, Record, WindowSums};
 pub use recipe::{
     ArchName, NoCellState, Recipe, Sizes, UnknownArch, recipe_copying, recipe_default,
     recipe_images, recipe_memory, recipe_paper,
 };
+pub use regularisation::{Averaging, InputNoise, Regularisation};
 pub use reseed::reseed;
-pub use run::{FinalEvaluation, Run, TrainError, resume, train, train_or_resume};
+pub use run::{resume, train, train_or_resume};
 pub use schedule::{Phase, Reseed, Schedule};
 pub use seeds::{
     Quality, SeedOutcome, SeedPlan, Selection, SelectionReason, TrainContext, select, train_seeds,

@@ -8,6 +8,9 @@ use crate::engine::Batch;
 use crate::model::Arch;
 use std::sync::Arc;
 
+/// The purpose of the key of input noise.
+const NOISE: &str = "input noise";
+
 /// Makes the batches of a run. A batch depends on its update alone, prefetched or not.
 pub(super) struct BatchPrefetcher<'a, D> {
     job: &'a TrainJob<'a, D>,
@@ -46,7 +49,9 @@ impl<'a, D: Examples> BatchPrefetcher<'a, D> {
 
     fn make(&mut self, update: u64) -> Batch {
         let sequences = self.sampler.indices(update);
-        let batch = self.job.split.train.batch(&sequences, &self.arch);
+        let (noise, key) =
+            (&self.job.config.regularisation.noise, self.job.key.child(NOISE, update));
+        let batch = self.job.split.train.noisy_batch(&sequences, &self.arch, noise, &key);
         Batch { class_weights: self.job.config.class_weights.clone(), ..batch }
     }
 }

@@ -228,7 +228,7 @@ pub fn recipe_paper(sizes: &Sizes) -> Recipe {
     };
     let rule = Rule::RmsProp { decay: 0.9, momentum: 0.9, epsilon: 1e-6, centred: false };
     let train = TrainConfig {
-        optimiser: Optimiser { rule, clip: f64::INFINITY, l2: 0.0 },
+        optimiser: Optimiser::new(rule, f64::INFINITY),
         learning_rate: LearningRate::Constant { rate: 0.01 },
         schedule: Schedule::plain(PAPER_UPDATES),
         stopping: EarlyStopping::Never,

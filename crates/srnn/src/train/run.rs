@@ -1,67 +1,20 @@
 //! The training loop.
 
-use super::checkpoint::{Checkpoint, CheckpointError, CheckpointStore, RunIdentity};
+use super::checkpoint::{Checkpoint, CheckpointStore, RunIdentity};
 use super::config::{KeepModel, TrainConfig};
-use super::evaluate::{Evaluation, evaluate, evaluate_subset};
+use super::evaluate::{evaluate, evaluate_subset};
 use super::examples::Examples;
-use super::job::{TrainJob, TrainJobError};
+use super::job::TrainJob;
 use super::observer::{Control, Event, Observer};
+use super::outcome::{FinalEvaluation, Run, TrainError};
 use super::prefetch::BatchPrefetcher;
-use super::progress::{EarlyStop, Progress, Record};
+use super::progress::{EarlyStop, Progress};
 use super::reseed::reseed;
 use super::schedule::Reseed;
 use super::sharpen::sharpen;
 use super::stop::{NonFinite, Stop};
 use crate::engine::Real;
-use crate::engine::{DeviceError, Mode, NextBatch, Snapshot, Trainer, Transition};
-use crate::model::ArchError;
-use serde::{Deserialize, Serialize};
-
-/// The result of a run. The network itself is in the engine.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Run {
-    /// Why it stopped.
-    pub stop: Stop,
-    /// Updates made.
-    pub updates: u64,
-    /// The update whose network is the result: the last, or the best.
-    pub kept: u64,
-    /// Updates skipped because their gradient was not finite.
-    #[serde(default, rename = "lost")]
-    pub skipped_updates: u64,
-    /// One record per evaluation.
-    pub history: Vec<Record>,
-    /// The resulting network on all of the data. `None` where the run was interrupted or diverged:
-    /// there is no result.
-    #[serde(rename = "end")]
-    pub final_evaluation: Option<FinalEvaluation>,
-}
-
-/// Evaluations of the resulting network, as it is deployed (λ = 1), on all of the data.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct FinalEvaluation {
-    /// The training set.
-    pub train: Evaluation,
-    /// The validation set.
-    pub valid: Evaluation,
-}
-
-/// A run could not start or continue.
-#[derive(Debug, thiserror::Error)]
-pub enum TrainError {
-    /// Configuration, architecture and data do not fit together.
-    #[error(transparent)]
-    Job(#[from] TrainJobError),
-    /// An invalid architecture.
-    #[error(transparent)]
-    Arch(#[from] ArchError),
-    /// A checkpoint could not be written or read.
-    #[error(transparent)]
-    Checkpoint(#[from] CheckpointError),
-    /// The device is not available, or failed.
-    #[error(transparent)]
-    Device(#[from] DeviceError),
-}
+use crate::engine::{DeviceError, Mode, NextBatch, Regime, Snapshot, Trainer, Transition};
 
 /// Trains the engine's network from the first update.
 ///
@@ -74,8 +27,7 @@ pub fn train<F: Real, E: Trainer<F> + ?Sized, D: Examples>(
     observer: &mut dyn Observer,
 ) -> Result<Run, TrainError> {
     assert_eq!(engine.snapshot()?.updates, 0, "a new run needs an engine without updates");
-    let (progress, best) = (Progress::default(), None);
-    Training::new(engine, job, store, observer, progress, best)?.run()
+    Training::new(engine, job, store, observer, RunState::default())?.run()
 }
 
 /// Resumes from a checkpoint of the same job. The result has the same bits as an uninterrupted run.
@@ -87,8 +39,8 @@ pub fn resume<F: Real, E: Trainer<F> + ?Sized, D: Examples>(
     observer: &mut dyn Observer,
 ) -> Result<Run, TrainError> {
     engine.restore(&checkpoint.snapshot)?;
-    let Checkpoint { progress, best, .. } = checkpoint;
-    Training::new(engine, job, store, observer, progress, best)?.run()
+    let Checkpoint { progress, best, average, .. } = checkpoint;
+    Training::new(engine, job, store, observer, RunState { progress, best, average })?.run()
 }
 
 /// Resumes from the newest valid checkpoint of the store, or starts where there is none.
@@ -126,6 +78,19 @@ impl<E: Into<TrainError>> From<E> for Halt {
     }
 }
 
+/// The state of a run that is not in the engine.
+struct RunState<F> {
+    progress: Progress,
+    best: Option<Vec<F>>,
+    average: Option<Vec<F>>,
+}
+
+impl<F> Default for RunState<F> {
+    fn default() -> Self {
+        RunState { progress: Progress::default(), best: None, average: None }
+    }
+}
+
 struct Training<'a, F, E: ?Sized, D> {
     engine: &'a mut E,
     identity: RunIdentity,
@@ -140,6 +105,8 @@ struct Training<'a, F, E: ?Sized, D> {
     progress: Progress,
     /// Parameters of the best evaluation, if they are kept.
     best: Option<Vec<F>>,
+    /// The average of the weights, once there is a sample.
+    average: Option<Vec<F>>,
     /// The update of the last checkpoint.
     saved: Option<u64>,
     control: Control,
@@ -151,8 +118,7 @@ impl<'a, F: Real, E: Trainer<F> + ?Sized, D: Examples> Training<'a, F, E, D> {
         job: &'a TrainJob<'a, D>,
         store: &'a mut dyn CheckpointStore<F>,
         observer: &'a mut dyn Observer,
-        progress: Progress,
-        best: Option<Vec<F>>,
+        RunState { progress, best, average }: RunState<F>,
     ) -> Result<Self, TrainError> {
         let arch = engine.arch().clone();
         job.validate(&arch)?;
@@ -171,6 +137,7 @@ impl<'a, F: Real, E: Trainer<F> + ?Sized, D: Examples> Training<'a, F, E, D> {
             saved: Some(progress.update).filter(|&update| update > 0),
             progress,
             best,
+            average,
             control: Control::Continue,
         })
     }
@@ -241,6 +208,10 @@ impl<'a, F: Real, E: Trainer<F> + ?Sized, D: Examples> Training<'a, F, E, D> {
         self.reseed_if_due()?;
         self.update()?;
         let made = self.progress.update;
+        let averaging = self.config.regularisation.averaging;
+        averaging.add_sample(&mut self.average, made, || {
+            self.engine.model().map(|model| model.params)
+        })?;
         if made.is_multiple_of(self.config.validate_every) || made == self.updates() {
             self.evaluate()?;
         }
@@ -262,16 +233,20 @@ impl<'a, F: Real, E: Trainer<F> + ?Sized, D: Examples> Training<'a, F, E, D> {
         Ok(())
     }
 
+    /// The regime of an update, with its dropout.
+    fn regime(&self, update: u64) -> Regime {
+        let dropout = self.config.regularisation.dropout(update, &self.job.key);
+        Regime { dropout, ..self.config.regime(update) }
+    }
+
     fn update(&mut self) -> Result<(), Halt> {
         let update = self.progress.update;
-        let (batch, regime) = (self.batches.take(update), self.config.regime(update));
+        let (batch, regime) = (self.batches.take(update), self.regime(update));
         let after = Some(update + 1).filter(|&after| after < self.updates());
+        let next_regime = self.regime(update + 1);
         let mut next = || {
             let after = after?;
-            Some(NextBatch {
-                batch: self.batches.prefetch(after),
-                regime: self.config.regime(after),
-            })
+            Some(NextBatch { batch: self.batches.prefetch(after), regime: next_regime })
         };
         let step = self.engine.step_and_prefetch(&batch, &regime, &mut next)?;
         if !step.loss.is_finite() {
@@ -312,6 +287,7 @@ impl<'a, F: Real, E: Trainer<F> + ?Sized, D: Examples> Training<'a, F, E, D> {
     fn evaluate(&mut self) -> Result<(), Halt> {
         let lambda = self.config.regime(self.progress.update - 1).lambda;
         let mode = Mode { transition: Transition::Mixture, lambda, tau: 1.0 };
+        let trained = self.insert_average()?;
         let split = self.job.split;
         let train = evaluate_subset(self.engine, &split.train, &self.train_sample, mode)?;
         let valid = evaluate(self.engine, &split.valid, mode)?;
@@ -322,9 +298,20 @@ impl<'a, F: Real, E: Trainer<F> + ?Sized, D: Examples> Training<'a, F, E, D> {
         if self.progress.is_best_now() {
             self.best = Some(self.engine.model()?.params);
         }
+        if let Some(trained) = trained {
+            self.engine.restore(&trained)?;
+        }
         let record = *self.progress.history.last().expect("a record was just added");
         self.notify(Event::Evaluated(&record));
         Ok(())
+    }
+
+    /// Puts the average of the weights into the engine, if there is one. Returns what it replaces.
+    fn insert_average(&mut self) -> Result<Option<Snapshot<F>>, DeviceError> {
+        let Some(params) = &self.average else { return Ok(None) };
+        let trained = self.engine.snapshot()?;
+        self.engine.restore(&Snapshot { params: params.clone(), ..trained.clone() })?;
+        Ok(Some(trained))
     }
 
     /// Saves a checkpoint. Parameters that are not finite are never saved.
@@ -338,7 +325,8 @@ impl<'a, F: Real, E: Trainer<F> + ?Sized, D: Examples> Training<'a, F, E, D> {
             return Err(Halt::Diverged(NonFinite::Parameters));
         }
         let (progress, best) = (self.progress.clone(), self.best.clone());
-        let saved = self.store.save(&self.identity, &Checkpoint { progress, snapshot, best });
+        let checkpoint = Checkpoint { progress, snapshot, best, average: self.average.clone() };
+        let saved = self.store.save(&self.identity, &checkpoint);
         saved.map_err(TrainError::from)?;
         self.saved = Some(update);
         self.notify(Event::CheckpointSaved { update });
@@ -356,7 +344,11 @@ impl<'a, F: Real, E: Trainer<F> + ?Sized, D: Examples> Training<'a, F, E, D> {
 
     /// Puts the resulting network into the engine and evaluates it as it is deployed.
     fn final_evaluation(&mut self) -> Result<FinalEvaluation, DeviceError> {
-        if let (KeepModel::Best, Some(params)) = (self.config.keep, self.best.take()) {
+        let kept = match self.config.keep {
+            KeepModel::Best => self.best.take().or(self.average.take()),
+            KeepModel::Last => self.average.take(),
+        };
+        if let Some(params) = kept {
             self.engine.restore(&Snapshot { params, ..self.engine.snapshot()? })?;
         }
         sharpen(self.engine, self.config.schedule.sharpen)?;

@@ -1,8 +1,11 @@
 use super::super::batch::Sampler;
-use super::super::checkpoint::{CheckpointFolder, LatestCheckpoint, NoCheckpoints};
+use super::super::checkpoint::{
+    CheckpointError, CheckpointFolder, LatestCheckpoint, NoCheckpoints,
+};
 use super::super::config::{EarlyStopping, Sampling};
 use super::super::learning_rate::LearningRate;
 use super::super::observer::NoObserver;
+use super::super::regularisation::{Averaging, Regularisation};
 use super::super::schedule::Schedule;
 use super::super::testing::{
     arch, copying_engine, copying_recipe, engine, short_words, small_copying, small_split, words,
@@ -21,7 +24,7 @@ use crate::task::Split;
 const UNITS: usize = 4;
 const K: usize = 3;
 
-/// Every phase, reseeding and both kinds of evaluation in 37 updates.
+/// Every phase, reseeding, dropout, weight averaging and both kinds of evaluation in 37 updates.
 fn config(sampling: Sampling) -> TrainConfig {
     let schedule = Schedule {
         warmup: 8,
@@ -45,6 +48,12 @@ fn config(sampling: Sampling) -> TrainConfig {
         checkpoint_every: 6,
         keep: KeepModel::Best,
         learning_rate: LearningRate::Cosine { rate: 1e-2, last: 1e-3 },
+        regularisation: Regularisation {
+            readout_dropout: 0.2,
+            embedding_dropout: 0.1,
+            averaging: Averaging::Exponential { every: 3, decay: 0.5 },
+            ..Regularisation::default()
+        },
         ..TrainConfig::default()
     }
 }
@@ -85,6 +94,24 @@ fn the_same_seed_gives_the_same_bits_and_another_seed_others() {
     };
     assert_eq!(outcome(1), outcome(1));
     assert_ne!(outcome(1).1, outcome(2).1);
+}
+
+#[test]
+fn the_result_is_the_average_of_the_sampled_updates() {
+    let split = small_split();
+    let params_after = |updates: u64, averaging: Averaging| {
+        let regularisation = Regularisation { averaging, ..Regularisation::default() };
+        let schedule = Schedule::plain(updates);
+        let config = TrainConfig { schedule, regularisation, ..TrainConfig::default() };
+        let job = TrainJob { split: &split, config: &config, key: Key::new(1) };
+        let mut engine = engine(UNITS, K, 1);
+        train(&mut engine, &job, &mut NoCheckpoints, &mut NoObserver).unwrap();
+        engine.model().unwrap().params
+    };
+    let [second, fourth] = [2, 4].map(|updates| params_after(updates, Averaging::Never));
+    let mean = second.iter().zip(&fourth).map(|(a, b)| 0.25 * a + 0.75 * b);
+    let averaging = Averaging::Exponential { every: 2, decay: 0.25 };
+    assert_eq!(params_after(5, averaging), mean.collect::<Vec<f64>>());
 }
 
 #[test]

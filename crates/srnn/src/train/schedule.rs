@@ -212,7 +212,16 @@ impl Schedule {
             [self.entropy, self.saturation, self.writing].map(|w| if hard { w } else { 0.0 });
         let margin = if lambda == 1.0 { self.margin } else { 0.0 };
         let (commitment, tau) = (self.commitment * lambda, self.tau_factor(update));
-        Regime { lambda, commitment, entropy, saturation, writing, tau, margin, learning_rate }
+        Regime {
+            lambda,
+            commitment,
+            entropy,
+            saturation,
+            writing,
+            tau,
+            margin,
+            ..Regime::plain(learning_rate)
+        }
     }
 
     /// The factor of τ at an update.

@@ -48,7 +48,7 @@ pub fn arch(units: usize, k: usize) -> Arch {
 /// An untrained SR-GRU on the reference engine, with Adam.
 pub fn engine(units: usize, k: usize, seed: u64) -> ReferenceTrainer {
     let model = Model::new(arch(units, k), &Init::default(), Key::new(seed)).unwrap();
-    ReferenceTrainer::new(&model.to_f64(), Optimiser { rule: Rule::ADAM, clip: 1.0, l2: 0.0 })
+    ReferenceTrainer::new(&model.to_f64(), Optimiser::new(Rule::ADAM, 1.0))
 }
 
 /// The delay T of the small copying task.

@@ -11,6 +11,7 @@
 //! Every error names the file, the byte and a remedy.
 
 mod error;
+mod grid;
 mod idx;
 mod order;
 
@@ -20,15 +21,18 @@ pub use order::PixelOrder;
 use super::Split;
 use crate::engine::hex::hex;
 use error::CauseAtByte;
+use grid::PixelGrid;
 use idx::Idx;
 use sha2::{Digest as _, Sha256};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Labelled images of one size.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Images {
     /// T: the number of pixels of an image.
     steps: usize,
+    grid: Arc<PixelGrid>,
     /// `[count, T]`, in the order in which pixels are read.
     pixels: Vec<u8>,
     /// `[count]`.
@@ -69,13 +73,14 @@ const PUBLISHED: [(&str, [&str; 2]); 2] = [
 ];
 
 impl Images {
-    /// `pixels` is `[labels, steps]`.
+    /// `pixels` is `[labels, rows, columns]`.
     ///
     /// # Panics
-    /// If the number of pixels is not `steps` times the number of labels.
-    pub fn new(steps: usize, pixels: Vec<u8>, labels: Vec<u8>) -> Images {
+    /// If the number of pixels is not `rows · columns` times the number of labels.
+    pub fn new([rows, columns]: [usize; 2], pixels: Vec<u8>, labels: Vec<u8>) -> Images {
+        let steps = rows * columns;
         assert_eq!(pixels.len(), steps * labels.len(), "{steps} pixels for each label");
-        Images { steps, pixels, labels }
+        Images { steps, grid: Arc::new(PixelGrid::row_by_row(rows, columns)), pixels, labels }
     }
 
     /// The number of images.
@@ -94,6 +99,16 @@ impl Images {
     /// If the index is out of range.
     pub fn pixels(&self, index: usize) -> &[u8] {
         &self.pixels[index * self.steps..][..self.steps]
+    }
+
+    /// The pixels of an image that is moved down and right, in the order in which they are read. Pixels
+    /// from outside the image are 0.
+    ///
+    /// # Panics
+    /// If the index is out of range.
+    pub fn shifted(&self, index: usize, by: [isize; 2]) -> impl Iterator<Item = u8> + '_ {
+        let pixels = self.pixels(index);
+        self.grid.shifted_steps(by).map(|step| step.map_or(0, |step| pixels[step]))
     }
 
     /// The class of an image.
@@ -120,17 +135,20 @@ impl Images {
     pub fn first(&self, count: usize) -> Images {
         let count = count.min(self.count());
         let pixels = self.pixels[..count * self.steps].to_vec();
-        Images { pixels, labels: self.labels[..count].to_vec(), ..*self }
+        let labels = self.labels[..count].to_vec();
+        Images { pixels, labels, grid: self.grid.clone(), ..*self }
     }
 
     /// Removes and returns the images after the first `count`.
     fn split_off(&mut self, count: usize) -> Images {
         let pixels = self.pixels.split_off(count * self.steps);
-        Images { pixels, labels: self.labels.split_off(count), ..*self }
+        let labels = self.labels.split_off(count);
+        Images { pixels, labels, grid: self.grid.clone(), ..*self }
     }
 
     /// Permutes the pixels of every image.
     fn permute(&mut self, order: &[usize]) {
+        self.grid = Arc::new(self.grid.permuted(order));
         let mut image = vec![0; self.steps];
         for pixels in self.pixels.chunks_exact_mut(self.steps) {
             image.copy_from_slice(pixels);
@@ -153,7 +171,7 @@ pub fn read(folder: &Path, subset: ImageSubset) -> Result<Images, ImagesError> {
     if let Some(index) = labels.iter().position(|&label| label as usize >= CLASSES) {
         return Err(locate(ImagesCause::Label { label: labels[index] }.at(8 + index)));
     }
-    Ok(Images { steps: sizes[1] * sizes[2], pixels, labels })
+    Ok(Images::new([sizes[1], sizes[2]], pixels, labels))
 }
 
 /// Reads the sets of a folder. The last of the training images, one in [`HELD_OUT`], are the

@@ -179,12 +179,12 @@ fn a_folder_with_a_published_name_must_hold_what_was_published() {
 
 #[test]
 fn the_digest_changes_with_every_part_of_a_set() {
-    let base = Images::new(2, vec![1, 2, 3, 4], vec![0, 2]);
+    let base = Images::new([1, 2], vec![1, 2, 3, 4], vec![0, 2]);
     let others = [
-        Images::new(2, vec![1, 2, 4, 3], vec![0, 2]),
-        Images::new(2, vec![1, 2, 3, 4], vec![0, 1]),
-        Images::new(1, vec![1, 2], vec![0, 2]),
-        Images::new(2, vec![1, 2], vec![0]),
+        Images::new([1, 2], vec![1, 2, 4, 3], vec![0, 2]),
+        Images::new([1, 2], vec![1, 2, 3, 4], vec![0, 1]),
+        Images::new([1, 1], vec![1, 2], vec![0, 2]),
+        Images::new([1, 2], vec![1, 2], vec![0]),
     ];
     let mut seen = vec![base.digest()];
     for other in others {

@@ -32,7 +32,8 @@ fn checkpoint(update: u64) -> Checkpoint<f64> {
         Progress { update, history: vec![record], best: Some(update), ..Default::default() };
     let moments = vec![vec![x, -0.0, 0.1], vec![0.3, x / 3.0, 1e-300]];
     let snapshot = Snapshot { params: vec![x, 1.0 / x, -x], moments, updates: update };
-    Checkpoint { progress, snapshot, best: Some(vec![x, 2.0, 3.0]) }
+    let (best, average) = (Some(vec![x, 2.0, 3.0]), Some(vec![3.0, x, 0.5]));
+    Checkpoint { progress, snapshot, best, average }
 }
 
 fn save(folder: &mut CheckpointFolder, update: u64) -> Result<(), CheckpointError> {
@@ -143,7 +144,7 @@ const DAMAGES: &[(&str, &str, Damage)] = &[
     (STATE, "no tensor \"best.params\"", |c| {
         replace_with_digest(c, STATE, &state::encode(&Checkpoint { best: None, ..checkpoint(20) }));
     }),
-    (STATE, "5 tensors instead of 4", |c| {
+    (STATE, "6 tensors instead of 5", |c| {
         let mut other = checkpoint(20);
         other.snapshot.moments.push(vec![0.0; 3]);
         replace_with_digest(c, STATE, &state::encode(&other));

@@ -32,6 +32,8 @@ pub struct Checkpoint<F> {
     pub snapshot: Snapshot<F>,
     /// Parameters of the best evaluation, if they are kept.
     pub best: Option<Vec<F>>,
+    /// The average of the weights, if there is one.
+    pub average: Option<Vec<F>>,
 }
 
 /// Identifies the run of a checkpoint. Only a run of the same configuration, seed and data can

@@ -8,6 +8,7 @@ use safetensors::{Dtype, SafeTensors, tensor::TensorView};
 
 const PARAMS: &str = "params";
 const BEST: &str = "best.params";
+const AVERAGE: &str = "average.params";
 
 fn moment(index: usize) -> String {
     format!("moment.{index}")
@@ -15,7 +16,7 @@ fn moment(index: usize) -> String {
 
 /// The maximum size of the tensor file of a run; 64 KiB are for names and shapes.
 pub fn max_bytes(identity: &RunIdentity) -> u64 {
-    let vectors = 2 + identity.moments as u64;
+    let vectors = 3 + identity.moments as u64;
     (1 << 16) + vectors * identity.parameters as u64 * size_of::<f64>() as u64
 }
 
@@ -24,7 +25,9 @@ pub fn encode<F: Real>(checkpoint: &Checkpoint<F>) -> Vec<u8> {
     let mut vectors = vec![(PARAMS.to_string(), &checkpoint.snapshot.params)];
     let moments = checkpoint.snapshot.moments.iter().enumerate();
     vectors.extend(moments.map(|(index, values)| (moment(index), values)));
-    vectors.extend(checkpoint.best.iter().map(|params| (BEST.to_string(), params)));
+    for (name, params) in [(BEST, &checkpoint.best), (AVERAGE, &checkpoint.average)] {
+        vectors.extend(params.iter().map(|params| (name.to_string(), params)));
+    }
     let bytes: Vec<(String, usize, Vec<u8>)> =
         vectors.into_iter().map(|(name, values)| (name, values.len(), to_bytes(values))).collect();
     let views = bytes.iter().map(|(name, len, bytes)| {
@@ -47,14 +50,16 @@ pub fn decode<F: Real>(
     let moments =
         (0..identity.moments).map(|i| vector(&moment(i))).collect::<Result<Vec<_>, _>>()?;
     let best = progress.best.map(|_| vector(BEST)).transpose()?;
-    let expected = 1 + moments.len() + best.iter().len();
+    let has_average = tensors.names().contains(&AVERAGE);
+    let average = has_average.then(|| vector(AVERAGE)).transpose()?;
+    let expected = 1 + moments.len() + best.iter().len() + average.iter().len();
     if tensors.len() != expected {
         return Err(format!("{} tensors instead of {expected}", tensors.len()));
     }
     let made = progress.update.checked_sub(progress.skipped_updates);
     let updates = made.ok_or("more skipped updates than updates")?;
     let snapshot = Snapshot { params, moments, updates };
-    Ok(Checkpoint { progress, snapshot, best })
+    Ok(Checkpoint { progress, snapshot, best, average })
 }
 
 fn read_vector<F: Real>(
