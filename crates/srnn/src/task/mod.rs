@@ -20,6 +20,7 @@ pub mod palindrome;
 pub mod parentheses;
 mod split;
 mod summary;
+pub mod text;
 pub mod tomita;
 mod vocabulary;
 

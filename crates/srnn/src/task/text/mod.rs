@@ -1,0 +1,3 @@
+//! Labelled texts in natural language, as sequences of words.
+
+pub mod moses;
