@@ -1,3 +1,8 @@
 //! Labelled texts in natural language, as sequences of words.
 
+mod error;
+pub mod imdb;
 pub mod moses;
+mod reviews;
+
+pub use error::{ReviewCause, ReviewError};

@@ -1,0 +1,178 @@
+//! IMDB: film reviews, negative or positive (Maas et al. 2011).
+//!
+//! A folder holds `train.tsv.gz` and `test.tsv.gz`, whose lines are `label \t id \t stars \t text`
+//! with label 0 for negative, or the published folders `train/neg`, `train/pos`, `test/neg` and
+//! `test/pos` with a file `ID_STARS.txt` per review.
+//!
+//! Words are lower-cased [`moses`] tokens. They include the line breaks of the texts, which are
+//! HTML. The numbers of words then equal those of the paper.
+
+use super::error::{ReviewCause, ReviewError};
+use super::{moses, reviews};
+use crate::task::{Dataset, Sequence, Split, UNKNOWN};
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::path::Path;
+
+/// How reviews become sequences.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ImdbOptions {
+    /// V: the number of tokens, the most frequent words of the training set and `<unk>`. Default
+    /// 10,000.
+    pub vocabulary: usize,
+    /// Training reviews are cut after this many words. Default: never.
+    pub train_words: usize,
+    /// Validation reviews are cut after this many words. Default: never.
+    pub valid_words: usize,
+    /// Test reviews are cut after this many words. Default: never.
+    pub test_words: usize,
+    /// The number of training reviews used, including those held out. The vocabulary is that of
+    /// all. Default: all.
+    pub most: usize,
+}
+
+/// The names of the classes.
+pub const CLASSES: [&str; 2] = ["negative", "positive"];
+
+/// One in this many training reviews of each class is held out for validation.
+pub const HELD_OUT: usize = 10;
+
+impl Default for ImdbOptions {
+    fn default() -> Self {
+        let all = usize::MAX;
+        let vocabulary = 10_000;
+        ImdbOptions { vocabulary, train_words: all, valid_words: all, test_words: all, most: all }
+    }
+}
+
+/// Reads the sets of a folder. In every set negative and positive reviews alternate, in the order of
+/// their ids. The alphabet is `<unk>`, then words by falling frequency in the training set as it is
+/// cut; words of equal frequency are in alphabetical order.
+pub fn sets(folder: &Path, options: &ImdbOptions) -> Result<Split, ReviewError> {
+    let mut ids = WordIds::default();
+    let train = read(folder, "train", HELD_OUT, &mut ids)?;
+    let test = read(folder, "test", 1, &mut ids)?;
+    // Classes alternate, so that blocks of `2 · HELD_OUT` have as many held-out reviews of each.
+    let is_held_out = |at: usize| at / CLASSES.len() % HELD_OUT == HELD_OUT - 1;
+    let trained = train.iter().enumerate().filter(|(at, _)| !is_held_out(*at));
+    let trained = trained.flat_map(|(_, review)| first(&review.words, options.train_words));
+    let alphabet = vocabulary(&ids, trained, options.vocabulary);
+    let alphabet = alphabet.map_err(|cause| cause.at(folder, None))?;
+    let token_of = token_ids(&ids, &alphabet);
+    let classes = CLASSES.map(String::from).to_vec();
+    let empty = Dataset { alphabet, classes, sequences: vec![] };
+    let (mut split, mut held_out) = (empty.clone(), empty.clone());
+    for (at, review) in train.iter().enumerate().take(options.most) {
+        match is_held_out(at) {
+            true => held_out.sequences.push(review.sequence(options.valid_words, &token_of)),
+            false => split.sequences.push(review.sequence(options.train_words, &token_of)),
+        }
+    }
+    let sequence = |review: &Review| review.sequence(options.test_words, &token_of);
+    let test = Dataset { sequences: test.iter().map(sequence).collect(), ..empty };
+    Ok(Split { train: split, valid: held_out, test: Some(test) })
+}
+
+/// The same reviews, each cut after `words` words; only the first `count`.
+pub fn cut(reviews: &Dataset, count: usize, words: usize) -> Dataset {
+    let sequence = |sequence: &Sequence| Sequence {
+        tokens: first(&sequence.tokens, words).to_vec(),
+        label: sequence.label,
+    };
+    let sequences = reviews.sequences.iter().take(count).map(sequence).collect();
+    Dataset { sequences, ..reviews.without_sequences() }
+}
+
+/// A review with words by their ids in [`WordIds`].
+struct Review {
+    label: u32,
+    id: u64,
+    words: Vec<u32>,
+}
+
+impl Review {
+    fn sequence(&self, most_words: usize, token_of: &[u32]) -> Sequence {
+        let tokens = first(&self.words, most_words).iter().map(|&word| token_of[word as usize]);
+        Sequence { tokens: tokens.collect(), label: self.label }
+    }
+}
+
+/// The words read so far, by order of occurrence.
+#[derive(Default)]
+struct WordIds {
+    ids: HashMap<String, u32>,
+    words: Vec<String>,
+}
+
+impl WordIds {
+    fn of_text(&mut self, text: &str) -> Vec<u32> {
+        let tokens = moses::tokenize(text).to_lowercase();
+        tokens.split(' ').filter(|word| !word.is_empty()).map(|word| self.id(word)).collect()
+    }
+
+    fn id(&mut self, word: &str) -> u32 {
+        if let Some(&id) = self.ids.get(word) {
+            return id;
+        }
+        let id = self.words.len() as u32;
+        self.ids.insert(word.into(), id);
+        self.words.push(word.into());
+        id
+    }
+}
+
+/// Reads one set. It must have `least` reviews of each class.
+fn read(
+    folder: &Path,
+    set: &str,
+    least: usize,
+    ids: &mut WordIds,
+) -> Result<Vec<Review>, ReviewError> {
+    let mut found = Vec::new();
+    reviews::read(folder, set, &mut |raw| {
+        let words = ids.of_text(raw.text);
+        found.push(Review { label: raw.label, id: raw.id, words });
+    })?;
+    let locate = |cause: ReviewCause| cause.at(&folder.join(set), None);
+    for (label, class) in CLASSES.into_iter().enumerate() {
+        let count = found.iter().filter(|review| review.label as usize == label).count();
+        if count < least {
+            return Err(locate(ReviewCause::Few { class, found: count, least }));
+        }
+    }
+    reviews::alternate(found, |review| (review.label, review.id)).map_err(locate)
+}
+
+/// `<unk>` and the most frequent words, `size` names in all.
+fn vocabulary<'a>(
+    ids: &WordIds,
+    words: impl Iterator<Item = &'a u32>,
+    size: usize,
+) -> Result<Vec<String>, ReviewCause> {
+    let mut counts = vec![0u64; ids.words.len()];
+    words.for_each(|&word| counts[word as usize] += 1);
+    let mut ranked: Vec<usize> = (0..counts.len()).filter(|&word| counts[word] > 0).collect();
+    if ranked.len() + 1 < size {
+        return Err(ReviewCause::FewWords { found: ranked.len(), wanted: size });
+    }
+    ranked.sort_by_key(|&word| (Reverse(counts[word]), &ids.words[word]));
+    let frequent = ranked[..size - 1].iter().map(|&word| ids.words[word].clone());
+    Ok([UNKNOWN.to_string()].into_iter().chain(frequent).collect())
+}
+
+/// The token of every word; 0, which is `<unk>`, for words outside the alphabet.
+fn token_ids(ids: &WordIds, alphabet: &[String]) -> Vec<u32> {
+    let mut token_of = vec![0; ids.words.len()];
+    for (token, name) in alphabet.iter().enumerate().skip(1) {
+        token_of[ids.ids[name] as usize] = token as u32;
+    }
+    token_of
+}
+
+fn first(words: &[u32], most: usize) -> &[u32] {
+    &words[..most.min(words.len())]
+}
+
+#[cfg(test)]
+#[path = "imdb_tests.rs"]
+mod tests;
