@@ -8,6 +8,7 @@
 mod check;
 mod curves;
 mod images;
+mod imdb;
 mod matching;
 mod run;
 mod select;
@@ -20,6 +21,7 @@ mod trial_data;
 pub use check::ExperimentError;
 pub use curves::{DatasetCurves, ModelCurves, curve_points, curves};
 pub use images::ImageSource;
+pub use imdb::{ImdbSource, ImdbTest};
 pub use run::{
     CompletedTrial, CurvePoint, TestScore, TrialError, TrialOutcome, TrialScores, run_trial,
 };

@@ -1,7 +1,8 @@
 //! Data sources of experiments by name: built-in tasks with a label per sequence, the copying task
-//! with a target at every step, and images.
+//! with a target at every step, images, and reviews.
 
 use super::images::{IMAGES, ImageSource};
+use super::imdb::{IMDB, ImdbSource, ImdbTest};
 use crate::model::Temperature;
 use crate::task::builtin::{Task, TestError, TestSet, UnknownTask, UnknownTest};
 use crate::task::copying::{self, CopyingSizes};
@@ -26,6 +27,8 @@ pub enum TrainSource {
     },
     /// `images:mnist`: images from files.
     Images(ImageSource),
+    /// `imdb`: reviews from files.
+    Imdb(ImdbSource),
 }
 
 /// A source of test data.
@@ -38,16 +41,20 @@ pub enum TestSource {
     Copying,
     /// `images`: the first test images of the same folder.
     Images,
+    /// `imdb:tokens=100`: the first test reviews.
+    Imdb(ImdbTest),
 }
 
 /// An unknown data source.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}; or copy:T=100, copy:T=500; or images:mnist, images:mnist:by=FILE")]
+#[error(
+    "{0}; or copy:T=100, copy:T=500; or images:mnist, images:mnist:by=FILE; or imdb, imdb:train=10"
+)]
 pub struct UnknownTrainSource(#[from] UnknownTask);
 
 /// An unknown test source.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}; or copy, images")]
+#[error("{0}; or copy, images, imdb, imdb:tokens=100")]
 pub struct UnknownTestSource(#[from] UnknownTest);
 
 /// Every built-in task has two classes.
@@ -68,13 +75,17 @@ impl TrainSource {
             }
             TrainSource::Copying { delay, .. } => Sizes { tau, ..Sizes::copying(arch, delay) },
             TrainSource::Images(_) => Sizes { tau, ..Sizes::images(arch) },
+            // PAPER: 256 units; k = 2, 5, 10 and 50.
+            TrainSource::Imdb(source) => {
+                Sizes { arch, tau, units: 256, k: 10, ..Sizes::of(source.vocabulary(), CLASSES) }
+            }
         }
     }
 
     /// The recipe of the task, before settings are applied.
     pub fn recipe(&self, sizes: &Sizes) -> Recipe {
         match *self {
-            TrainSource::Labelled(_) => recipe_default(sizes),
+            TrainSource::Labelled(_) | TrainSource::Imdb(_) => recipe_default(sizes),
             TrainSource::Copying { delay, .. } => recipe_copying(sizes, delay),
             TrainSource::Images(_) => recipe_images(sizes),
         }
@@ -83,7 +94,7 @@ impl TrainSource {
     /// The cross-entropy of the best memoryless predictor, if it is known.
     pub fn baseline(&self) -> Option<f64> {
         match *self {
-            TrainSource::Labelled(_) | TrainSource::Images(_) => None,
+            TrainSource::Labelled(_) | TrainSource::Images(_) | TrainSource::Imdb(_) => None,
             TrainSource::Copying { delay, .. } => Some(copying::baseline(delay)),
         }
     }
@@ -96,6 +107,7 @@ impl TrainSource {
             TrainSource::Images(images) => {
                 TrainSource::Images(ImageSource { most: Some(train), ..images.clone() })
             }
+            TrainSource::Imdb(source) => TrainSource::Imdb(source.with_train(train)),
         }
     }
 
@@ -105,6 +117,7 @@ impl TrainSource {
             (TrainSource::Labelled(task), TestSource::Labelled(set)) => task.check_test_set(set),
             (TrainSource::Copying { .. }, TestSource::Copying) => Ok(()),
             (TrainSource::Images(_), TestSource::Images) => Ok(()),
+            (TrainSource::Imdb(_), TestSource::Imdb(_)) => Ok(()),
             _ => Err(self.other_task(test)),
         }
     }
@@ -119,6 +132,9 @@ impl FromStr for TrainSource {
     type Err = UnknownTrainSource;
     fn from_str(text: &str) -> Result<TrainSource, UnknownTrainSource> {
         let unknown = || UnknownTask(text.into()).into();
+        if let Some(rest) = text.strip_prefix(IMDB) {
+            return rest.parse().map(TrainSource::Imdb).map_err(|()| unknown());
+        }
         match text.split_once(':') {
             Some((COPY, rest)) => parse_copying(rest).ok_or_else(unknown),
             Some((IMAGES, rest)) => rest.parse().map(TrainSource::Images).map_err(|()| unknown()),
@@ -142,6 +158,12 @@ fn parse_copying(text: &str) -> Option<TrainSource> {
 impl FromStr for TestSource {
     type Err = UnknownTestSource;
     fn from_str(text: &str) -> Result<TestSource, UnknownTestSource> {
+        if let Some(rest) = text.strip_prefix(IMDB) {
+            return rest
+                .parse()
+                .map(TestSource::Imdb)
+                .map_err(|()| UnknownTest(text.into()).into());
+        }
         match text {
             COPY => Ok(TestSource::Copying),
             IMAGES => Ok(TestSource::Images),
@@ -159,6 +181,7 @@ impl fmt::Display for TrainSource {
             }
             TrainSource::Copying { delay, train } => write!(f, "{COPY}:T={delay}:{train}"),
             TrainSource::Images(images) => images.fmt(f),
+            TrainSource::Imdb(reviews) => reviews.fmt(f),
         }
     }
 }
@@ -169,6 +192,7 @@ impl fmt::Display for TestSource {
             TestSource::Labelled(set) => set.fmt(f),
             TestSource::Copying => f.write_str(COPY),
             TestSource::Images => f.write_str(IMAGES),
+            TestSource::Imdb(test) => test.fmt(f),
         }
     }
 }

@@ -1,11 +1,12 @@
 //! The data of a trial, generated from a name and a seed or read from files.
 
-use super::{DataSpec, ImageSource, TestRow, TestSource, TrainSource};
+use super::{DataSpec, ImageSource, ImdbSource, TestRow, TestSource, TrainSource};
 use crate::engine::hex::hex;
 use crate::key::Key;
 use crate::task::builtin::{self, Task, TestError};
 use crate::task::copying::{self, Copying, CopyingSizes};
 use crate::task::images::{self, Images, ImagesError};
+use crate::task::text::{ReviewError, imdb};
 use crate::task::{Dataset, Split};
 use crate::train::Examples;
 use sha2::{Digest as _, Sha256};
@@ -61,6 +62,21 @@ pub enum TrialDataError {
     /// Image files that cannot be read.
     #[error(transparent)]
     Images(#[from] ImagesError),
+    /// Reviews that cannot be read.
+    #[error(transparent)]
+    Reviews(#[from] ReviewError),
+    /// A test needs more reviews than there are.
+    #[error(
+        "the test \"{test}\" needs {wanted} reviews, and there are {count}: reduce its strings"
+    )]
+    TooFewReviews {
+        /// The name of the test.
+        test: String,
+        /// The number it needs.
+        wanted: usize,
+        /// The number of test reviews.
+        count: usize,
+    },
     /// A test needs more images than there are.
     #[error("the test \"{test}\" needs {wanted} images, and there are {count}: reduce its strings")]
     TooFewImages {
@@ -87,6 +103,7 @@ pub fn trial_data(
             TaskSets::Copying(copying_sets(delay, train, tests, &key))
         }
         TrainSource::Images(source) => TaskSets::Images(images_from(source, tests, folder)?),
+        TrainSource::Imdb(source) => TaskSets::Labelled(reviews_from(source, tests, folder)?),
     };
     let digest = match &sets {
         TaskSets::Labelled(sets) => sets.digest(),
@@ -145,7 +162,7 @@ fn labelled(
         TestSource::Labelled(set) => {
             builtin::test(task, set, row.strings, &split, &key_of(row, key))
         }
-        TestSource::Copying | TestSource::Images => {
+        TestSource::Copying | TestSource::Images | TestSource::Imdb(_) => {
             Err(TrainSource::Labelled(task).other_task(&row.spec))
         }
     });
@@ -180,6 +197,26 @@ fn images_from(
         Ok(all.first(wanted))
     };
     Ok(SplitWithTests { tests: tests.iter().map(first).collect::<Result<_, _>>()?, split })
+}
+
+fn reviews_from(
+    source: &ImdbSource,
+    tests: &[TestRow],
+    folder: &Path,
+) -> Result<SplitWithTests<Dataset>, TrialDataError> {
+    let mut split = source.read(folder)?;
+    let all = split.test.take().expect("reviews have a test set");
+    let test = |row: &TestRow| {
+        let TestSource::Imdb(test) = &row.spec else {
+            return Err(TrainSource::Imdb(*source).other_task(&row.spec).into());
+        };
+        let (wanted, count) = (row.strings, all.sequences.len());
+        if wanted > count {
+            return Err(TrialDataError::TooFewReviews { test: row.name.clone(), wanted, count });
+        }
+        Ok(imdb::cut(&all, wanted, test.words))
+    };
+    Ok(SplitWithTests { tests: tests.iter().map(test).collect::<Result<_, _>>()?, split })
 }
 
 fn key_of(row: &TestRow, key: &Key) -> Key {
