@@ -9,10 +9,10 @@ mod word_test;
 
 use srnn::certify::{ProofSearch, prove};
 use srnn::engine::Arithmetic;
+use srnn::engine::key::Key;
+use srnn::engine::model::ModelFile;
 use srnn::extract::TransitionSystem;
-use srnn::key::Key;
 use srnn::learn::{LearnData, LearnRequest, NoCallbacks, learn};
-use srnn::model::ModelFile;
 use srnn_automata::{Moore, distinguish};
 use word_test::{WordTestSizes, test_words};
 

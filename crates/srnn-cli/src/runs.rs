@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::files;
 use crate::reading::parse_token_rule;
-use srnn::model::ModelFile;
+use srnn::engine::model::ModelFile;
 pub use srnn::run::{CERTIFICATE, WRONG_LABELS};
 use srnn::task::files::TokenRule;
 use std::path::{Path, PathBuf};

@@ -4,7 +4,7 @@ mod common;
 
 use common::{Ended, Place, digests, read, timeless};
 use serde_json::Value;
-use srnn::key::Key;
+use srnn::engine::key::Key;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};

@@ -47,5 +47,6 @@ pub mod train;
 mod user_error;
 
 pub use srnn_engine as engine;
-pub use srnn_engine::{atomic, key, model};
 pub use user_error::UserError;
+
+use srnn_engine::{atomic, key, model};

@@ -2,9 +2,9 @@
 //! initialisation, sampling or optimiser.
 
 use srnn::engine::Trainer;
+use srnn::engine::key::Key;
+use srnn::engine::model::Model;
 use srnn::engine::reference::ReferenceTrainer;
-use srnn::key::Key;
-use srnn::model::Model;
 use srnn::task::tomita::{Grammar, sets};
 use srnn::train::{ArchName, Recipe, Sampler, Sizes, batch, recipe_default};
 

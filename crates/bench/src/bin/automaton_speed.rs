@@ -14,7 +14,7 @@ use regex_automata::dfa::{Automaton as _, StartKind, dense};
 use regex_automata::nfa::thompson::{self, Transition};
 use regex_automata::util::look::Look;
 use regex_automata::{Anchored, Input};
-use srnn::key::{Key, Rng};
+use srnn::engine::key::{Key, Rng};
 use srnn::stream::{ByteClasses, CompiledAutomaton, Kernel};
 use srnn::task::tomita::{Grammar, minimal_dfa};
 use srnn_automata::{Alphabet, Dfa, State, Symbol, random_dfa};

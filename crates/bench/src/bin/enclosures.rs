@@ -13,7 +13,7 @@
 mod interval;
 
 use interval::Interval;
-use srnn::key::{Key, Rng};
+use srnn::engine::key::{Key, Rng};
 use std::io::{BufWriter, Write};
 
 const POINTS: usize = 1_000_000;

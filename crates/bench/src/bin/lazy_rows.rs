@@ -13,14 +13,14 @@
 //! which must be the same for `dense` and `lazy`.
 
 use srnn::engine::cpu::{CpuTrainer, CpuTuning};
+use srnn::engine::key::{Key, Rng};
+use srnn::engine::model::{
+    Arch, Cell, Centroids, Gate, Init, Input, Layer, Model, ReadFrom, Readout, Recurrent, Score,
+    Temperature, When,
+};
 use srnn::engine::{
     Batch, Fields, Inputs, Mode, Optimiser, Regime, Rule, Runner as _, Snapshot, Targets,
     Trainer as _,
-};
-use srnn::key::{Key, Rng};
-use srnn::model::{
-    Arch, Cell, Centroids, Gate, Init, Input, Layer, Model, ReadFrom, Readout, Recurrent, Score,
-    Temperature, When,
 };
 use std::time::{Duration, Instant};
 

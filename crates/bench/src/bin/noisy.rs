@@ -14,7 +14,7 @@
 //! fraction of all labels is flipped, and a fifth of this noisy set is held out for validation.
 
 use srnn::engine::Hardware;
-use srnn::key::Key;
+use srnn::engine::key::Key;
 use srnn::learn::{LabelVerdict, LearnData, LearnRequest, Learned, NoCallbacks, learn};
 use srnn::noise::{DescriptionLength, MdlSelection, PrefixTree, SearchBudget, simplify};
 use srnn::task::files::{Format, TokenRule, write};

@@ -11,9 +11,9 @@
 
 use srnn::engine::Runner as _;
 use srnn::engine::cpu::{Cpu, CpuTrainer};
+use srnn::engine::key::Key;
+use srnn::engine::model::Model;
 use srnn::extract::{EvaluatedAutomaton, ExtractConfig, ExtractRequest, Extraction, extract};
-use srnn::key::Key;
-use srnn::model::Model;
 use srnn::task::tomita::{Grammar, minimal_dfa, sets};
 use srnn::task::{Dataset, Split};
 use srnn::train::{

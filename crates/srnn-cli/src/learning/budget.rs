@@ -3,9 +3,9 @@
 use super::resolve::Resolved;
 use crate::failure::Failure;
 use srnn::engine::DeviceName;
+use srnn::engine::model::Arch;
 use srnn::format::grouped;
 use srnn::learn::LearnData;
-use srnn::model::Arch;
 use srnn::train::{Estimate, estimate};
 
 /// The memory limit if the system does not report free memory.

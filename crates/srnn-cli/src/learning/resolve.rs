@@ -4,8 +4,8 @@ use super::data::LearnSource;
 use super::settings::{DataSettings, NetworkSettings, RecipeName, Settings};
 use crate::failure::Failure;
 use srnn::engine::DeviceName;
-use srnn::key::Key;
-use srnn::model::{Arch, Input, Temperature};
+use srnn::engine::key::Key;
+use srnn::engine::model::{Arch, Input, Temperature};
 use srnn::task::{self, Split};
 use srnn::train::{ArchName, Recipe, Sizes, TrainJob, recipe_default, recipe_memory, recipe_paper};
 

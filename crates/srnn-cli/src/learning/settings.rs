@@ -6,7 +6,7 @@ use crate::reading::{ReadFlags, parse_count};
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 use srnn::engine::DeviceName;
-use srnn::model::{Arch, Init, Temperature};
+use srnn::engine::model::{Arch, Init, Temperature};
 use srnn::train::{ArchName, TrainConfig};
 use std::path::{Path, PathBuf};
 

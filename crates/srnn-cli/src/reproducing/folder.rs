@@ -4,9 +4,9 @@
 use super::args::parse;
 use crate::failure::Failure;
 use crate::files;
+use srnn::engine::model::ModelFile;
 use srnn::experiment::{Experiment, TrialId, TrialOutcome};
 use srnn::files::unwritable;
-use srnn::model::ModelFile;
 use srnn::run::lock_folder;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write as _};

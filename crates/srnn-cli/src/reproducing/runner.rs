@@ -6,12 +6,12 @@ use super::progress::ReproduceProgress;
 use crate::failure::Failure;
 use crate::output::Output;
 use srnn::engine::Hardware;
+use srnn::engine::model::ModelFile;
 use srnn::experiment::{
     CompletedTrial, DataSpec, Experiment, SequenceCounts, TestRow, Trial, TrialData,
     TrialDataError, TrialError, TrialOutcome, run_trial, trial_data,
 };
 use srnn::format::{grouped, plural};
-use srnn::model::ModelFile;
 use srnn::train::{Control, Event};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

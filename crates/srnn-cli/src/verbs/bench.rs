@@ -18,9 +18,9 @@ use growth::Growth;
 use measure::{TimedEngine, measure};
 use report::StepTiming;
 use setting::{BenchSetting, BenchShape, CellName, named};
+use srnn::engine::key::Key;
 use srnn::engine::{Batch, DeviceName, Hardware};
 use srnn::engine::{Optimiser, Rule};
-use srnn::key::Key;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 

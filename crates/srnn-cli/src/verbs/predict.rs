@@ -11,7 +11,7 @@ use crate::output::Output;
 use crate::reading::{ReadFlags, parse_token_rule};
 use crate::runs;
 use clap::Args;
-use srnn::model::Input;
+use srnn::engine::model::Input;
 use srnn::task::{Confusion, Vocabulary};
 use std::path::PathBuf;
 

@@ -5,9 +5,9 @@ use crate::program::{srnn, srnn_reading};
 use safetensors::SafeTensors;
 use serde_json::Value;
 use srnn::engine::cpu::CpuTrainer;
+use srnn::engine::model::ModelFile;
 use srnn::engine::{Batch, Inputs, Regime, Targets, Trainer as _};
 use srnn::engine::{Optimiser, Rule};
-use srnn::model::ModelFile;
 use std::path::Path;
 
 const PLAIN: Optimiser = Optimiser::new(Rule::ADAM, f64::INFINITY);

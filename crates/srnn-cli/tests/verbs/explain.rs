@@ -2,8 +2,8 @@
 
 use super::program::{run_folder, sr_gru, sr_lstm, srnn};
 use serde_json::{Value, json};
-use srnn::key::Key;
-use srnn::model::{Model, ModelFile};
+use srnn::engine::key::Key;
+use srnn::engine::model::{Model, ModelFile};
 use srnn::train::{ArchName, Sizes, recipe_default};
 use std::fs;
 use std::path::Path;

@@ -1,8 +1,8 @@
 //! Running the program, and small models to run it on.
 
 use serde_json::Value;
-use srnn::key::Key;
-use srnn::model::{
+use srnn::engine::key::Key;
+use srnn::engine::model::{
     Arch, Cell, Centroids, Gate, Init, Input, Layer, Model, ModelFile, ReadFrom, Readout, Reset,
     Score, Temperature, When,
 };

@@ -4,7 +4,7 @@
 //! [`prove`] covers the reachable soft states by cells. It then finds radii with which the images
 //! of every cell lie in cells, and checks that the classifier decides every cell. The result
 //! becomes a [`Certificate`], which a separate crate checks. All bounds are rounded outward and
-//! include the rounding errors of the program that runs ([`ErrorModel`]).
+//! include the rounding errors of the program that runs (`certify::error_model`).
 
 mod cell_graph;
 mod certificate;
@@ -31,13 +31,8 @@ mod step_tests;
 mod verdict;
 mod zonotope;
 
-pub use certificate::{
-    Certificate, CertifiedAutomaton, CertifiedCell, CertifiedModel, check_proof, statement,
-};
-pub use error_model::ErrorModel;
-pub use margin::Undecided;
+pub use certificate::{Certificate, CertifiedAutomaton, check_proof, statement};
 pub use pac::{Distribution, Pac, pac};
-pub use prove::{NotProved, Obstacle, Proof, ProofAttempt, ProofSearch, ProvedCell, prove};
-pub use radii::ImageOutsideCell;
+pub(crate) use prove::ProofAttempt;
+pub use prove::{NotProved, Obstacle, Proof, ProofSearch, prove};
 pub use verdict::{Verdict, certify};
-pub use zonotope::StateBox;

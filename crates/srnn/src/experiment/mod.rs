@@ -20,22 +20,20 @@ mod trial_data;
 
 pub use check::ExperimentError;
 pub use curves::{DatasetCurves, ModelCurves, curve_points, curves};
-pub use images::ImageSource;
-pub use imdb::{ImdbSource, ImdbTest};
-pub use run::{
-    CompletedTrial, CurvePoint, TestScore, TrialError, TrialOutcome, TrialScores, run_trial,
-};
-pub use select::{Measure, Validation, best};
-pub use source::{TestSource, TrainSource, UnknownTestSource, UnknownTrainSource};
+pub(crate) use images::ImageSource;
+pub(crate) use imdb::ImdbSource;
+pub(crate) use run::CurvePoint;
+pub use run::{CompletedTrial, TrialError, TrialOutcome, run_trial};
+pub(crate) use select::best;
+pub use select::{Measure, Validation};
+pub use source::{TestSource, TrainSource};
 pub use states::{MIN_DRIFT_STEPS, StateReport, state_report};
 pub use table::{
-    DatasetBlock, Mark, ModelColumn, ResultTable, SeedStatistics, SelectedTrial, SettingResult,
-    TableEntry, table,
+    DatasetBlock, Mark, ModelColumn, ResultTable, SeedStatistics, SettingResult, TableEntry, table,
 };
 pub use trial::{Trial, TrialId};
-pub use trial_data::{
-    SequenceCounts, SplitWithTests, TaskSets, TrialData, TrialDataError, trial_data,
-};
+pub use trial_data::{SequenceCounts, TrialData, TrialDataError, trial_data};
+pub(crate) use trial_data::{SplitWithTests, TaskSets};
 
 use crate::model::{Init, ReadFrom};
 use crate::train::{ArchName, TrainConfig};

@@ -1,8 +1,9 @@
 //! A small experiment for tests.
 
+use super::run::{TestScore, TrialScores};
 use super::{
-    DataSpec, Experiment, Measure, ModelSpec, Quick, ReportedErrors, TestRow, TestScore,
-    TrainSetting, Trial, TrialOutcome, TrialScores, Validation,
+    DataSpec, Experiment, Measure, ModelSpec, Quick, ReportedErrors, TestRow, TrainSetting, Trial,
+    TrialOutcome, Validation,
 };
 use crate::model::ReadFrom;
 use crate::train::{ArchName, Schedule, Stop, TrainConfig};

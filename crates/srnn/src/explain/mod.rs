@@ -10,8 +10,8 @@ pub mod drift;
 mod least_squares;
 mod observe;
 pub mod pushdown;
-pub mod trajectory;
+mod trajectory;
 pub mod usage;
 
 pub use observe::{Observation, Vector, observe};
-pub use trajectory::{Trajectory, trajectory};
+pub use trajectory::{Trajectory, trajectory, transposed};

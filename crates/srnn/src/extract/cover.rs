@@ -64,11 +64,6 @@ impl Cover {
             Cover::Open(open) => open.cells.len(),
         }
     }
-
-    /// Always false: the start has a cell.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
 }
 
 /// Covers the states that the soft network can reach. The distance of two states is the L1 distance

@@ -4,10 +4,10 @@
 //!
 //! | method | explores | result |
 //! |---|---|---|
-//! | [`count_trace`] on a soft run | the runs of the data | the paper's algorithm as its code does it: the mixture is fed back, the most probable centroids are counted |
-//! | [`count_trace`] on a hard run | the runs of the data | the paper's algorithm as its text describes it: the most probable centroid is fed back |
-//! | [`hard_table`] | the hard network | every reachable transition δ(centroids, token), exactly |
-//! | [`cover`] | the soft network | its reachable states up to a tolerance; this one is kept, because the soft network is deployed |
+//! | counting on a soft run | the runs of the data | the paper's algorithm as its code does it: the mixture is fed back, the most probable centroids are counted |
+//! | counting on a hard run | the runs of the data | the paper's algorithm as its text describes it: the most probable centroid is fed back |
+//! | hard table | the hard network | every reachable transition δ(centroids, token), exactly |
+//! | cover | the soft network | its reachable states up to a tolerance; this one is kept, because the soft network is deployed |
 //!
 //! The automata output class numbers. Agreement with the deployed network is measured
 //! ([`agreement`]), not proved.
@@ -30,22 +30,19 @@ mod tests;
 mod trained_tests;
 mod transition_system;
 
-pub use agreement::{Agreement, TruthComparison, agreement};
+pub(crate) use agreement::TruthComparison;
+pub use agreement::{Agreement, agreement};
 pub use classify::{ClassifiedWords, WordSet, classify_short_words, classify_words, word_logits};
-pub use counting::{
-    CountedAutomaton, CountedTransition, Tie, TransitionCounts, automaton_from_counts, count_trace,
-    count_transitions,
-};
-pub use cover::{ClosedCover, Cover, OpenCover, SoftCell, cover};
-pub(crate) use extraction::in_double_precision;
-pub use extraction::{
-    EvaluatedAutomaton, EvaluatedCounts, ExtractConfig, ExtractRequest, Extraction, extract,
-};
-pub use hard_table::{first_divergence, hard_table};
+pub use counting::Tie;
+pub(crate) use counting::{TransitionCounts, automaton_from_counts, count_transitions};
+pub(crate) use cover::{ClosedCover, Cover, cover};
+pub use extraction::{EvaluatedAutomaton, ExtractConfig, ExtractRequest, Extraction, extract};
+pub(crate) use extraction::{EvaluatedCounts, in_double_precision};
+pub use hard_table::first_divergence;
+pub(crate) use hard_table::hard_table;
 pub use probabilistic::{ProbabilisticAutomaton, probabilistic_automaton};
-pub use refine::{
-    ClosedAttempt, CoverAttempt, CoverStatus, KeptCover, RefineConfig, RefinedCover, refine,
-};
+pub use refine::{CoverStatus, KeptCover};
+pub(crate) use refine::{RefineConfig, RefinedCover, refine};
 pub use transition_system::{ExtractError, TransitionSystem};
 
 use crate::engine::reference::{NetworkState, argmax};

@@ -1,5 +1,7 @@
 //! Every extraction method on networks whose automata are known.
 
+use super::counting::CountedTransition;
+use super::cover::SoftCell;
 use super::test_networks::*;
 use super::*;
 use crate::engine::cpu::Cpu;

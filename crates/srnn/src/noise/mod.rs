@@ -14,11 +14,13 @@ mod search;
 #[cfg(test)]
 mod tests;
 
-pub use candidates::{CandidateAutomaton, candidate_automata};
+pub(crate) use candidates::{CandidateAutomaton, candidate_automata};
 pub use description_length::DescriptionLength;
-pub use label_errors::{SuspectedLabel, correct_labels, suspected_labels};
+pub use label_errors::SuspectedLabel;
+pub(crate) use label_errors::{correct_labels, suspected_labels};
 pub use prefix_tree::PrefixTree;
-pub use search::{SearchBudget, SimplifiedAutomaton, simplify};
+pub(crate) use search::SimplifiedAutomaton;
+pub use search::{SearchBudget, simplify};
 
 use crate::extract::ExtractionMethod;
 
@@ -40,12 +42,12 @@ pub struct MdlSelection {
 }
 
 /// The selection criterion as text.
-pub const CRITERION: &str = "least description length: bits for the automaton's transitions and \
+pub(crate) const CRITERION: &str = "least description length: bits for the automaton's transitions and \
                              classes, and for which labels it gets wrong";
 
 /// Simplifies the candidates of several networks, given with their seeds, and selects the one with
 /// the minimum description length. The first wins a tie. `None` if there are no candidates.
-pub fn select_by_mdl(
+pub(crate) fn select_by_mdl(
     candidates: &[(u64, Vec<CandidateAutomaton>)],
     tree: &PrefixTree,
     budget: SearchBudget,

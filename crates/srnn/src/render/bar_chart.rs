@@ -21,7 +21,7 @@ pub struct BarChart {
 }
 
 /// The largest number of bars.
-pub const MAX_BARS: usize = 2000;
+pub(crate) const MAX_BARS: usize = 2000;
 const HEIGHT: f64 = 240.0;
 const FILL: &str = "#0072b2";
 

@@ -99,7 +99,7 @@ impl ColourScale {
 }
 
 /// The largest number of cells.
-pub const MAX_CELLS: usize = 500_000;
+pub(crate) const MAX_CELLS: usize = 500_000;
 /// The number of colours; odd, so that 0 has its own colour on the diverging scale.
 const LEVELS: usize = 65;
 const NAN_COLOUR: &str = "#b8c1cc";

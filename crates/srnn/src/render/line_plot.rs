@@ -49,7 +49,7 @@ pub enum Weight {
 }
 
 /// The largest number of points.
-pub const MAX_POINTS: usize = 500_000;
+pub(crate) const MAX_POINTS: usize = 500_000;
 /// If there are more curves than this, the legend names only bold ones.
 const MAX_NAMES: usize = 16;
 const THIN: f64 = 0.9;

@@ -32,7 +32,7 @@ pub struct TableRow {
 }
 
 /// Formats a table as text; every line ends in a line feed.
-pub fn text(table: &TransitionTable) -> String {
+pub(crate) fn text(table: &TransitionTable) -> String {
     let cells = match table.symbols.len() <= MAX_COLUMNS {
         true => by_symbol(table),
         false => by_target(table),
@@ -148,7 +148,7 @@ fn clip(cell: String) -> String {
 }
 
 /// `text` with trailing spaces up to `width` characters. `format!` only supports widths to 65,535.
-pub fn pad(text: &str, width: usize) -> String {
+pub(crate) fn pad(text: &str, width: usize) -> String {
     let missing = width.saturating_sub(text.chars().count());
     text.chars().chain(std::iter::repeat_n(' ', missing)).collect()
 }

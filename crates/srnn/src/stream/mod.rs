@@ -36,6 +36,6 @@ mod table_kernel;
 #[cfg(test)]
 mod tests;
 
-pub use byte_classes::{ByteClasses, LINE_END};
-pub use compiled::{CompiledAutomaton, InvalidByte, Kernel};
+pub use byte_classes::ByteClasses;
+pub use compiled::{CompiledAutomaton, Kernel};
 pub use lines::{StreamError, StreamProgress, run_lines};

@@ -1,8 +1,7 @@
 //! Compiled automata against their originals, on random automata.
 
-use super::{
-    ByteClasses, CompiledAutomaton, InvalidByte, Kernel, StreamError, StreamProgress, run_lines,
-};
+use super::compiled::InvalidByte;
+use super::{ByteClasses, CompiledAutomaton, Kernel, StreamError, StreamProgress, run_lines};
 use crate::key::{Key, Rng};
 use srnn_automata::{Alphabet, Dfa, State, Symbol, random_dfa};
 use std::convert::Infallible;

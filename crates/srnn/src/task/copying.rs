@@ -19,19 +19,19 @@ use sha2::{Digest as _, Sha256};
 use std::num::NonZeroUsize;
 
 /// The number of symbols to remember.
-pub const REMEMBERED: usize = 10;
+pub(crate) const REMEMBERED: usize = 10;
 
 /// The size of the alphabet: the blank, eight symbols, the marker.
-pub const SYMBOLS: usize = 10;
+pub(crate) const SYMBOLS: usize = 10;
 
 /// The number of classes: the blank and the eight symbols, with the ids of the alphabet.
-pub const CLASSES: usize = 9;
+pub(crate) const CLASSES: usize = 9;
 
 /// The blank, as a token and as a class.
-pub const BLANK: u32 = 0;
+pub(crate) const BLANK: u32 = 0;
 
 /// The token after which the symbols must be output.
-pub const MARKER: u32 = 9;
+pub(crate) const MARKER: u32 = 9;
 
 /// A set of copying sequences, all of one length.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -108,7 +108,7 @@ impl Copying {
 }
 
 /// Training, validation and test set for delay T.
-pub fn sets(delay: NonZeroUsize, sizes: &CopyingSizes, key: &Key) -> Split<Copying> {
+pub(crate) fn sets(delay: NonZeroUsize, sizes: &CopyingSizes, key: &Key) -> Split<Copying> {
     let key = key.child("copying sets", delay.get() as u64);
     Split {
         train: Copying::draw(delay, sizes.train, &key.child("train", 0)),
@@ -119,7 +119,7 @@ pub fn sets(delay: NonZeroUsize, sizes: &CopyingSizes, key: &Key) -> Split<Copyi
 
 /// The mean cross-entropy of the memoryless baseline, which is certain of the blanks and guesses
 /// each symbol with probability 1/8: 10·ln 8 / (T + 20).
-pub fn baseline(delay: NonZeroUsize) -> f64 {
+pub(crate) fn baseline(delay: NonZeroUsize) -> f64 {
     REMEMBERED as f64 * ((CLASSES - 1) as f64).ln() / steps(delay) as f64
 }
 

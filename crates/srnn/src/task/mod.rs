@@ -28,11 +28,11 @@ use crate::engine::hex::hex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-pub use confusion::{ClassScore, Confusion};
+pub use confusion::Confusion;
 pub use labels::{Rate, class_weights, label_noise};
-pub use split::{BadFractions, Fractions, Subset, assign_subsets, split};
-pub use summary::{Contradiction, LengthStats, Summary};
-pub use vocabulary::{BadVocabulary, UNKNOWN, UnseenToken, Vocabulary};
+pub use split::{Fractions, Subset, assign_subsets, split};
+pub use summary::Summary;
+pub use vocabulary::{UNKNOWN, UnseenToken, Vocabulary};
 
 /// Labelled sequences over a finite alphabet.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -7,20 +7,18 @@ use std::collections::HashSet;
 use std::ops::RangeInclusive;
 
 /// Lengths of w in training.
-pub const TRAIN_HALVES: RangeInclusive<usize> = 1..=25;
+pub(crate) const TRAIN_HALVES: RangeInclusive<usize> = 1..=25;
 /// Lengths of w in validation.
-pub const VALID_HALVES: RangeInclusive<usize> = 26..=50;
+pub(crate) const VALID_HALVES: RangeInclusive<usize> = 26..=50;
 /// The smallest length of test strings.
-pub const SHORTEST: usize = 50;
-/// The largest lengths of the paper's test sets.
-pub const LONGEST: [usize; 3] = [100, 200, 500];
+pub(crate) const SHORTEST: usize = 50;
 
 /// The number of words w drawn of each length, before duplicates are removed.
 // PAPER: not stated; these numbers give the stated sizes of the sets.
 const TRAIN_DRAWS: usize = 5_000;
 const VALID_DRAWS: usize = 1_000;
 /// The size of the alphabet.
-pub const SYMBOLS: usize = 26;
+pub(crate) const SYMBOLS: usize = 26;
 
 /// How negative strings are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,25 +69,26 @@ fn random_letter(rng: &mut Rng) -> u32 {
 }
 
 /// Whether a string equals its reverse.
-pub fn is_palindrome(string: &[u32]) -> bool {
+pub(crate) fn is_palindrome(string: &[u32]) -> bool {
     outer_pairs_agree(string, string.len() / 2)
 }
 
 /// Whether the outermost `pairs` of letters are equal: all that a model can decide that remembers
 /// only `pairs` letters.
-pub fn outer_pairs_agree(string: &[u32], pairs: usize) -> bool {
+pub(crate) fn outer_pairs_agree(string: &[u32], pairs: usize) -> bool {
     string.iter().zip(string.iter().rev()).take(pairs.min(string.len() / 2)).all(|(a, b)| a == b)
 }
 
 /// The error rate of the baseline that compares only the outermost `pairs` of letters.
-pub fn baseline(set: &Dataset, pairs: usize) -> f64 {
+#[cfg(test)]
+fn baseline(set: &Dataset, pairs: usize) -> f64 {
     let wrong = |s: &&Sequence| outer_pairs_agree(&s.tokens, pairs) != (s.label == 1);
     set.sequences.iter().filter(wrong).count() as f64 / set.sequences.len().max(1) as f64
 }
 
 /// Training and validation sets, made as in the paper. Classes are `reject` and `accept`; no
 /// palindrome occurs twice.
-pub fn sets(negatives: PalindromeNegatives, key: &Key) -> Split {
+pub(crate) fn sets(negatives: PalindromeNegatives, key: &Key) -> Split {
     let set = |halves: RangeInclusive<usize>, draws, key: Key| {
         let mut rng = key.rng();
         let mut seen = HashSet::new();
@@ -111,7 +110,12 @@ pub fn sets(negatives: PalindromeNegatives, key: &Key) -> Split {
 ///
 /// # Panics
 /// If `longest` is below 50.
-pub fn test(longest: usize, negatives: PalindromeNegatives, count: usize, key: &Key) -> Dataset {
+pub(crate) fn test(
+    longest: usize,
+    negatives: PalindromeNegatives,
+    count: usize,
+    key: &Key,
+) -> Dataset {
     assert!(longest >= SHORTEST, "test strings have at least {SHORTEST} letters");
     let mut rng = key.child("palindrome test", 0).rng();
     let mut draw = || {

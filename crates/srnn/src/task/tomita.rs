@@ -50,10 +50,10 @@ pub struct BinaryDfa {
 /// PAPER: "0∼13" is the half-open range; the counts only fit 0–12.
 pub const TRAIN_LENGTHS: [usize; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 16, 19, 22];
 /// The lengths of validation words.
-pub const VALID_LENGTHS: [usize; 10] = [1, 4, 7, 10, 13, 16, 19, 22, 25, 28];
+pub(crate) const VALID_LENGTHS: [usize; 10] = [1, 4, 7, 10, 13, 16, 19, 22, 25, 28];
 
 /// The largest length of a word: words are drawn as binary numbers.
-pub const LONGEST_WORD: usize = 62;
+pub(crate) const LONGEST_WORD: usize = 62;
 
 /// The number of words drawn of each length.
 const DRAWN: usize = 1_000;
@@ -148,7 +148,7 @@ pub fn sets(grammar: Grammar, key: &Key) -> Split {
 /// Up to `count` different words of these lengths that are not in `seen`, half of them in the
 /// language. Each is drawn uniformly from the words of a random length. There are fewer words if
 /// the language has fewer: grammar 1 has one word of each length.
-pub fn test(
+pub(crate) fn test(
     grammar: Grammar,
     lengths: &RangeInclusive<usize>,
     count: usize,

@@ -28,7 +28,7 @@ mod stop;
 #[cfg(test)]
 mod testing;
 
-pub use batch::{EpochPosition, Sampler, batch};
+pub use batch::{Sampler, batch};
 pub use checkpoint::{
     Checkpoint, CheckpointError, CheckpointFolder, CheckpointStore, LatestCheckpoint,
     NoCheckpoints, RunIdentity,
@@ -36,22 +36,18 @@ pub use checkpoint::{
 pub use config::{EarlyStopping, KeepModel, Sampling, TrainConfig, TrainTransition};
 pub use config_check::ConfigError;
 pub use estimate::{Estimate, estimate};
-pub use evaluate::{Evaluation, evaluate, evaluate_subset};
+pub use evaluate::{Evaluation, evaluate};
 pub use examples::Examples;
 pub use job::{TrainJob, TrainJobError};
 pub use learning_rate::LearningRate;
 pub use observer::{Control, Event, NoObserver, Observer};
 pub use outcome::{FinalEvaluation, Run, TrainError};
-pub use progress::{EvalScore, Progress, Record, WindowSums};
-pub use recipe::{
-    ArchName, NoCellState, Recipe, Sizes, UnknownArch, recipe_copying, recipe_default,
-    recipe_images, recipe_memory, recipe_paper,
-};
+pub use progress::{EvalScore, Progress, Record};
+pub use recipe::{ArchName, Recipe, Sizes, recipe_default, recipe_memory, recipe_paper};
+pub(crate) use recipe::{recipe_copying, recipe_images};
 pub use regularisation::{Averaging, InputNoise, Regularisation};
-pub use reseed::reseed;
 pub use run::{resume, train, train_or_resume};
 pub use schedule::{Phase, Reseed, Schedule};
-pub use seeds::{
-    Quality, SeedOutcome, SeedPlan, Selection, SelectionReason, TrainContext, select, train_seeds,
-};
+pub use seeds::{Quality, SeedOutcome, Selection, SelectionReason};
+pub(crate) use seeds::{SeedPlan, TrainContext, select, train_seeds};
 pub use stop::{NonFinite, Stop};

@@ -4,8 +4,8 @@ use crate::ExperimentOptions;
 use crate::table::{CsvRow, file_name, fill_table, subfolders};
 use crate::word_test::{WordTestResult, WordTestSizes, test_words};
 use srnn::certify::{Certificate, CertifiedAutomaton};
-use srnn::key::Key;
-use srnn::model::ModelFile;
+use srnn::engine::key::Key;
+use srnn::engine::model::ModelFile;
 use srnn_automata::{Alphabet, Moore, State, Word};
 use std::path::PathBuf;
 

@@ -9,10 +9,10 @@ use crate::network::{PROOF_COLUMNS, TrainedNetwork, equality, timed_proof, train
 use crate::table::{CsvRow, fill_table};
 use srnn::engine::Mode;
 use srnn::engine::cpu::Cpu;
+use srnn::engine::key::Key;
 use srnn::extract::{
     EvaluatedAutomaton, ExtractRequest, WordSet, agreement, classify_words, extract,
 };
-use srnn::key::Key;
 use srnn::learn::default_extract_config;
 use srnn::task::tomita::{Grammar, minimal_dfa, sets};
 use srnn::train::{LearningRate, Recipe, Schedule, Sizes, TrainConfig, recipe_default};

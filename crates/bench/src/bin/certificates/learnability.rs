@@ -6,9 +6,9 @@ use crate::network::{
 };
 use crate::table::{CsvRow, fill_table};
 use crate::word_sample::WordSample;
-use srnn::key::Key;
+use srnn::engine::key::Key;
+use srnn::engine::model::ModelFile;
 use srnn::learn::{LabelPolicy, LearnData, LearnRequest, NoCallbacks, learn};
-use srnn::model::ModelFile;
 use srnn::task::Split;
 use srnn::train::{Recipe, Sizes, recipe_default};
 use srnn_automata::text::att;

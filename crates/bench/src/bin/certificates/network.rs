@@ -2,10 +2,10 @@
 
 use srnn::certify::{Certificate, NotProved, Obstacle, Proof, ProofSearch, prove};
 use srnn::engine::cpu::CpuTrainer;
+use srnn::engine::key::Key;
+use srnn::engine::model::{Model, ModelFile};
 use srnn::engine::{Arithmetic, Runner as _};
 use srnn::extract::TransitionSystem;
-use srnn::key::Key;
-use srnn::model::{Model, ModelFile};
 use srnn::task::Split;
 use srnn::train::{NoCheckpoints, NoObserver, Recipe, Run, TrainConfig, TrainJob, train};
 use srnn_automata::{Alphabet, Moore, distinguish};

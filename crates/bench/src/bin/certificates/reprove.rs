@@ -4,7 +4,7 @@
 use crate::ExperimentOptions;
 use crate::network::{PROOF_COLUMNS, timed_proof};
 use crate::table::{CsvRow, file_name, fill_table, subfolders};
-use srnn::model::ModelFile;
+use srnn::engine::model::ModelFile;
 use std::path::PathBuf;
 
 struct SavedNetwork {

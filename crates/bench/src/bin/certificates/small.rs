@@ -4,7 +4,7 @@ use crate::ExperimentOptions;
 use crate::network::{PROOF_COLUMNS, equality, timed_proof, train_network};
 use crate::small_languages::{random_automaton, small_recipe, word_sample};
 use crate::table::{CsvRow, fill_table};
-use srnn::key::Key;
+use srnn::engine::key::Key;
 use std::path::Path;
 
 struct SmallNetwork<'a> {

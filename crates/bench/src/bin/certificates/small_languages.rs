@@ -1,7 +1,7 @@
 //! Languages and recipes so small that a network is trained and certified in a second.
 
 use crate::word_sample::WordSample;
-use srnn::key::Key;
+use srnn::engine::key::Key;
 use srnn::train::{LearningRate, Recipe, Sizes, recipe_default};
 use srnn_automata::{Alphabet, Moore, random_dfa};
 

@@ -3,7 +3,7 @@
 use crate::ExperimentOptions;
 use crate::network::{PROOF_COLUMNS, equality, timed_proof, train_network, validate_at_end};
 use crate::table::{CsvRow, fill_table};
-use srnn::key::Key;
+use srnn::engine::key::Key;
 use srnn::task::Split;
 use srnn::task::tomita::{Grammar, minimal_dfa, sets};
 use srnn::train::{Sizes, recipe_default};

@@ -3,8 +3,8 @@
 use crate::ExperimentOptions;
 use crate::network::{PROOF_COLUMNS, equality, timed_proof, train_network};
 use crate::table::{CsvRow, fill_table};
-use srnn::key::Key;
-use srnn::model::{Arch, Cell, Gate, Input, Reset, Score};
+use srnn::engine::key::Key;
+use srnn::engine::model::{Arch, Cell, Gate, Input, Reset, Score};
 use srnn::task::tomita::{Grammar, minimal_dfa, sets};
 use srnn::train::{Sizes, recipe_default};
 use srnn_automata::Moore;

@@ -1,6 +1,6 @@
 //! Random training and validation words of a known automaton.
 
-use srnn::key::{Key, Rng};
+use srnn::engine::key::{Key, Rng};
 use srnn::task::{Dataset, Sequence, Split};
 use srnn_automata::{Moore, State, Symbol, Word};
 use std::collections::BTreeSet;

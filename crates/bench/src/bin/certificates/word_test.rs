@@ -2,12 +2,12 @@
 
 use srnn::engine::Mode;
 use srnn::engine::cpu::Cpu;
+use srnn::engine::key::{Key, Rng};
+use srnn::engine::model::ModelFile;
 use srnn::engine::reference::Reference;
 use srnn::extract::{
     ClassifiedWords, TransitionSystem, WordSet, agreement, classify_short_words, classify_words,
 };
-use srnn::key::{Key, Rng};
-use srnn::model::ModelFile;
 use srnn_automata::{Moore, Partial, State, Symbol, Word};
 
 /// Numbers and lengths of the test words.

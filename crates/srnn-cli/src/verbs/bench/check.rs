@@ -2,11 +2,11 @@
 
 use super::setting::BenchSetting;
 use crate::failure::Failure;
+use srnn::engine::key::Key;
+use srnn::engine::model::{Layout, Model};
 use srnn::engine::reference::ReferenceTrainer;
 use srnn::engine::{Batch, Gradients, Trainer};
 use srnn::engine::{Optimiser, Rule};
-use srnn::key::Key;
-use srnn::model::{Layout, Model};
 
 /// Maximum error of the loss and of each gradient, relative to the largest number of its tensor.
 pub const TOLERANCE: f64 = 1e-4;

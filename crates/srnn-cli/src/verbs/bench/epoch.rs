@@ -7,9 +7,9 @@ use super::setting::{BenchSetting, BenchShape};
 use super::{BenchArgs, OPTIMISER};
 use crate::failure::Failure;
 use serde_json::{Value, json};
+use srnn::engine::key::Key;
 use srnn::engine::{Hardware, Trainer};
 use srnn::format::{aligned, grouped};
-use srnn::key::Key;
 use srnn::task::Split;
 use srnn::task::images::{CLASSES, ImageSubset, Images, read};
 use srnn::train::{

@@ -18,8 +18,8 @@ use crate::failure::Failure;
 use crate::files;
 use safetensors::tensor::{Dtype, TensorView};
 use serde_json::json;
+use srnn::engine::model::{Layout, Model, ModelFile};
 use srnn::engine::{Batch, Hardware, Inputs};
-use srnn::model::{Layout, Model, ModelFile};
 use std::path::Path;
 
 /// Writes a setting to `folder`.

@@ -3,12 +3,12 @@
 use crate::failure::Failure;
 use crate::reading::parse_count;
 use clap::ValueEnum;
-use srnn::engine::{Batch, Inputs, Regime, Targets};
-use srnn::key::Key;
-use srnn::model::{
+use srnn::engine::key::Key;
+use srnn::engine::model::{
     Arch, Cell, Centroids, Gate, Init, Input, Layer, Model, ReadFrom, Readout, Recurrent, Reset,
     Score, Temperature, When,
 };
+use srnn::engine::{Batch, Inputs, Regime, Targets};
 
 /// A cell and its sizes.
 #[derive(Clone, Debug, PartialEq)]
@@ -189,7 +189,7 @@ impl BenchSetting {
         let BenchShape { width, symbols, classes, .. } = self.shape;
         let mut input = key.child("input", 0).rng();
         let mut targets = key.child("targets", 0).rng();
-        let token = |stream: &mut srnn::key::Rng, t: usize| match t {
+        let token = |stream: &mut srnn::engine::key::Rng, t: usize| match t {
             0 => symbols as u32,
             t if t + 1 == steps => symbols as u32 + 1,
             _ => stream.below(symbols) as u32,

@@ -1,7 +1,7 @@
 //! The pictures of `explain`.
 
 use srnn::explain::counter::{Counter, CounterUnit, Fit};
-use srnn::explain::trajectory::transposed;
+use srnn::explain::transposed;
 use srnn::explain::usage::Usage;
 use srnn::explain::{Trajectory, Vector};
 use srnn::render::bar_chart::{self, BarChart};

@@ -4,10 +4,10 @@ use super::Description;
 use crate::automaton::quoted_list;
 use crate::failure::Failure;
 use serde_json::json;
-use srnn::format::plural;
-use srnn::model::{
+use srnn::engine::model::{
     Arch, Cell, Gate, Input, Layer, ModelFile, ReadFrom, Reset, Score, Slot, When, digest,
 };
+use srnn::format::plural;
 use std::fmt::Write as _;
 use std::path::Path;
 

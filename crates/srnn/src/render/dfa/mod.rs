@@ -62,9 +62,9 @@ pub enum PictureError {
 }
 
 /// The largest number of states.
-pub const MAX_STATES: usize = 200;
+pub(crate) const MAX_STATES: usize = 200;
 /// The largest number of edges after merging. PERF: the layout of more would take more than seconds.
-pub const MAX_EDGES: usize = 1000;
+pub(crate) const MAX_EDGES: usize = 1000;
 
 /// Draws a picture as SVG.
 pub fn svg(picture: &DfaPicture) -> Result<String, PictureError> {

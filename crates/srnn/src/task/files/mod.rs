@@ -35,10 +35,11 @@ use std::path::Path;
 use collect::Collector;
 use error::CauseAtLine;
 pub use error::{Cause, DataError};
-pub use formats::{Format, UnknownFormatName};
+pub use formats::Format;
 use lines::LineReader;
 pub use lines::{Decompressed, decompress};
-pub use load::{HeldOutIssues, HoldOut, LineNumbers, Loaded, Unreadable, load};
+pub(crate) use load::LineNumbers;
+pub use load::{HeldOutIssues, HoldOut, Loaded, Unreadable, load};
 pub use options::{
     ColumnChoice, Contradictions, DataLimits, Delimiter, OneSymbol, ReadOptions, TableHeader,
     TokenRule, Unlabelled, tokenize,

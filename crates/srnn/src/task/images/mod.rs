@@ -15,7 +15,8 @@ mod grid;
 mod idx;
 mod order;
 
-pub use error::{ImagesCause, ImagesError};
+pub(crate) use error::ImagesCause;
+pub use error::ImagesError;
 pub use order::PixelOrder;
 
 use super::Split;
@@ -52,7 +53,7 @@ pub enum ImageSubset {
 pub const CLASSES: usize = 10;
 
 /// One in this many training images is held out: the last 5,000 of the 60,000 of MNIST.
-pub const HELD_OUT: usize = 12;
+pub(crate) const HELD_OUT: usize = 12;
 
 /// The digests of the published training and test sets, by folder name.
 const PUBLISHED: [(&str, [&str; 2]); 2] = [
@@ -177,7 +178,11 @@ pub fn read(folder: &Path, subset: ImageSubset) -> Result<Images, ImagesError> {
 /// Reads the sets of a folder. The last of the training images, one in [`HELD_OUT`], are the
 /// validation set. At most `most` training images are used. A folder called `mnist` or
 /// `fashion-mnist` must hold the published images.
-pub fn sets(folder: &Path, order: &PixelOrder, most: usize) -> Result<Split<Images>, ImagesError> {
+pub(crate) fn sets(
+    folder: &Path,
+    order: &PixelOrder,
+    most: usize,
+) -> Result<Split<Images>, ImagesError> {
     let mut train = read(folder, ImageSubset::Train)?;
     let mut test = read(folder, ImageSubset::Test)?;
     if test.steps != train.steps {

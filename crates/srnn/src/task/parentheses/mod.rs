@@ -13,18 +13,18 @@ use std::ops::{Range, RangeInclusive};
 pub use negatives::ParenthesesNegatives;
 
 /// The token `(`.
-pub const OPEN: u32 = 0;
+pub(crate) const OPEN: u32 = 0;
 /// The token `)`.
-pub const CLOSE: u32 = 1;
+pub(crate) const CLOSE: u32 = 1;
 /// The tokens `a` to `z`.
-pub const LETTERS: Range<u32> = 2..28;
+pub(crate) const LETTERS: Range<u32> = 2..28;
 /// The size of the alphabet.
 const SYMBOLS: usize = 28;
 
 /// Depths of training strings.
-pub const TRAIN_DEPTHS: RangeInclusive<usize> = 1..=5;
+pub(crate) const TRAIN_DEPTHS: RangeInclusive<usize> = 1..=5;
 /// Depths of validation strings.
-pub const VALID_DEPTHS: RangeInclusive<usize> = 6..=10;
+pub(crate) const VALID_DEPTHS: RangeInclusive<usize> = 6..=10;
 /// The largest length of training and validation strings.
 const LONGEST: usize = 100;
 /// A test set fails after this many draws for each of its strings.
@@ -59,16 +59,6 @@ pub struct TestShape {
     pub longest: usize,
 }
 
-/// The paper's test sets.
-pub const TEST_SHAPES: [TestShape; 6] = [
-    TestShape { depths: 1..=10, longest: 100 },
-    TestShape { depths: 10..=20, longest: 100 },
-    TestShape { depths: 10..=20, longest: 200 },
-    TestShape { depths: 5..=5, longest: 200 },
-    TestShape { depths: 10..=10, longest: 200 },
-    TestShape { depths: 20..=20, longest: 1_000 },
-];
-
 /// A test set that cannot be made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
@@ -85,12 +75,12 @@ pub struct TooFew {
 }
 
 /// The maximum nesting depth, for balanced strings.
-pub fn depth(string: &[u32]) -> usize {
+pub(crate) fn depth(string: &[u32]) -> usize {
     depths(string).max().unwrap_or(0).max(0) as usize
 }
 
 /// The number of open parentheses after each symbol; negative after a surplus `)`.
-pub fn depths(string: &[u32]) -> impl Iterator<Item = i64> + '_ {
+pub(crate) fn depths(string: &[u32]) -> impl Iterator<Item = i64> + '_ {
     string.iter().scan(0, |open, &symbol| {
         *open += i64::from(symbol == OPEN) - i64::from(symbol == CLOSE);
         Some(*open)
@@ -98,7 +88,7 @@ pub fn depths(string: &[u32]) -> impl Iterator<Item = i64> + '_ {
 }
 
 /// Whether every `(` is closed by a later `)`, and every `)` closes one.
-pub fn is_balanced(string: &[u32]) -> bool {
+pub(crate) fn is_balanced(string: &[u32]) -> bool {
     depths(string).all(|open| open >= 0) && has_equal_counts(string)
 }
 
@@ -109,7 +99,7 @@ pub(crate) fn has_equal_counts(string: &[u32]) -> bool {
 
 /// Training and validation sets, made as in the paper. Classes are `reject` and `accept`; no string
 /// occurs twice. At most one negative is made from each positive.
-pub fn sets(size: TrainingSize, negatives: ParenthesesNegatives, key: &Key) -> Split {
+pub(crate) fn sets(size: TrainingSize, negatives: ParenthesesNegatives, key: &Key) -> Split {
     let mut rng = key.child("parentheses", 0).rng();
     let drawn =
         (0..size.draws()).filter_map(|_| DepthDistribution::draw_any_string(LONGEST, &mut rng));
@@ -129,7 +119,7 @@ pub fn sets(size: TrainingSize, negatives: ParenthesesNegatives, key: &Key) -> S
 
 /// `count` different strings of a shape that are not in `seen`. One half is balanced, drawn from the
 /// grammar given the shape; the other half is made from these.
-pub fn test(
+pub(crate) fn test(
     shape: &TestShape,
     negatives: ParenthesesNegatives,
     count: usize,

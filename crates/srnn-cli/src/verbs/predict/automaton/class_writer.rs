@@ -6,7 +6,7 @@ use super::out_file;
 use crate::failure::Failure;
 use crate::files;
 use crate::output::{Output, escape_control};
-use srnn::atomic::PendingFile;
+use srnn::engine::atomic::PendingFile;
 use srnn_automata::State;
 use std::fs;
 use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
