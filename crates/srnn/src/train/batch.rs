@@ -4,7 +4,7 @@ use super::config::{Sampling, TrainConfig};
 use super::examples::Examples;
 use super::schedule::Schedule;
 use crate::engine::{Batch, Targets};
-use crate::key::Key;
+use crate::key::{Key, Rng};
 use crate::model::Arch;
 use crate::task::Dataset;
 
@@ -30,6 +30,11 @@ pub struct Sampler {
     /// Cache: the last requested epoch, and its shuffled order.
     epoch_order: Option<(u64, Vec<usize>)>,
 }
+
+/// Batches in a pool, within which sequences are sorted by length.
+// PERF: on IMDB in batches of 32, the longest review of a batch has 1.06 times the words of the mean
+// one; 3.4 times in shuffled order.
+const POOL: usize = 64;
 
 /// Sequences sorted by length.
 struct Curriculum {
@@ -75,7 +80,7 @@ impl Sampler {
                 let mut rng = self.key.child("draw", update).rng();
                 (0..self.batch_size).map(|_| available[rng.below(available.len())]).collect()
             }
-            Sampling::Epochs => {
+            Sampling::Epochs | Sampling::SimilarLengths => {
                 let position = self.position(update);
                 let from = position.batch as usize * self.batch_size;
                 let to = from.saturating_add(self.batch_size).min(position.sequences);
@@ -116,11 +121,28 @@ impl Sampler {
     fn order(&mut self, position: EpochPosition) -> &[usize] {
         let EpochPosition { epoch, sequences, .. } = position;
         if self.epoch_order.as_ref().is_none_or(|(cached, _)| *cached != epoch) {
-            let mut order = self.curriculum.by_length[..sequences].to_vec();
-            self.key.child("epoch", epoch).rng().shuffle(&mut order);
+            let mut rng = self.key.child("epoch", epoch).rng();
+            let mut ranks: Vec<usize> = (0..sequences).collect();
+            rng.shuffle(&mut ranks);
+            if self.sampling == Sampling::SimilarLengths {
+                self.group_by_length(&mut ranks, &mut rng);
+            }
+            let order = ranks.iter().map(|&rank| self.curriculum.by_length[rank]).collect();
             self.epoch_order = Some((epoch, order));
         }
         &self.epoch_order.as_ref().expect("the order was just cached").1
+    }
+
+    /// Sorts shuffled ranks by length within each pool of batches, then shuffles the batches. The
+    /// last batch may be smaller and stays last.
+    fn group_by_length(&self, ranks: &mut [usize], rng: &mut Rng) {
+        for pool in ranks.chunks_mut(self.batch_size.saturating_mul(POOL)) {
+            pool.sort_by_cached_key(|&rank| self.curriculum.length_number(rank));
+        }
+        let mut batches: Vec<&[usize]> = ranks.chunks_exact(self.batch_size).collect();
+        rng.shuffle(&mut batches);
+        let shuffled = batches.concat();
+        ranks[..shuffled.len()].copy_from_slice(&shuffled);
     }
 }
 
@@ -135,6 +157,11 @@ impl Curriculum {
             up_to[j] += up_to[j - 1];
         }
         Curriculum { by_length, up_to }
+    }
+
+    /// The number of distinct lengths below that of `by_length[rank]`.
+    fn length_number(&self, rank: usize) -> usize {
+        self.up_to.partition_point(|&end| end <= rank)
     }
 }
 
@@ -182,9 +209,40 @@ mod tests {
     }
 
     #[test]
+    fn batches_of_similar_lengths_are_an_epoch_in_a_new_order_too() {
+        let texts: Vec<String> = (0..50).map(|index| "0".repeat(index * 7 % 10)).collect();
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let set = words(&texts);
+        let config = config(Sampling::SimilarLengths, 4, 0);
+        let mut sampler = Sampler::new(&set, &config, Key::new(1));
+        let mut epochs = vec![];
+        for epoch in 0..3 {
+            let batches: Vec<_> =
+                (13 * epoch..13 * (epoch + 1)).map(|u| sampler.indices(u)).collect();
+            let mut sorted = batches.concat();
+            sorted.sort();
+            assert_eq!(sorted, (0..50).collect::<Vec<_>>());
+            let lengths = |batch: &[usize]| -> Vec<usize> {
+                batch.iter().map(|&index| texts[index].len()).collect()
+            };
+            let spread = |batch: &Vec<usize>| {
+                let lengths = lengths(batch);
+                lengths.iter().max().unwrap() - lengths.iter().min().unwrap()
+            };
+            assert!(batches.iter().all(|batch| spread(batch) <= 1), "{batches:?}");
+            // Batches themselves are not sorted by length.
+            let longest: Vec<usize> =
+                batches.iter().map(|batch| *lengths(batch).iter().max().unwrap()).collect();
+            assert!(!longest.is_sorted(), "{longest:?}");
+            assert!(!epochs.contains(&batches));
+            epochs.push(batches);
+        }
+    }
+
+    #[test]
     fn the_sequences_of_an_update_do_not_depend_on_earlier_calls() {
         let set = words(&["", "0", "1", "00", "01", "10", "11", "000", "0000"]);
-        for sampling in [Sampling::Draw, Sampling::Epochs] {
+        for sampling in [Sampling::Draw, Sampling::Epochs, Sampling::SimilarLengths] {
             let config = config(sampling, 2, 20);
             let mut forward = Sampler::new(&set, &config, Key::new(1));
             let ascending: Vec<_> = (0..50).map(|u| forward.indices(u)).collect();
@@ -198,7 +256,7 @@ mod tests {
     #[test]
     fn only_lengths_that_the_curriculum_admits_are_drawn() {
         let set = words(&["000", "", "00", "01", "0000"]);
-        for sampling in [Sampling::Draw, Sampling::Epochs] {
+        for sampling in [Sampling::Draw, Sampling::Epochs, Sampling::SimilarLengths] {
             let config = config(sampling, 4, 40);
             let mut sampler = Sampler::new(&set, &config, Key::new(5));
             let mut longest = |update| {

@@ -41,7 +41,7 @@ pub struct TrainConfig {
     pub checkpoint_every: u64,
 }
 
-/// How the sequences of an update are sampled. Both ways depend on the key and the update alone.
+/// How the sequences of an update are sampled. Every way depends on the key and the update alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sampling {
@@ -50,6 +50,9 @@ pub enum Sampling {
     /// Shuffled epochs over the whole set; the last batch of an epoch may be smaller. While the
     /// curriculum grows, an epoch has the sequences that were available at its start.
     Epochs,
+    /// Epochs in which the sequences of a batch have similar lengths: an update takes as long as
+    /// its longest sequence.
+    SimilarLengths,
 }
 
 /// The map from α to the next hidden state in training. Only the mixture has a gradient; other

@@ -48,7 +48,10 @@ pub fn evaluate_subset<F: Real, E: Runner<F> + ?Sized>(
     let classes = arch.classes;
     let mut confusion = vec![vec![0; classes]; classes];
     let mut loss = 0.0;
-    for part in batches(examples, indices) {
+    let mut by_length = indices.to_vec();
+    // A batch takes as long as its longest sequence.
+    by_length.sort_by_cached_key(|&index| examples.length(index));
+    for part in batches(examples, &by_length) {
         let batch = examples.batch(part, &arch);
         let trace = engine.trace(&batch, mode, Fields::default())?;
         let predictions = batch.target_ids().iter().zip(trace.logits.chunks_exact(classes));
