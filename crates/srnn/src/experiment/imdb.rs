@@ -14,9 +14,12 @@ use std::str::FromStr;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ImdbSource(ImdbOptions);
 
-/// `imdb`: the first test reviews. `imdb:tokens=100`: cut after 100 words.
+/// `imdb`: the first test reviews. `imdb:tokens=100`: cut after 100 words. `imdb:train:tokens=100`:
+/// the first training reviews instead, as long as the test says, for the paper's training errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ImdbTest {
+    /// Training reviews instead of test reviews.
+    pub of_train: bool,
     /// The largest number of words of a review.
     pub words: usize,
 }
@@ -24,7 +27,8 @@ pub struct ImdbTest {
 /// The prefix of the names of sources and tests.
 pub(super) const IMDB: &str = "imdb";
 
-const TOKENS: &str = "tokens=";
+const TRAIN: &str = ":train";
+const TOKENS: &str = ":tokens=";
 
 /// A larger vocabulary is probably a mistake.
 const MAX_VOCABULARY: usize = 1 << 20;
@@ -40,9 +44,14 @@ impl ImdbSource {
         ImdbSource(ImdbOptions { most, ..self.0 })
     }
 
-    /// Reads the reviews from the folder `imdb` in `data`. Test reviews are whole.
-    pub(super) fn read(&self, data: &Path) -> Result<Split, ReviewError> {
-        imdb::sets(&data.join(IMDB), &self.0)
+    /// Reads the whole reviews from the folder `imdb` in `data`.
+    pub(super) fn read_whole(&self, data: &Path) -> Result<Split, ReviewError> {
+        imdb::whole(&data.join(IMDB), &self.0)
+    }
+
+    /// Cuts them as the source says. Test reviews stay whole.
+    pub(super) fn cut(&self, whole: Split) -> Split {
+        imdb::cut_sets(whole, &self.0)
     }
 }
 
@@ -94,24 +103,31 @@ impl fmt::Display for ImdbSource {
     }
 }
 
-/// Parses the text after `imdb`: nothing, or `:tokens=100`.
+/// Parses the text after `imdb`: `:train` or nothing, then `:tokens=100` or nothing.
 impl FromStr for ImdbTest {
     type Err = ();
     fn from_str(text: &str) -> Result<ImdbTest, ()> {
-        if text.is_empty() {
-            return Ok(ImdbTest { words: usize::MAX });
+        let (of_train, rest) = match text.strip_prefix(TRAIN) {
+            Some(rest) => (true, rest),
+            None => (false, text),
+        };
+        if rest.is_empty() {
+            return Ok(ImdbTest { of_train, words: usize::MAX });
         }
-        let number = text.strip_prefix(':').and_then(|text| text.strip_prefix(TOKENS)).ok_or(())?;
-        let words = number.parse().map_err(|_| ())?;
-        (words > 0).then_some(ImdbTest { words }).ok_or(())
+        let words = rest.strip_prefix(TOKENS).ok_or(())?.parse().map_err(|_| ())?;
+        (words > 0).then_some(ImdbTest { of_train, words }).ok_or(())
     }
 }
 
 impl fmt::Display for ImdbTest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(IMDB)?;
+        if self.of_train {
+            f.write_str(TRAIN)?;
+        }
         match self.words {
-            usize::MAX => f.write_str(IMDB),
-            words => write!(f, "{IMDB}:{TOKENS}{words}"),
+            usize::MAX => Ok(()),
+            words => write!(f, "{TOKENS}{words}"),
         }
     }
 }

@@ -50,10 +50,10 @@ fn names_round_trip_and_invalid_ones_are_refused() {
         let error = name.parse::<TrainSource>().unwrap_err().to_string();
         assert!(error.contains(name) && error.contains("imdb:train=10"), "{error}");
     }
-    for name in ["imdb", "imdb:tokens=100"] {
+    for name in ["imdb", "imdb:tokens=100", "imdb:train", "imdb:train:tokens=5"] {
         assert_eq!(name.parse::<TestSource>().unwrap().to_string(), name);
     }
-    for name in ["imdb:", "imdb:tokens=0", "imdb:100"] {
+    for name in ["imdb:", "imdb:tokens=0", "imdb:100", "imdb:train=3", "imdb:tokens=3:train"] {
         assert!(name.parse::<TestSource>().is_err(), "{name}");
     }
 }
@@ -73,6 +73,17 @@ fn an_experiment_trains_on_cut_reviews_and_tests_on_longer_ones() {
     assert_eq!(done.unwrap().outcome.scores.unwrap().tests.len(), 2);
     let small = trial.data.spec.with_train(20).to_string();
     assert_eq!(small, "imdb:vocabulary=6:train=4:most=20");
+}
+
+#[test]
+fn a_test_of_training_reviews_has_them_longer_than_training() {
+    let experiment = reviews_experiment("imdb:train:tokens=5");
+    let trial = experiment.trials()[0];
+    let data = trial_data(trial.data, trial.tests, data_folder().path()).unwrap();
+    let TaskSets::Labelled(sets) = &data.sets else { panic!("reviews are labelled sequences") };
+    for (tested, trained) in sets.tests[1].sequences.iter().zip(&sets.split.train.sequences) {
+        assert_eq!((tested.tokens.len(), &tested.tokens[..4]), (5, &trained.tokens[..]));
+    }
 }
 
 #[test]

@@ -74,7 +74,7 @@ pub enum TrialDataError {
         test: String,
         /// The number it needs.
         wanted: usize,
-        /// The number of test reviews.
+        /// The number there is.
         count: usize,
     },
     /// A test needs more images than there are.
@@ -204,19 +204,24 @@ fn reviews_from(
     tests: &[TestRow],
     folder: &Path,
 ) -> Result<SplitWithTests<Dataset>, TrialDataError> {
-    let mut split = source.read(folder)?;
-    let all = split.test.take().expect("reviews have a test set");
+    let whole = source.read_whole(folder)?;
     let test = |row: &TestRow| {
         let TestSource::Imdb(test) = &row.spec else {
             return Err(TrainSource::Imdb(*source).other_task(&row.spec).into());
         };
-        let (wanted, count) = (row.strings, all.sequences.len());
+        let reviews = match test.of_train {
+            true => &whole.train,
+            false => whole.test.as_ref().expect("reviews have a test set"),
+        };
+        let (wanted, count) = (row.strings, reviews.sequences.len());
         if wanted > count {
             return Err(TrialDataError::TooFewReviews { test: row.name.clone(), wanted, count });
         }
-        Ok(imdb::cut(&all, wanted, test.words))
+        Ok(imdb::cut(reviews, wanted, test.words))
     };
-    Ok(SplitWithTests { tests: tests.iter().map(test).collect::<Result<_, _>>()?, split })
+    let tests = tests.iter().map(test).collect::<Result<_, TrialDataError>>()?;
+    let split = Split { test: None, ..source.cut(whole) };
+    Ok(SplitWithTests { tests, split })
 }
 
 fn key_of(row: &TestRow, key: &Key) -> Key {

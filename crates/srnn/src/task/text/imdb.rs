@@ -27,14 +27,18 @@ pub struct ImdbOptions {
     /// Test reviews are cut after this many words. Default: never.
     pub test_words: usize,
     /// The number of training reviews used, including those held out. The vocabulary is that of
-    /// all. Default: all.
+    /// all but the held-out ones. Default: all.
     pub most: usize,
 }
 
 /// The names of the classes.
 pub const CLASSES: [&str; 2] = ["negative", "positive"];
 
-/// One in this many training reviews of each class is held out for validation.
+/// One in this many training reviews of each class is held out for validation: the last ones.
+///
+/// Reviews of one film have neighbouring ids, and the films of the test set are not in the training
+/// set. A part with ids of its own is held out for the same reason: had it the same films, it would
+/// select networks that remember their names.
 pub const HELD_OUT: usize = 10;
 
 impl Default for ImdbOptions {
@@ -49,28 +53,47 @@ impl Default for ImdbOptions {
 /// their ids. The alphabet is `<unk>`, then words by falling frequency in the training set as it is
 /// cut; words of equal frequency are in alphabetical order.
 pub fn sets(folder: &Path, options: &ImdbOptions) -> Result<Split, ReviewError> {
+    Ok(cut_sets(whole(folder, options)?, options))
+}
+
+/// Like [`sets`], with whole reviews. The alphabet is still that of the cut training set.
+pub fn whole(folder: &Path, options: &ImdbOptions) -> Result<Split, ReviewError> {
     let mut ids = WordIds::default();
     let train = read(folder, "train", HELD_OUT, &mut ids)?;
     let test = read(folder, "test", 1, &mut ids)?;
-    // Classes alternate, so that blocks of `2 · HELD_OUT` have as many held-out reviews of each.
-    let is_held_out = |at: usize| at / CLASSES.len() % HELD_OUT == HELD_OUT - 1;
-    let trained = train.iter().enumerate().filter(|(at, _)| !is_held_out(*at));
+    let used = train.len().min(options.most);
+    // Classes alternate, so that an even number has as many of each.
+    let held_out = used / (CLASSES.len() * HELD_OUT) * CLASSES.len();
+    let held_out = used - held_out..used;
+    let trained = train.iter().enumerate().filter(|(at, _)| !held_out.contains(at));
     let trained = trained.flat_map(|(_, review)| first(&review.words, options.train_words));
     let alphabet = vocabulary(&ids, trained, options.vocabulary);
     let alphabet = alphabet.map_err(|cause| cause.at(folder, None))?;
     let token_of = token_ids(&ids, &alphabet);
     let classes = CLASSES.map(String::from).to_vec();
-    let empty = Dataset { alphabet, classes, sequences: vec![] };
-    let (mut split, mut held_out) = (empty.clone(), empty.clone());
-    for (at, review) in train.iter().enumerate().take(options.most) {
-        match is_held_out(at) {
-            true => held_out.sequences.push(review.sequence(options.valid_words, &token_of)),
-            false => split.sequences.push(review.sequence(options.train_words, &token_of)),
-        }
+    let set = |reviews: &[Review]| Dataset {
+        alphabet: alphabet.clone(),
+        classes: classes.clone(),
+        sequences: reviews.iter().map(|review| review.sequence(&token_of)).collect(),
+    };
+    Ok(Split {
+        train: set(&train[..held_out.start]),
+        valid: set(&train[held_out]),
+        test: Some(set(&test)),
+    })
+}
+
+/// Cuts every review of [`whole`] sets as `options` say.
+pub fn cut_sets(whole: Split, options: &ImdbOptions) -> Split {
+    let cut = |mut reviews: Dataset, words: usize| {
+        reviews.sequences.iter_mut().for_each(|review| review.tokens.truncate(words));
+        reviews
+    };
+    Split {
+        train: cut(whole.train, options.train_words),
+        valid: cut(whole.valid, options.valid_words),
+        test: whole.test.map(|test| cut(test, options.test_words)),
     }
-    let sequence = |review: &Review| review.sequence(options.test_words, &token_of);
-    let test = Dataset { sequences: test.iter().map(sequence).collect(), ..empty };
-    Ok(Split { train: split, valid: held_out, test: Some(test) })
 }
 
 /// The same reviews, each cut after `words` words; only the first `count`.
@@ -91,8 +114,8 @@ struct Review {
 }
 
 impl Review {
-    fn sequence(&self, most_words: usize, token_of: &[u32]) -> Sequence {
-        let tokens = first(&self.words, most_words).iter().map(|&word| token_of[word as usize]);
+    fn sequence(&self, token_of: &[u32]) -> Sequence {
+        let tokens = self.words.iter().map(|&word| token_of[word as usize]);
         Sequence { tokens: tokens.collect(), label: self.label }
     }
 }

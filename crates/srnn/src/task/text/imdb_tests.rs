@@ -69,11 +69,15 @@ fn reviews_are_lower_cased_moses_tokens_with_rare_words_unknown() {
 }
 
 #[test]
-fn one_review_in_ten_of_each_class_is_held_out_and_classes_alternate() {
+fn the_last_tenth_of_each_class_is_held_out_and_classes_alternate() {
     let split = sets(folder_with_tables().path(), &small(16)).unwrap();
     let labels = |data: &Dataset| data.sequences.iter().map(|s| s.label).collect::<Vec<_>>();
     assert_eq!(labels(&split.train), [0, 1].repeat(9));
     assert_eq!(labels(&split.valid), [0, 1]);
+    let twice = ImdbOptions { vocabulary: 25, ..small(25) };
+    let all = sets(folder_with_tables().path(), &twice).unwrap();
+    assert!(words(&all.train, 17).contains("number 8"), "ids 0 to 8 are trained on");
+    assert!(words(&all.valid, 0).contains("number <unk>"), "id 9 is not in the vocabulary");
     assert_eq!(labels(split.test.as_ref().unwrap()), [0, 1, 0, 1]);
     let few = ImdbOptions { most: 7, ..small(16) };
     let few = sets(folder_with_tables().path(), &few).unwrap();
