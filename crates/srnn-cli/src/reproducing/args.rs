@@ -7,7 +7,7 @@ use srnn::experiment::Experiment;
 use std::path::{Path, PathBuf};
 
 /// The built-in experiments by name.
-const BUILTIN: [(&str, &str); 8] = [
+const BUILTIN: [(&str, &str); 10] = [
     ("tomita", include_str!("../../experiments/tomita.toml")),
     ("bp", include_str!("../../experiments/bp.toml")),
     ("bp-k", include_str!("../../experiments/bp-k.toml")),
@@ -15,6 +15,8 @@ const BUILTIN: [(&str, &str); 8] = [
     ("bp-vis", include_str!("../../experiments/bp-vis.toml")),
     ("palindromes", include_str!("../../experiments/palindromes.toml")),
     ("copying", include_str!("../../experiments/copying.toml")),
+    ("imdb", include_str!("../../experiments/imdb.toml")),
+    ("imdb-small", include_str!("../../experiments/imdb-small.toml")),
     ("mnist", include_str!("../../experiments/mnist.toml")),
 ];
 
@@ -113,7 +115,7 @@ mod tests {
             whole.quick().validate().unwrap();
             assert!(whole.quick().trials().len() < whole.trials().len(), "{name}");
         }
-        let failure = builtin("tab:imdb").unwrap_err();
+        let failure = builtin("tab:lm").unwrap_err();
         assert!(failure.remedy.contains("tomita"), "{failure:?}");
     }
 
