@@ -6,7 +6,7 @@ use crate::extract::json::{NamedAutomaton, to_json};
 use crate::render::dfa::{self, DfaPicture};
 use crate::render::transition_table::{TableRow, TransitionTable, text};
 use srnn_automata::text::{att, dot};
-use srnn_automata::{Limits, State, regex};
+use srnn_automata::{Dfa, Limits, State, regex};
 
 /// Options for writing an automaton.
 #[derive(Clone, Copy, Debug, Default)]
@@ -108,9 +108,7 @@ fn write_att(
     name: &str,
     options: WriteOptions<'_>,
 ) -> Result<String, UserError> {
-    let moore = complete(automaton, name, options.missing)?;
-    let dfa = to_acceptor(automaton, &moore, name, options.accept)
-        .map_err(|failure| only_acceptors(failure, Notation::Att))?;
+    let dfa = complete_acceptor(automaton, name, Notation::Att, options)?;
     let text = att::write_dfa(&dfa);
     if text.is_empty() || dfa.alphabet().is_empty() {
         let message = format!("{name}: AT&T text cannot hold an automaton without symbols");
@@ -124,17 +122,55 @@ fn write_regex(
     name: &str,
     options: WriteOptions<'_>,
 ) -> Result<String, UserError> {
-    let moore = complete(automaton, name, options.missing)?;
-    let dfa = to_acceptor(automaton, &moore, name, options.accept)
-        .map_err(|failure| only_acceptors(failure, Notation::Regex))?;
+    let dfa = complete_acceptor(automaton, name, Notation::Regex, options)?;
     let expression = regex::of_dfa(&dfa, &Limits::default()).map_err(|error| {
         UserError::new(format!("{name}: no regular expression: {error}"), "--to att")
     })?;
     Ok(format!("{}\n", expression.to_text(dfa.alphabet())))
 }
 
-fn only_acceptors(failure: UserError, notation: Notation) -> UserError {
-    let message =
-        format!("{} (only acceptors can be written as {})", failure.message, notation.name());
-    UserError { message, ..failure }
+/// The acceptor to write in a notation that has no classes.
+fn complete_acceptor(
+    automaton: &NamedAutomaton,
+    name: &str,
+    notation: Notation,
+    options: WriteOptions<'_>,
+) -> Result<Dfa, UserError> {
+    let moore = complete(automaton, name, options.missing)?;
+    to_acceptor(automaton, &moore, name, options.accept).map_err(|error| {
+        let notation = notation.name();
+        let message = format!("{} (only acceptors can be written as {notation})", error.message);
+        UserError { message, ..error }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use srnn_automata::{Alphabet, Partial};
+
+    /// One state per class; the symbol leads from each state to the next.
+    fn cycle(classes: &[&str]) -> NamedAutomaton {
+        let count = classes.len() as u32;
+        let next = (0..count).map(|state| Some(State((state + 1) % count))).collect();
+        let alphabet = Alphabet::of_chars("a").unwrap();
+        let automaton = Partial::new(alphabet, State(0), (0..count).collect(), next).unwrap();
+        NamedAutomaton::new(classes.iter().map(|name| name.to_string()).collect(), automaton)
+            .unwrap()
+    }
+
+    #[test]
+    fn notations_without_classes_need_an_accepting_class() {
+        let coins = cycle(&["heads", "tails", "edge"]);
+        for notation in [Notation::Att, Notation::Regex] {
+            let error = write(&coins, "coins", notation, WriteOptions::default()).unwrap_err();
+            let remark = format!("(only acceptors can be written as {})", notation.name());
+            assert!(error.message.ends_with(&remark), "{}", error.message);
+            assert_eq!(error.remedy, "--accept CLASS");
+        }
+        let options = WriteOptions { accept: Some("tails"), ..WriteOptions::default() };
+        assert_eq!(write(&coins, "coins", Notation::Regex, options).unwrap(), "a(aaa)*\n");
+        let att = write(&coins, "coins", Notation::Att, options).unwrap();
+        assert!(att.contains("0\t1\ta\ta\n") && att.ends_with("1\n"), "{att:?}");
+    }
 }
