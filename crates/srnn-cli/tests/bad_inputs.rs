@@ -55,6 +55,7 @@ fn what_cannot_be_learned_from_is_refused_with_its_place_and_a_remedy() {
         (&["good.txt", "--valid", "gone.txt"], "gone.txt: there is no such file", "check the path"),
         (&["good.txt", "--split", "0.9/0.9"], "0.9/0.9", "add up to 1"),
         (&["good.txt", "--split", "1/0"], "nothing is held out for valid", "--valid FILE"),
+        (&["tomtia:3"], "tomtia:3: there is no such file or task", "did you mean tomita:3?"),
         (&["tomita:9"], "tomita:9", "tomita:1 to tomita:7"),
         (&["tomita"], "\"tomita\" is no built-in task", "tomita:1 to tomita:7"),
         (&["bp:huge:A"], "\"bp:huge:A\" is no built-in task", "./bp:huge:A"),
