@@ -24,6 +24,7 @@ const SRNN: Modules = &[
     ("files", &["user_error"]),
     ("task", &[]),
     ("train", &["task"]),
+    ("bench", &["user_error", "files", "task", "train"]),
     ("extract", &[]),
     ("noise", &["task", "extract"]),
     ("stream", &[]),

@@ -2,12 +2,12 @@
 
 mod common;
 
-use common::{Place, SMALL};
+use common::{SMALL, TestFolder};
 use serde_json::Value;
 
 /// Files that most cases share.
-fn prepared() -> Place {
-    let place = Place::new();
+fn prepared() -> TestFolder {
+    let place = TestFolder::new();
     let rows: String = (0..20).map(|i| format!("{} {}\n", i % 2, "ab".repeat(i + 1))).collect();
     place.write("good.txt", &rows);
     place.write("empty.csv", "");
@@ -55,6 +55,7 @@ fn what_cannot_be_learned_from_is_refused_with_its_place_and_a_remedy() {
         (&["good.txt", "--valid", "gone.txt"], "gone.txt: there is no such file", "check the path"),
         (&["good.txt", "--split", "0.9/0.9"], "0.9/0.9", "add up to 1"),
         (&["good.txt", "--split", "1/0"], "nothing is held out for valid", "--valid FILE"),
+        (&["tomtia:3"], "tomtia:3: there is no such file or task", "did you mean tomita:3?"),
         (&["tomita:9"], "tomita:9", "tomita:1 to tomita:7"),
         (&["tomita"], "\"tomita\" is no built-in task", "tomita:1 to tomita:7"),
         (&["bp:huge:A"], "\"bp:huge:A\" is no built-in task", "./bp:huge:A"),
@@ -119,11 +120,11 @@ fn errors_are_one_json_object_too() {
 }
 
 /// A change to a run's folder, and what resuming it then says.
-type Damage = (fn(&Place), &'static str, &'static str);
+type Damage = (fn(&TestFolder), &'static str, &'static str);
 
 #[test]
 fn what_cannot_be_gone_on_with_is_refused_with_its_place_and_a_remedy() {
-    fn every_checkpoint(place: &Place, change: impl Fn(&mut Vec<u8>)) {
+    fn every_checkpoint(place: &TestFolder, change: impl Fn(&mut Vec<u8>)) {
         for checkpoint in std::fs::read_dir(place.path("run/checkpoints/seed-1")).unwrap() {
             let path = checkpoint.unwrap().path().join("state.safetensors");
             let mut bytes = std::fs::read(&path).unwrap();
@@ -131,7 +132,7 @@ fn what_cannot_be_gone_on_with_is_refused_with_its_place_and_a_remedy() {
             std::fs::write(path, bytes).unwrap();
         }
     }
-    fn edit(place: &Place, name: &str, from: &str, to: &str) {
+    fn edit(place: &TestFolder, name: &str, from: &str, to: &str) {
         let text = common::read(place.path(name));
         assert!(text.contains(from), "{text}");
         place.write(name, &text.replace(from, to));
@@ -182,7 +183,7 @@ fn what_cannot_be_gone_on_with_is_refused_with_its_place_and_a_remedy() {
         (|p| drop(p.write("run/result.json", "{\"run\":")), "result.json", "remove"),
     ];
     for (damage, message, remedy) in cases {
-        let place = Place::new();
+        let place = TestFolder::new();
         place.write("more.toml", "[train]\ncheckpoint_every = 20\n");
         place.learn(&["tomita:1", "--out", "run", "--config", "more.toml"]).good();
         std::fs::remove_file(place.path("run/result.json")).unwrap();

@@ -2,15 +2,15 @@
 
 mod common;
 
-use common::{Ended, Place, SMALL, digests, read};
+use common::{Ended, SMALL, TestFolder, digests, read};
 use serde_json::{Value, json};
 
 /// The program on a machine without a GPU, whatever machine this is.
-fn without_gpu(place: &Place, args: &[&str]) -> Ended {
+fn without_gpu(place: &TestFolder, args: &[&str]) -> Ended {
     Ended::of(place.command(args).env("CUDA_VISIBLE_DEVICES", "").output().unwrap())
 }
 
-fn learn(place: &Place, args: &[&str]) -> Ended {
+fn learn(place: &TestFolder, args: &[&str]) -> Ended {
     without_gpu(place, &[&["learn", "tomita:1", "--json"], &SMALL[..], args].concat())
 }
 
@@ -28,7 +28,7 @@ fn assert_on_cpu(device: &Value) {
 
 #[test]
 fn cuda_without_a_gpu_is_refused_in_a_line_before_anything_is_begun() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let ended = learn(&place, &["--device", "cuda"]);
     assert_no_gpu(&ended);
     assert_eq!(ended.json()["code"], json!(2));
@@ -39,7 +39,7 @@ fn cuda_without_a_gpu_is_refused_in_a_line_before_anything_is_begun() {
 
 #[test]
 fn auto_without_a_gpu_is_the_processor_and_says_so() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let auto = learn(&place, &["--device", "auto", "--out", "auto", "--threads", "2"]);
     assert_on_cpu(&auto.good()["device"]);
     let device = auto.json()["device"].as_str().unwrap().to_string();
@@ -53,7 +53,7 @@ fn auto_without_a_gpu_is_the_processor_and_says_so() {
 
 #[test]
 fn a_run_goes_on_with_the_device_it_began_with_unless_told_otherwise() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let whole = learn(&place, &["--out", "run"]).good();
     // As if it had begun on a GPU elsewhere, and been broken off.
     std::fs::remove_file(place.path("run/result.json")).unwrap();
@@ -68,7 +68,7 @@ fn a_run_goes_on_with_the_device_it_began_with_unless_told_otherwise() {
 
 #[test]
 fn a_configuration_from_before_there_was_a_choice_is_one_for_the_processor() {
-    let place = Place::new();
+    let place = TestFolder::new();
     learn(&place, &["--out", "run"]).good();
     let config = read(place.path("run/config.toml"));
     place.write("old.toml", &config.replace("device = \"cpu\"\n", ""));

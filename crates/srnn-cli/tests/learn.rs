@@ -2,12 +2,12 @@
 
 mod common;
 
-use common::{Place, digests, read, timeless};
+use common::{TestFolder, digests, read, timeless};
 use serde_json::{Value, json};
 
 #[test]
 fn a_run_leaves_its_folder_and_one_json_object() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let ended = place.learn(&["tomita:1"]);
     let result = ended.good();
     assert_eq!(result["run"], "runs/tomita-1");
@@ -56,7 +56,7 @@ fn a_run_leaves_its_folder_and_one_json_object() {
 
 #[test]
 fn the_text_report_has_the_table_the_picture_and_the_evaluation() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let ended = place.run(&[&["learn", "tomita:1"], &common::SMALL[..]].concat());
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     for words in [
@@ -75,7 +75,7 @@ fn the_text_report_has_the_table_the_picture_and_the_evaluation() {
 
 #[test]
 fn the_configuration_of_a_run_repeats_it_to_the_same_bits() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let args =
         ["tomita:2", "--label-noise", "0.1", "--class-weights", "--seed", "7", "--tau", "0.5"];
     let first = place.learn(&args).good();
@@ -91,7 +91,7 @@ fn the_configuration_of_a_run_repeats_it_to_the_same_bits() {
 
 #[test]
 fn a_printed_configuration_is_what_the_run_would_write() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let args = ["tomita:1", "--out", "run"];
     let printed = place.run(&[&["learn", "--print-config"], &common::SMALL[..], &args].concat());
     assert!(!place.path("run").exists(), "--print-config creates no run");
@@ -101,7 +101,7 @@ fn a_printed_configuration_is_what_the_run_would_write() {
 
 #[test]
 fn any_number_of_threads_gives_the_same_bits() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let results = ["1", "2", "3", "4"].map(|threads| {
         let out = format!("run-{threads}");
         let args = ["tomita:4", "--threads", threads, "--out", &out, "--updates", "200"];
@@ -114,7 +114,7 @@ fn any_number_of_threads_gives_the_same_bits() {
 
 #[test]
 fn a_run_has_a_valid_certificate_or_exit_code_1_with_must_certify() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let sizes = ["--units", "16", "--k", "8", "--seeds", "1", "--must-certify", "--json"];
     let learn = |args: &[&str]| place.run(&[&["learn", "tomita:4"], &sizes[..], args].concat());
     let result = learn(&["--updates", "1500", "--out", "run"]).good();
@@ -137,7 +137,7 @@ fn a_run_has_a_valid_certificate_or_exit_code_1_with_must_certify() {
 
 #[test]
 fn an_accuracy_below_fail_under_is_exit_code_1_and_still_a_result() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let ended = place.learn(&["tomita:5", "--fail-under", "0.99", "--out", "run"]);
     assert_eq!(ended.code, Some(1), "{}", ended.stderr);
     assert_eq!(ended.json()["passed"], false);
@@ -149,7 +149,7 @@ fn an_accuracy_below_fail_under_is_exit_code_1_and_still_a_result() {
 
 #[test]
 fn a_network_without_an_automaton_is_a_result_with_the_reason() {
-    let place = Place::new();
+    let place = TestFolder::new();
     for arch in ["lstm", "gru", "sr-lstm-p"] {
         let flags = ["learn", "tomita:1", "--units", "8", "--updates", "30", "--seeds", "1"];
         let ended = place.run(&[&flags[..], &["--json", "--arch", arch]].concat());
@@ -163,7 +163,7 @@ fn a_network_without_an_automaton_is_a_result_with_the_reason() {
 
 #[test]
 fn files_may_have_classes_of_any_name() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let rows = (0..60).map(|i| {
         let length = i % 7 + 1;
         let word = ["on", "off", "idle"].into_iter().cycle().skip(i).take(length);
@@ -203,7 +203,7 @@ fn noisy_file() -> (String, Vec<u64>) {
 
 #[test]
 fn suspected_labels_are_listed_by_line_and_trusted_labels_are_not_changed() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let (text, wrong) = noisy_file();
     place.write("log.csv", &text);
     let small = ["--units", "12", "--k", "6", "--updates", "1000", "--seeds", "2"];
@@ -256,7 +256,7 @@ fn suspected_labels_are_listed_by_line_and_trusted_labels_are_not_changed() {
 
 #[test]
 fn held_out_sequences_with_unseen_tokens_count_as_errors() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let rows: String = (0..20).map(|i| format!("{} {}\n", i % 2, "ab".repeat(i / 2 + 1))).collect();
     place.write("train.txt", &rows.replace("1 a", "1 b"));
     place.write("valid.txt", "0 ab\n1 bb\n1 zz\n");
@@ -269,7 +269,7 @@ fn held_out_sequences_with_unseen_tokens_count_as_errors() {
 
 #[test]
 fn only_a_run_folder_is_replaced_and_only_with_force() {
-    let place = Place::new();
+    let place = TestFolder::new();
     place.learn(&["tomita:1", "--out", "run"]).good();
     let before = read(place.path("run/result.json"));
     assert_eq!(place.learn(&["tomita:1", "--out", "run"]).code, Some(2));
@@ -285,7 +285,7 @@ fn only_a_run_folder_is_replaced_and_only_with_force() {
 
 #[test]
 fn without_a_verb_help_is_printed_and_every_help_begins_with_examples() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let ended = place.run(&[]);
     assert_eq!(ended.code, Some(0));
     assert!(ended.stdout.starts_with("Examples:\n  srnn learn tomita:3\n"));
@@ -298,7 +298,7 @@ fn without_a_verb_help_is_printed_and_every_help_begins_with_examples() {
 
 #[test]
 fn a_majority_class_network_is_reported_and_so_is_an_existing_folder() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let rows: String =
         (0..60).map(|i| format!("{} {}\n", u8::from(i % 3 == 0), "a".repeat(i + 1))).collect();
     place.write("my_door.txt", &rows);
@@ -323,7 +323,7 @@ fn a_majority_class_network_is_reported_and_so_is_an_existing_folder() {
 
 #[test]
 fn a_language_that_is_not_regular_gets_a_network_with_a_cell_state() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let result = place.learn(&["bp:small:A"]).good();
     assert_eq!(result["run"], "runs/bp-small-A");
     let config = read(place.path("runs/bp-small-A/config.toml"));

@@ -3,7 +3,7 @@
 mod common;
 
 use common::images::write_images;
-use common::{Ended, Place, read};
+use common::{Ended, TestFolder, read};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -63,7 +63,7 @@ data = ["T2"]
 "#;
 
 /// About half of the long words of T4 are in the language: 10 updates leave a network wrong on some.
-fn reproduce(place: &Place, args: &[&str]) -> Ended {
+fn reproduce(place: &TestFolder, args: &[&str]) -> Ended {
     place.write("own.toml", OWN);
     place.run(&[&["reproduce", "--file", "own.toml"], args].concat())
 }
@@ -88,7 +88,7 @@ fn timeless(folder: &Path) -> Vec<String> {
 
 #[test]
 fn an_experiment_leaves_outcomes_networks_and_a_table() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let ended = reproduce(&place, &["--json", "--out", "out"]);
     let result = ended.good();
     assert_eq!((&result["run"], &result["skipped"]), (&json!(16), &json!(0)));
@@ -134,7 +134,7 @@ fn an_experiment_leaves_outcomes_networks_and_a_table() {
 
 #[test]
 fn what_was_done_is_not_done_again_and_a_cut_line_is_run_again() {
-    let place = Place::new();
+    let place = TestFolder::new();
     assert_eq!(reproduce(&place, &["--out", "whole"]).code, Some(0));
     let out = place.path("whole");
     let whole = timeless(&out);
@@ -153,7 +153,7 @@ fn what_was_done_is_not_done_again_and_a_cut_line_is_run_again() {
 
 #[test]
 fn seeds_that_diverged_are_told_of() {
-    let place = Place::new();
+    let place = TestFolder::new();
     assert_eq!(
         reproduce(&place, &["--out", "out", "--only", "T4/gru", "--seeds", "3"]).code,
         Some(0)
@@ -171,7 +171,7 @@ fn seeds_that_diverged_are_told_of() {
 
 #[test]
 fn a_line_that_is_no_outcome_is_named() {
-    let place = Place::new();
+    let place = TestFolder::new();
     assert_eq!(reproduce(&place, &["--out", "out", "--only", "T4/gru/slow"]).code, Some(0));
     let path = place.path("out/outcomes.jsonl");
     std::fs::write(&path, format!("{{\n{}", read(&path))).unwrap();
@@ -182,7 +182,7 @@ fn a_line_that_is_no_outcome_is_named() {
 
 #[test]
 fn the_folder_of_another_experiment_is_refused_and_left_as_it_is() {
-    let place = Place::new();
+    let place = TestFolder::new();
     assert_eq!(reproduce(&place, &["--out", "out", "--only", "T4/gru/slow"]).code, Some(0));
     let before = read(place.path("out/experiment.toml"));
     let ended = place.run(&["reproduce", "copying", "--quick", "--out", "out"]);
@@ -197,7 +197,7 @@ fn the_folder_of_another_experiment_is_refused_and_left_as_it_is() {
 
 #[test]
 fn networks_of_other_settings_are_replaced_only_with_a_warning() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let args = ["--out", "out", "--only", "seed-1"];
     let first = reproduce(&place, &args);
     assert!(!first.stderr.contains("will be replaced"), "{}", first.stderr);
@@ -210,7 +210,7 @@ fn networks_of_other_settings_are_replaced_only_with_a_warning() {
 
 #[test]
 fn a_part_can_be_run_and_the_table_says_how_far_it_is() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let ended = reproduce(&place, &["--only", "T4/sr-lstm-p/fast", "--seeds", "3"]);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     let text = &ended.stdout;
@@ -239,7 +239,7 @@ fn a_part_can_be_run_and_the_table_says_how_far_it_is() {
 
 #[test]
 fn states_of_the_selected_networks_are_watched_and_those_that_are_gone_named() {
-    let place = Place::new();
+    let place = TestFolder::new();
     assert_eq!(reproduce(&place, &["--out", "out", "--only", "T4"]).code, Some(0));
     let args = ["table", "--file", "own.toml", "--from", "out", "--states", "long"];
     let watched = place.run(&[&args[..], &["--json"]].concat()).good()["states"].clone();
@@ -258,7 +258,7 @@ fn states_of_the_selected_networks_are_watched_and_those_that_are_gone_named() {
 
 #[test]
 fn the_small_version_has_a_folder_of_its_own() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let ended = reproduce(&place, &["--quick", "--json"]);
     assert_eq!(ended.good()["run"], json!(4));
     assert_eq!(ended.json()["folder"], json!("runs/reproduce-own-quick"));
@@ -267,7 +267,7 @@ fn the_small_version_has_a_folder_of_its_own() {
 
 #[test]
 fn a_table_without_our_numbers_has_the_papers_and_says_how_to_get_ours() {
-    let place = Place::new();
+    let place = TestFolder::new();
     for name in ["bp", "tab:bp"] {
         let ended = place.run(&["table", name]);
         assert_eq!(ended.code, Some(0), "{}", ended.stderr);
@@ -284,10 +284,10 @@ fn a_table_without_our_numbers_has_the_papers_and_says_how_to_get_ours() {
 
 #[test]
 fn a_table_says_where_its_outcomes_are_from_if_not_all_from_the_same() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let ran = reproduce(&place, &["--out", "out", "--only", "T4/gru"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    let table = |place: &Place| place.run(&["table", "--file", "own.toml", "--from", "out"]);
+    let table = |place: &TestFolder| place.run(&["table", "--file", "own.toml", "--from", "out"]);
     let same = table(&place);
     assert!(!same.stderr.contains("several program versions"), "{}", same.stderr);
     let path = place.path("out").join("outcomes.jsonl");
@@ -304,7 +304,7 @@ fn a_table_says_where_its_outcomes_are_from_if_not_all_from_the_same() {
 
 #[test]
 fn what_cannot_be_run_is_refused_by_its_name() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let cases = [
         ("units = 4", "unitz = 4", "unknown field `unitz`"),
         ("tomita:4", "tomita:8", "\"tomita:8\" is no built-in task"),
@@ -331,7 +331,7 @@ fn what_cannot_be_run_is_refused_by_its_name() {
 
 #[test]
 fn copying_is_compared_with_the_memoryless_baseline() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let empty = place.run(&["table", "copying"]);
     assert!(empty.stdout.contains("0.1733") && empty.stdout.contains("0.0400"), "{}", empty.stdout);
     let ended = place.run(&["reproduce", "copying", "--quick"]);
@@ -344,7 +344,7 @@ fn copying_is_compared_with_the_memoryless_baseline() {
 
 #[test]
 fn ctrl_c_after_the_last_cell_interrupts_nothing() {
-    let place = Place::new();
+    let place = TestFolder::new();
     place.write("own.toml", OWN);
     let mut command = place.command(&["reproduce", "--file", "own.toml", "--out", "out"]);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -362,7 +362,7 @@ fn ctrl_c_after_the_last_cell_interrupts_nothing() {
 
 #[test]
 fn ctrl_c_keeps_what_is_done_says_how_to_go_on_and_ends_with_130() {
-    let place = Place::new();
+    let place = TestFolder::new();
     // The second setting would take hours.
     let (quick, endless) = OWN.rsplit_once("updates = 10\n").unwrap();
     place.write("own.toml", &format!("{quick}updates = 100000000\n{endless}"));
@@ -434,7 +434,7 @@ strings = 6
 
 #[test]
 fn images_of_a_folder_are_learned_tested_and_watched() {
-    let place = Place::new();
+    let place = TestFolder::new();
     place.write("dots.toml", DOTS);
     write_images(&place.path("sets/dots"), 48);
     place.write("sets/order.txt", "5 4 3 2 1 0");
@@ -457,7 +457,7 @@ fn images_of_a_folder_are_learned_tested_and_watched() {
 
 #[test]
 fn images_that_are_not_there_or_too_few_are_told_with_where_to_put_them() {
-    let place = Place::new();
+    let place = TestFolder::new();
     place.write("dots.toml", DOTS);
     let run = |data: &str| place.run(&["reproduce", "--file", "dots.toml", "--data", data]);
     let ended = run("sets");

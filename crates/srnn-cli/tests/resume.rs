@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Ended, Place, digests, read, timeless};
+use common::{Ended, TestFolder, digests, read, timeless};
 use serde_json::Value;
 use srnn::engine::key::Key;
 use std::path::Path;
@@ -28,7 +28,7 @@ fn checkpoints(run: &Path) -> usize {
 }
 
 /// Starts or resumes a run.
-fn start_or_resume(place: &Place, config: &str, out: &str) -> Command {
+fn start_or_resume(place: &TestFolder, config: &str, out: &str) -> Command {
     let args = match has_started(&place.path(out)) {
         true => vec!["resume", out, "--json", "--quiet"],
         false => vec!["learn", "--config", config, "--out", out, "--json", "--quiet"],
@@ -61,7 +61,7 @@ fn ended_within(child: &mut Child, limit: Duration) -> bool {
 /// Starts and kills processes until one finishes the run. Returns its result, the number of kills, and
 /// how many of these were in the middle of training: with checkpoints and without a result.
 fn kill_until_finished(
-    place: &Place,
+    place: &TestFolder,
     out: &str,
     delays: &mut impl FnMut() -> Duration,
 ) -> (Value, usize, usize) {
@@ -85,7 +85,7 @@ fn a_run_killed_at_any_moment_is_resumed_to_the_same_bits() {
     let mut rng = Key::new(1).child("kill", 0).rng();
     let (mut kills, mut midway) = (0, 0);
     for sampling in ["draw", "epochs"] {
-        let place = Place::new();
+        let place = TestFolder::new();
         place.write("small.toml", &config(sampling));
         let begin = Instant::now();
         let whole =
@@ -117,7 +117,7 @@ fn a_run_killed_at_any_moment_is_resumed_to_the_same_bits() {
 
 #[test]
 fn ctrl_c_writes_a_checkpoint_and_exits_with_130() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let config = config("draw").replace("updates = 900", "updates = 3000");
     place.write("small.toml", &config.replace("checkpoint_every = 7", "checkpoint_every = 50"));
     let whole = Ended::of(start_or_resume(&place, "small.toml", "whole").output().unwrap()).good();
@@ -137,7 +137,7 @@ fn ctrl_c_writes_a_checkpoint_and_exits_with_130() {
 #[test]
 fn ctrl_c_during_extraction_keeps_the_training() {
     use std::io::{BufRead as _, BufReader, Read as _};
-    let place = Place::new();
+    let place = TestFolder::new();
     let whole = place.learn(&["tomita:4", "--out", "whole"]).good();
     let mut command =
         place.command(&[&["learn", "tomita:4", "--out", "run"], &common::SMALL[..]].concat());
@@ -161,7 +161,7 @@ fn ctrl_c_during_extraction_keeps_the_training() {
 
 #[test]
 fn a_finished_run_prints_its_result_again() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let result = place.learn(&["tomita:1", "--out", "run"]).good();
     let text = place.run(&["resume", "run"]);
     assert_eq!(text.code, Some(0));
@@ -171,7 +171,7 @@ fn a_finished_run_prints_its_result_again() {
 
 #[test]
 fn a_missing_result_is_made_again_from_the_checkpoints() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let result = place.learn(&["tomita:1", "--out", "run"]).good();
     for lost in ["result.json", "metrics.jsonl", "model/config.json", "automaton/automaton.json"] {
         std::fs::remove_file(place.path("run").join(lost)).unwrap();
@@ -183,7 +183,7 @@ fn a_missing_result_is_made_again_from_the_checkpoints() {
 
 #[test]
 fn a_run_is_not_resumed_with_other_data() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let rows: String = (0..40).map(|i| format!("{} {}\n", i % 2, "ab".repeat(i + 1))).collect();
     place.write("data.txt", &rows);
     place.learn(&["data.txt", "--out", "run"]).good();
@@ -198,7 +198,7 @@ fn a_run_is_not_resumed_with_other_data() {
 
 #[test]
 fn two_processes_cannot_use_one_run() {
-    let place = Place::new();
+    let place = TestFolder::new();
     place.write("small.toml", &config("draw").replace("updates = 900", "updates = 100000"));
     let mut child = start_or_resume(&place, "small.toml", "run").spawn().unwrap();
     await_checkpoint(&place.path("run"));
@@ -211,7 +211,7 @@ fn two_processes_cannot_use_one_run() {
 
 #[test]
 fn a_damaged_newest_checkpoint_is_skipped_and_the_result_is_the_same() {
-    let place = Place::new();
+    let place = TestFolder::new();
     place.write("small.toml", &config("draw"));
     let whole = Ended::of(start_or_resume(&place, "small.toml", "run").output().unwrap()).good();
     std::fs::remove_file(place.path("run/result.json")).unwrap();
@@ -244,7 +244,7 @@ impl Drop for SmallDisk<'_> {
 
 #[test]
 fn a_full_disk_ends_the_run_with_2_and_nothing_is_lost() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let small = config("draw").replace("units = 8", "units = 32").replace("= 900", "= 150");
     place.write("small.toml", &small);
     let whole = Ended::of(start_or_resume(&place, "small.toml", "whole").output().unwrap()).good();
@@ -270,7 +270,7 @@ fn a_full_disk_ends_the_run_with_2_and_nothing_is_lost() {
 #[cfg(unix)]
 #[test]
 fn writes_that_fail_end_the_run_with_2_and_nothing_is_lost() {
-    let place = Place::new();
+    let place = TestFolder::new();
     // The metrics file exceeds the size limit of files; checkpoints of a few kilobytes do not.
     let config = config("draw").replace("updates = 900", "updates = 300");
     place.write("small.toml", &config.replace("validate_every = 50", "validate_every = 2"));

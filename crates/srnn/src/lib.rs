@@ -29,6 +29,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod bench;
 pub mod certify;
 pub mod experiment;
 pub mod explain;

@@ -84,8 +84,8 @@ fn steps_agree<F: PartialEq + Debug, E: Trainer<F>>(case: &Case, make: impl Fn()
 pub fn batches(case: &Case) -> [Arc<Batch>; 4] {
     let rows: Vec<usize> = (0..case.batch.rows()).collect();
     let more: Vec<usize> = rows.iter().rev().flat_map(|&b| [b, b, b]).collect();
-    let some = |chosen: &[usize]| Arc::new(chosen_rows(case, chosen));
-    [some(&rows), some(&rows[rows.len() / 2..]), some(&more), some(&rows)]
+    let batch_of = |chosen: &[usize]| Arc::new(chosen_rows(case, chosen));
+    [batch_of(&rows), batch_of(&rows[rows.len() / 2..]), batch_of(&more), batch_of(&rows)]
 }
 
 /// Some rows of a case.

@@ -6,6 +6,7 @@ use crate::failure::Failure;
 use crate::files;
 use crate::runs;
 use srnn::extract::json::NamedAutomaton;
+use srnn::task::builtin::Task;
 use srnn_automata::{Alphabet, Partial};
 use std::path::{Path, PathBuf};
 
@@ -80,6 +81,10 @@ fn automaton_file(path: &Path) -> Result<PathBuf, Failure> {
     }
     if path.as_os_str() != files::STDIO_PATH && std::fs::symlink_metadata(path).is_err() {
         let message = format!("{}: no such file or run", path.display());
+        let meant = path.to_str().and_then(builtin::did_you_mean);
+        if let Some(grammar @ Task::Tomita(_)) = meant {
+            return Err(Failure::new(message, format!("did you mean {grammar}?")));
+        }
         let remedy = "a regular expression begins with re: as in 're:(10)*'; a grammar is tomita:3";
         return Err(Failure::new(message, format!("{}; {remedy}", runs::did_you_mean(path))));
     }

@@ -1,6 +1,7 @@
 //! The data of a run: read from files or made by a built-in task, split and checked.
 
 use super::settings::{DataSettings, is_unset};
+use crate::builtin::did_you_mean;
 use crate::failure::Failure;
 use crate::files;
 use crate::reading::token_rule_name;
@@ -37,6 +38,11 @@ impl LearnSource {
         if text == files::STDIO_PATH {
             let message = "learn does not read stdin, because a resumed run reads its data again";
             return Err(Failure::new(message, "give a file"));
+        }
+        let missing = std::fs::symlink_metadata(text).is_err();
+        if let (true, Some(meant)) = (missing, did_you_mean(text)) {
+            let message = format!("{text}: there is no such file or task");
+            return Err(Failure::new(message, format!("did you mean {meant}?")));
         }
         Ok(LearnSource::File(std::path::absolute(text)?))
     }

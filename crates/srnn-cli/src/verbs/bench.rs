@@ -1,34 +1,22 @@
 //! `srnn bench`: times training steps, after comparing them with the reference.
 
-mod check;
 mod epoch;
-mod export;
 mod growth;
-mod measure;
 mod on_request;
 mod report;
-mod setting;
+mod shape;
 
 use super::learn::hardware;
 use crate::failure::{Answer, Failure};
 use crate::output::Output;
-use check::ReferenceDeviation;
 use clap::Args;
-use growth::Growth;
-use measure::{TimedEngine, measure};
-use report::StepTiming;
-use setting::{BenchSetting, BenchShape, CellName, named};
-use srnn::engine::key::Key;
-use srnn::engine::{Batch, DeviceName, Hardware};
-use srnn::engine::{Optimiser, Rule};
+use shape::{cell_parser, parse_shape};
+use srnn::bench::{
+    self, BenchCell, BenchSetting, BenchShape, EPOCH_SETTING, GROWTH_BASE, Growth,
+    ReferenceDeviation, StepTiming, TimedEngine, growth_settings, named_settings,
+};
+use srnn::engine::{DeviceName, Hardware};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-
-/// The optimiser of the timed steps.
-const OPTIMISER: Optimiser = Optimiser::new(Rule::ADAM, 1.0);
-
-/// Number of different batches, so that consecutive steps do not read the same data.
-const BATCHES: u64 = 4;
 
 /// Time training steps, after comparing them with the f64 reference.
 ///
@@ -47,11 +35,11 @@ pub struct BenchArgs {
     setting: Vec<String>,
     /// Other sizes: rows B, steps T, input width IN, units D, centroids K; with V, the input is tokens
     /// of V symbols and IN is the width of their embedding.
-    #[arg(long, value_name = "B,T,IN,D,K[,V]")]
+    #[arg(long, value_name = "B,T,IN,D,K[,V]", value_parser = parse_shape)]
     shape: Option<BenchShape>,
     /// Cells; times are compared with the first [default: the setting's own, or sr-lstm-p].
-    #[arg(long, value_enum, value_delimiter = ',')]
-    cell: Vec<CellName>,
+    #[arg(long, value_parser = cell_parser(), value_delimiter = ',')]
+    cell: Vec<BenchCell>,
     /// The device.
     #[arg(long, value_name = "cpu|cuda|auto", default_value_t = DeviceName::Auto)]
     device: DeviceName,
@@ -118,12 +106,12 @@ fn measure_growth(
     hardware: &Hardware,
     output: &Output,
 ) -> Result<(), Failure> {
-    let shape = arguments.shape.unwrap_or(growth::BASE.parse().expect("a valid constant"));
-    let cell = *arguments.cell.first().unwrap_or(&CellName::SrLstmP);
+    let shape = arguments.shape.unwrap_or(GROWTH_BASE);
+    let cell = *arguments.cell.first().unwrap_or(&BenchCell::SrLstmP);
     let base = BenchSetting::free(cell, shape).with(cell, arguments.lambda);
     let mut growths = vec![];
-    for (axis, settings) in growth::settings(&base) {
-        growths.push(Growth { axis, lines: compare(arguments, hardware, settings, output)? });
+    for (axis, settings) in growth_settings(&base) {
+        growths.push(Growth { axis, timings: compare(arguments, hardware, settings, output)? });
     }
     let value = growth::value(hardware, &base, &growths);
     output.result(growth::text(hardware, &base, &growths), &value)
@@ -135,10 +123,16 @@ fn time_epochs(
     folder: &Path,
     output: &Output,
 ) -> Result<(), Failure> {
-    let read = epoch::read_images(folder, arguments.epochs)?;
+    let read = bench::read_images(folder, arguments.epochs)?;
     let mut lines = vec![];
     for setting in settings(arguments)?.into_iter().flatten() {
-        lines.push(epoch::measure(arguments, hardware, setting, &read.images)?);
+        lines.push(bench::time_epochs(
+            setting,
+            hardware,
+            arguments.seed,
+            &read.images,
+            arguments.epochs,
+        )?);
     }
     let value = epoch::value(hardware, &read, &lines);
     output.result(epoch::text(hardware, &read, &lines), &value)
@@ -153,7 +147,7 @@ fn export_all(
     let mut written = vec![];
     for setting in settings(arguments)?.into_iter().flatten() {
         let folder = folder.join(&setting.name);
-        export::export(&setting, arguments.seed, hardware, &folder)?;
+        bench::export(&setting, hardware, arguments.seed, &folder)?;
         written.push(folder.display().to_string());
     }
     output.result(written.join("\n"), &serde_json::json!({ "exported": written }))
@@ -165,7 +159,7 @@ fn on_request(arguments: &BenchArgs, hardware: &Hardware) -> Result<(), Failure>
         let message = format!("--on-request: {} settings or cells", settings.len());
         return Err(Failure::new(message, "choose one with --setting or --cell"));
     };
-    on_request::serve(&mut prepare(arguments, hardware, setting)?.0)
+    on_request::serve(&mut TimedEngine::prepare(setting, hardware, arguments.seed)?.0)
 }
 
 fn check_numbers(arguments: &BenchArgs) -> Result<(), Failure> {
@@ -191,7 +185,7 @@ fn check_numbers(arguments: &BenchArgs) -> Result<(), Failure> {
 
 /// The settings to measure, each with the cells to compare.
 fn settings(arguments: &BenchArgs) -> Result<Vec<Vec<BenchSetting>>, Failure> {
-    let all = named();
+    let all = named_settings();
     let find = |name: &String| {
         all.iter().find(|setting| setting.name == *name).cloned().ok_or_else(|| {
             let names: Vec<&str> = all.iter().map(|setting| setting.name.as_str()).collect();
@@ -200,8 +194,8 @@ fn settings(arguments: &BenchArgs) -> Result<Vec<Vec<BenchSetting>>, Failure> {
         })
     };
     let chosen = match (arguments.shape, &arguments.setting[..]) {
-        (Some(shape), _) => vec![BenchSetting::free(CellName::SrLstmP, shape)],
-        (None, []) if arguments.epoch.is_some() => vec![find(&epoch::DEFAULT_SETTING.into())?],
+        (Some(shape), _) => vec![BenchSetting::free(BenchCell::SrLstmP, shape)],
+        (None, []) if arguments.epoch.is_some() => vec![find(&EPOCH_SETTING.into())?],
         (None, []) => all.clone(),
         (None, names) => names.iter().map(find).collect::<Result<_, _>>()?,
     };
@@ -220,46 +214,10 @@ fn compare(
     settings: Vec<BenchSetting>,
     output: &Output,
 ) -> Result<Vec<StepTiming>, Failure> {
-    let mut engines = vec![];
-    let mut checked = vec![];
-    for setting in &settings {
-        let (timed, deviation) = prepare(arguments, hardware, setting)?;
+    let checked = |setting: &BenchSetting, deviation: &ReferenceDeviation| {
         let (name, cell, shape) = (&setting.name, setting.cell.name(), setting.shape);
         let ReferenceDeviation { rows, steps, .. } = deviation;
         output.note(format!("{name} {cell} {shape}: checked on {rows} rows of {steps} steps"));
-        engines.push(timed);
-        checked.push(deviation);
-    }
-    let times = measure(&mut engines, arguments.repeats)?;
-    let first = times[0].median;
-    let lines = settings.into_iter().zip(checked).zip(times);
-    Ok(lines
-        .map(|((setting, deviation), times)| StepTiming {
-            setting,
-            deviation,
-            times,
-            ratio: times.median / first,
-        })
-        .collect())
-}
-
-/// A checked engine with the batches to time it on.
-fn prepare(
-    arguments: &BenchArgs,
-    hardware: &Hardware,
-    setting: &BenchSetting,
-) -> Result<(TimedEngine, ReferenceDeviation), Failure> {
-    let model = setting.model(arguments.seed)?;
-    let mut engine = hardware.trainer(&model, OPTIMISER)?;
-    let expected = check::expected(setting, &model, arguments.seed)?;
-    let deviation = check::check(&mut *engine, &expected, setting)?;
-    let batches = batches(setting, arguments.seed);
-    Ok((TimedEngine { engine, batches, regime: setting.regime() }, deviation))
-}
-
-/// The batches that are timed.
-fn batches(setting: &BenchSetting, seed: u64) -> Vec<Arc<Batch>> {
-    let (rows, steps) = (setting.shape.rows, setting.shape.steps);
-    let key = |i| Key::new(seed).child("batch", i);
-    (0..BATCHES).map(|i| Arc::new(setting.batch(rows, steps, key(i)))).collect()
+    };
+    Ok(bench::compare(settings, hardware, arguments.seed, arguments.repeats, checked)?)
 }

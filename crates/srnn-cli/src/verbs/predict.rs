@@ -85,14 +85,16 @@ pub fn run(arguments: &PredictArgs, output: &Output) -> Result<Answer, Failure> 
     let inputs = inputs::collect(arguments, &rule, &saved.file.alphabet)?;
     let vocabulary = Vocabulary::new(saved.file.alphabet.clone(), saved.file.unknown)?;
     let coverage = engine::CertificateCoverage::of(&saved, arguments.engine);
-    coverage.text(arguments.engine).iter().for_each(|line| output.note(line));
     let results = classify::classify(&saved, &vocabulary, &inputs, arguments.engine, output);
     let classes = || results.iter().map(classify::Classified::class);
+    let labelled = classes().flatten().count() as u64;
+    // The note is about the predicted classes.
+    let note = coverage.text(arguments.engine).filter(|_| labelled > 0);
+    note.iter().for_each(|line| output.note(line));
     let confusion = confusion(&saved.file.classes, &inputs, classes())?;
     check_labels(arguments, confusion.as_ref())?;
-    let certificate = coverage.value(arguments.engine);
+    let certificate = coverage.value(arguments.engine, note);
     report::report(&saved, &inputs, &results, confusion.as_ref(), certificate, output)?;
-    let labelled = classes().flatten().count() as u64;
     Ok(verdict(arguments, labelled, confusion.as_ref(), output))
 }
 

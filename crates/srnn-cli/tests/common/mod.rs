@@ -12,7 +12,7 @@ use tempfile::TempDir;
 pub const SMALL: [&str; 8] = ["--units", "8", "--k", "4", "--updates", "60", "--seeds", "2"];
 
 /// A folder to run the program in.
-pub struct Place(TempDir);
+pub struct TestFolder(TempDir);
 
 /// How the program ended.
 pub struct Ended {
@@ -21,9 +21,9 @@ pub struct Ended {
     pub stderr: String,
 }
 
-impl Place {
-    pub fn new() -> Place {
-        Place(tempfile::tempdir().unwrap())
+impl TestFolder {
+    pub fn new() -> TestFolder {
+        TestFolder(tempfile::tempdir().unwrap())
     }
 
     pub fn path(&self, name: &str) -> PathBuf {

@@ -206,6 +206,7 @@ fn invalid_names_and_numbers() {
         (&["compare", "empty", "tomita:1"], &["no automaton", "srnn extract"]),
         (&["compare", "tomita:0", "tomita:1"], &["no such grammar", "tomita:7"]),
         (&["compare", "tomita:x", "tomita:1"], &["no such grammar"]),
+        (&["compare", "tomtia:1", "tomita:1"], &["no such file or run", "did you mean tomita:1?"]),
         (&["compare", "(10)*", "tomita:1"], &["no such file or run", "re:(10)*"]),
         (&["compare", "re:a", "re:b", "--alphabet", ""], &["--alphabet"]),
         (&["data", "check", "nowhere.csv"], &["nowhere.csv", "check the path"]),

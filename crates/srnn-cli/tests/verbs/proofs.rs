@@ -224,7 +224,12 @@ fn predict_shows_whether_its_engine_is_covered() {
         let said = predict(engine);
         assert_eq!(said.json()["certificate"]["covered"], json!(true), "{engine}");
         assert_eq!(said.json()["predictions"][0]["label"], json!("reject"));
+        assert!(said.stderr.contains(&format!("covers the engine {engine}")), "{}", said.stderr);
     }
+    // No input got a class, so there is nothing that the certificate could cover.
+    let said = srnn(folder.path(), &["predict", "run", "00x", "--json"]).no();
+    assert!(!said.stderr.contains("certificate"), "{}", said.stderr);
+    assert_eq!(said.json()["certificate"]["note"], json!(null));
     let path = folder.path().join("run/certificate.json");
     let mut certificate: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
     certificate["engines"] = json!(["reference"]);

@@ -117,7 +117,8 @@ fn class_named(automaton: &NamedAutomaton, name: &str, class: &str) -> Result<u3
     })
 }
 
-fn has_every_transition<O>(partial: &Partial<O>) -> bool {
+/// Unreachable states count: without them, the others would get new numbers.
+pub(super) fn has_every_transition<O>(partial: &Partial<O>) -> bool {
     let states = partial.states();
     states.into_iter().all(|state| !partial.successors(state).contains(&None))
 }

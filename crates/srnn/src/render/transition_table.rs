@@ -3,13 +3,11 @@
 //! With a small alphabet, there is a row per state and a column per symbol; otherwise a row per state
 //! and successor. `→` marks the start state, `*` accepting states.
 
-use std::fmt::Display;
-
-use srnn_automata::{Dfa, Moore, State};
+use srnn_automata::{Partial, State};
 
 /// A transition table.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TransitionTable {
+pub(crate) struct TransitionTable {
     /// The names of the symbols.
     pub symbols: Vec<String>,
     /// The states.
@@ -20,7 +18,7 @@ pub struct TransitionTable {
 
 /// The row of a state.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TableRow {
+pub(crate) struct TableRow {
     /// Its name.
     pub label: String,
     /// A remark, such as the class; none if empty.
@@ -41,33 +39,26 @@ pub(crate) fn text(table: &TransitionTable) -> String {
 }
 
 impl TransitionTable {
-    /// A table of an automaton with outputs.
-    pub fn of_moore<O: Display>(moore: &Moore<O>) -> TransitionTable {
-        table(moore, |output| (output.to_string(), false))
-    }
-}
-
-impl From<&Dfa> for TransitionTable {
-    fn from(dfa: &Dfa) -> TransitionTable {
-        table(dfa, |&accepting| (String::new(), accepting))
+    /// A table of an automaton. `caption` gives the note of a state, and whether it accepts.
+    pub(crate) fn of_automaton<O>(
+        automaton: &Partial<O>,
+        caption: impl Fn(&O) -> (String, bool),
+    ) -> TransitionTable {
+        let row = |state: State| {
+            let (note, accepting) = caption(automaton.output(state));
+            let next = automaton.successors(state).iter().map(|to| to.map(State::index)).collect();
+            TableRow { label: state.0.to_string(), note, accepting, next }
+        };
+        TransitionTable {
+            symbols: automaton.alphabet().names().to_vec(),
+            rows: automaton.states().map(row).collect(),
+            start: automaton.start().index(),
+        }
     }
 }
 
 /// About what fits a terminal of 80 characters.
 const MAX_COLUMNS: usize = 16;
-
-fn table<O>(moore: &Moore<O>, show: impl Fn(&O) -> (String, bool)) -> TransitionTable {
-    let row = |state: State| {
-        let (note, accepting) = show(moore.output(state));
-        let next = moore.successors(state).iter().map(|to| Some(to.index())).collect();
-        TableRow { label: state.0.to_string(), note, accepting, next }
-    };
-    TransitionTable {
-        symbols: moore.alphabet().names().to_vec(),
-        rows: moore.states().map(row).collect(),
-        start: moore.start().index(),
-    }
-}
 
 fn by_symbol(table: &TransitionTable) -> Vec<Vec<String>> {
     let mut cells =
@@ -172,7 +163,7 @@ fn align(cells: &[Vec<String>]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use srnn_automata::{Alphabet, Symbol};
+    use srnn_automata::{Alphabet, Dfa, Symbol};
 
     fn even(alphabet: &str) -> Dfa {
         let alphabet = Alphabet::of_chars(alphabet).unwrap();
@@ -180,12 +171,16 @@ mod tests {
         Dfa::from_fn(alphabet, 2, |s| s.0 == 0, next).unwrap()
     }
 
+    fn table(dfa: &Dfa) -> TransitionTable {
+        TransitionTable::of_automaton(&Partial::from(dfa), |&accepting| (String::new(), accepting))
+    }
+
     #[test]
     fn the_symbols_of_a_large_alphabet_are_cut_and_counted() {
         let names = (0..70_000).map(|i| format!("word{i}")).collect();
         let alphabet = Alphabet::new(names).unwrap();
         let dfa = Dfa::from_fn(alphabet, 2, |s| s.0 == 0, |_, a| State(a.0 % 2)).unwrap();
-        let text = text(&TransitionTable::from(&dfa));
+        let text = text(&table(&dfa));
         assert!(text.lines().all(|line| line.chars().count() < 200), "{}", text.len());
         assert!(text.contains("characters)"));
     }
@@ -193,7 +188,7 @@ mod tests {
     #[test]
     fn a_small_alphabet_has_a_column_per_symbol() {
         let expected = "    state  0  1\n→*  0      0  1\n    1      1  0\n";
-        assert_eq!(text(&TransitionTable::from(&even("01"))), expected);
+        assert_eq!(text(&table(&even("01"))), expected);
     }
 
     #[test]
@@ -201,13 +196,13 @@ mod tests {
         let expected = "    state  to  with\n\
                         →*  0      0   a c e g i k m o q\n           1   b d f h j l n p\n    \
                         1      1   a c e g i k m o q\n           0   b d f h j l n p\n";
-        assert_eq!(text(&TransitionTable::from(&even("abcdefghijklmnopq"))), expected);
+        assert_eq!(text(&table(&even("abcdefghijklmnopq"))), expected);
     }
 
     #[test]
     fn outputs_and_unknown_transitions_are_shown_and_control_characters_escaped() {
-        let moore = even("01").map_outputs(|&even| if even { "even" } else { "odd\u{1b}[2J" });
-        let mut table = TransitionTable::of_moore(&moore);
+        let class = |&even: &bool| (if even { "even" } else { "odd\u{1b}[2J" }.into(), false);
+        let mut table = TransitionTable::of_automaton(&Partial::from(&even("01")), class);
         table.rows[0].next[1] = None;
         let shown = text(&table);
         assert!(

@@ -71,15 +71,23 @@ pub fn write_dfa(dfa: &Dfa, name: &str) -> String {
     })
 }
 
-/// Writes a Moore machine as a graph of this name.
-pub fn write_moore<O: std::fmt::Display>(moore: &Moore<O>, name: &str) -> String {
+/// Writes a Moore machine as a graph of this name; `show` gives the text of an output.
+pub fn write_moore<'a, O>(
+    moore: &'a Moore<O>,
+    name: &str,
+    show: impl Fn(&'a O) -> &'a str,
+) -> String {
     write(moore, name, |state, output| {
-        let output = label::escape(&output.to_string());
+        let output = label::escape(show(output));
         format!("label=\"{state}|{output}\", shape=record, style=rounded")
     })
 }
 
-fn write<O>(moore: &Moore<O>, name: &str, attributes: impl Fn(&str, &O) -> String) -> String {
+fn write<'a, O>(
+    moore: &'a Moore<O>,
+    name: &str,
+    attributes: impl Fn(&str, &'a O) -> String,
+) -> String {
     let mut text = format!("digraph \"{}\" {{\n", label::escape(name));
     for state in moore.states() {
         let name = format!("s{}", state.0);

@@ -35,7 +35,8 @@ fn outputs_of_any_text_are_read_back_as_written() {
         let pick = |_| outputs.names()[(bits() % outputs.len() as u64) as usize].clone();
         let classes: Vec<String> = (0..8).map(pick).collect();
         let moore = Moore::new(dfa.alphabet().clone(), State(3), classes, table).unwrap();
-        let again = read_moore(&write_moore(&moore, "m"), &Limits::default()).unwrap();
+        let again =
+            read_moore(&write_moore(&moore, "m", String::as_str), &Limits::default()).unwrap();
         assert_eq!(again.complete(String::new()), moore);
     }
 }

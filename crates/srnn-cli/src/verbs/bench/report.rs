@@ -1,24 +1,12 @@
 //! Timings as a table and as JSON.
 
-use super::check::ReferenceDeviation;
-use super::measure::Quartiles;
-use super::setting::BenchSetting;
 use serde_json::{Value, json};
+use srnn::bench::{ReferenceDeviation, StepTiming};
 use srnn::engine::{DeviceName, Hardware};
 use srnn::format::aligned;
 
 /// The cell of a table without a number.
 const NONE: &str = "–";
-
-/// The timing of one setting.
-pub struct StepTiming {
-    pub setting: BenchSetting,
-    /// The deviation from the reference.
-    pub deviation: ReferenceDeviation,
-    pub times: Quartiles,
-    /// The median time relative to that of the first setting.
-    pub ratio: f64,
-}
 
 /// The table for a terminal.
 pub fn text(hardware: &Hardware, lines: &[StepTiming]) -> String {
@@ -53,7 +41,7 @@ fn row(hardware: &Hardware, line: &StepTiming) -> Vec<String> {
     let StepTiming { setting, deviation, times, ratio } = line;
     vec![
         setting.name.clone(),
-        setting.cell.name(),
+        setting.cell.name().into(),
         setting.shape.to_string(),
         format!("{:.3}", 1e3 * times.median),
         format!("{:.3}–{:.3}", 1e3 * times.low, 1e3 * times.high),

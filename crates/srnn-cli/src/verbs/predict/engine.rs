@@ -69,11 +69,12 @@ impl CertificateCoverage {
         }
     }
 
-    pub fn value(&self, engine: EngineName) -> Value {
+    /// As JSON, with the line that was shown to people.
+    pub fn value(&self, engine: EngineName, note: Option<String>) -> Value {
         json!({
             "engine": engine.name(),
             "covered": *self == CertificateCoverage::Covered,
-            "note": self.text(engine),
+            "note": note,
         })
     }
 }

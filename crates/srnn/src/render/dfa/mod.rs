@@ -7,9 +7,8 @@ mod draw;
 mod layout;
 
 use std::collections::BTreeMap;
-use std::fmt::Display;
 
-use srnn_automata::{Dfa, Moore};
+use srnn_automata::Partial;
 
 /// An automaton as it is drawn.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,35 +77,29 @@ pub fn svg(picture: &DfaPicture) -> Result<String, PictureError> {
 }
 
 impl DfaPicture {
-    /// A picture of an automaton with its outputs below the numbers of the states.
-    pub fn of_moore<O: Display>(moore: &Moore<O>) -> DfaPicture {
-        of_automaton(moore, |output| (output.to_string(), false))
-    }
-}
-
-impl From<&Dfa> for DfaPicture {
-    fn from(dfa: &Dfa) -> DfaPicture {
-        of_automaton(dfa, |&accepting| (String::new(), accepting))
-    }
-}
-
-fn of_automaton<O>(moore: &Moore<O>, show: impl Fn(&O) -> (String, bool)) -> DfaPicture {
-    let states = moore.states().map(|state| {
-        let (note, accepting) = show(moore.output(state));
-        StatePicture { label: state.0.to_string(), note, accepting }
-    });
-    let edges = moore.states().flat_map(|from| {
-        let mut named: BTreeMap<usize, Vec<&str>> = BTreeMap::new();
-        for (to, name) in moore.successors(from).iter().zip(moore.alphabet().names()) {
-            named.entry(to.index()).or_default().push(name);
+    /// A picture of an automaton without a title. `caption` gives the note of a state, and whether it
+    /// accepts. Unknown transitions are not drawn.
+    pub(crate) fn of_automaton<O>(
+        automaton: &Partial<O>,
+        caption: impl Fn(&O) -> (String, bool),
+    ) -> DfaPicture {
+        let states = automaton.states().map(|state| {
+            let (note, accepting) = caption(automaton.output(state));
+            StatePicture { label: state.0.to_string(), note, accepting }
+        });
+        let edges = automaton.states().flat_map(|from| {
+            let mut named: BTreeMap<usize, Vec<&str>> = BTreeMap::new();
+            for (to, name) in automaton.successors(from).iter().zip(automaton.alphabet().names()) {
+                to.iter().for_each(|to| named.entry(to.index()).or_default().push(name));
+            }
+            named.into_iter().map(move |(to, names)| (from.index(), to, join_names(&names)))
+        });
+        DfaPicture {
+            title: String::new(),
+            states: states.collect(),
+            start: automaton.start().index(),
+            edges: edges.collect(),
         }
-        named.into_iter().map(move |(to, names)| (from.index(), to, join_names(&names)))
-    });
-    DfaPicture {
-        title: String::new(),
-        states: states.collect(),
-        start: moore.start().index(),
-        edges: edges.collect(),
     }
 }
 

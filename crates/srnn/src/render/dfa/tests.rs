@@ -1,14 +1,18 @@
 use super::*;
-use srnn_automata::{Alphabet, Limits, State, regex};
+use srnn_automata::{Alphabet, Dfa, Limits, Moore, State, regex};
 
 fn compile(text: &str) -> Dfa {
     let bits = Alphabet::of_chars("01").unwrap();
     regex::compile(text, &bits, &Limits::default()).unwrap()
 }
 
+fn picture_of(dfa: &Dfa) -> DfaPicture {
+    DfaPicture::of_automaton(&Partial::from(dfa), |&accepting| (String::new(), accepting))
+}
+
 #[test]
 fn symbols_with_the_same_target_share_an_edge() {
-    let picture = DfaPicture::from(&compile("0.*"));
+    let picture = picture_of(&compile("0.*"));
     assert!(picture.edges.contains(&(1, 1, "0, 1".to_string())));
     assert_eq!(picture.edges.len(), 4);
     assert_eq!(
@@ -20,7 +24,7 @@ fn symbols_with_the_same_target_share_an_edge() {
 #[test]
 fn a_picture_shows_every_state_once_and_accepting_ones_with_two_rings() {
     let dfa = compile("(0|10*1)*1?0");
-    let drawn = svg(&DfaPicture::from(&dfa)).unwrap();
+    let drawn = svg(&picture_of(&dfa)).unwrap();
     let accepting = dfa.outputs().iter().filter(|&&o| o).count();
     assert_eq!(drawn.matches("<circle").count(), dfa.state_count() + accepting);
 }
@@ -33,7 +37,7 @@ fn the_same_automaton_always_gives_the_same_picture() {
         bits
     };
     let alphabet = Alphabet::of_chars("abc").unwrap();
-    let picture = DfaPicture::from(&srnn_automata::random_dfa(20, &alphabet, 0.3, &mut next));
+    let picture = picture_of(&srnn_automata::random_dfa(20, &alphabet, 0.3, &mut next));
     let first = svg(&picture).unwrap();
     assert!((0..20).all(|_| svg(&picture).unwrap() == first));
 }
@@ -43,7 +47,8 @@ fn names_are_escaped() {
     let names = ["</svg>", "<script>alert(1)</script>", "\u{1}&\"'"].map(String::from).to_vec();
     let alphabet = Alphabet::new(names).unwrap();
     let moore = Moore::from_fn(alphabet, 2, |_| "<b>&class", |_, a| State(a.0 % 2)).unwrap();
-    let mut picture = DfaPicture::of_moore(&moore);
+    let mut picture =
+        DfaPicture::of_automaton(&Partial::from(&moore), |note| (note.to_string(), false));
     picture.title = "<title> & \"more\"".to_string();
     let drawn = svg(&picture).unwrap();
     assert_eq!(drawn.matches("</svg>").count(), 1);
@@ -54,7 +59,7 @@ fn names_are_escaped() {
 #[test]
 fn everything_drawn_lies_within_the_view() {
     for text in ["1*", "(10)*", ".*1...", "(0|1(01*0)*1)*", "∅"] {
-        let drawn = svg(&DfaPicture::from(&compile(text))).unwrap();
+        let drawn = svg(&picture_of(&compile(text))).unwrap();
         let number = |text: &str| text.parse::<f64>().unwrap();
         let attribute = |tag: &str, name: &str| {
             let after = tag.split(&format!(" {name}=\"")).nth(1).unwrap();
@@ -74,16 +79,16 @@ fn everything_drawn_lies_within_the_view() {
 #[test]
 fn pictures_that_are_too_large_or_inconsistent_are_refused() {
     let large = Dfa::from_fn(Alphabet::of_chars("a").unwrap(), 201, |_| true, |s, _| s).unwrap();
-    let error = svg(&DfaPicture::from(&large)).unwrap_err().to_string();
+    let error = svg(&picture_of(&large)).unwrap_err().to_string();
     assert!(error.contains("201 states") && error.contains("limit 200"), "{error}");
-    let mut broken = DfaPicture::from(&compile("1*"));
+    let mut broken = picture_of(&compile("1*"));
     broken.edges.push((0, 7, "x".to_string()));
     assert_eq!(svg(&broken), Err(PictureError::NoSuchState { state: 7, states: 2 }));
 }
 
 #[test]
 fn text_in_a_state_stays_within_its_inner_ring() {
-    let mut picture = DfaPicture::from(&compile("(10)*"));
+    let mut picture = picture_of(&compile("(10)*"));
     for (state, note) in picture.states.iter_mut().zip(["good enough", "insecure", "WWWWWWWW"]) {
         (state.note, state.accepting) = (note.into(), true);
     }

@@ -41,7 +41,7 @@ pub enum ImagesCause {
     #[error("images of {found} pixels, but those of the training set have {expected}")]
     Pixels { found: usize, expected: usize },
     #[error("{count} images: too few to hold some out")]
-    Few { count: usize },
+    TooFew { count: usize },
     #[error("there is no such file")]
     NoOrder,
     #[error("the file has no number")]
@@ -78,7 +78,7 @@ impl ImagesCause {
             ImagesCause::Counts { .. } => "take both files from the same source",
             ImagesCause::Label { .. } => "check that these are the labels of ten classes",
             ImagesCause::Pixels { .. } => "take training and test set from the same source",
-            ImagesCause::Few { .. } => "give at least 12",
+            ImagesCause::TooFew { .. } => "give at least 12",
             ImagesCause::NoOrder => "name a file with the order of the pixels",
             ImagesCause::EmptyOrder
             | ImagesCause::PixelIndex { .. }

@@ -201,7 +201,7 @@ pub(crate) fn sets(
     }
     let (count, held_out) = (train.count(), train.count() / HELD_OUT);
     if held_out == 0 {
-        return Err(images_error(folder, ImageSubset::Train, ImagesCause::Few { count }));
+        return Err(images_error(folder, ImageSubset::Train, ImagesCause::TooFew { count }));
     }
     let valid = train.split_off(count - held_out);
     Ok(Split { train, valid, test: Some(test) })

@@ -43,7 +43,7 @@ pub enum ReviewCause {
     #[error("a second {class} review with id {id}")]
     Duplicate { class: &'static str, id: u64 },
     #[error("{found} {class} reviews: there must be at least {least}")]
-    Few { class: &'static str, found: usize, least: usize },
+    TooFew { class: &'static str, found: usize, least: usize },
     #[error(
         "the training reviews have {found} different words, too few for a vocabulary of {wanted} tokens"
     )]
@@ -73,7 +73,7 @@ impl ReviewCause {
             }
             ReviewCause::FileName => "remove it, or download the folder again".into(),
             ReviewCause::Duplicate { .. } => "remove one of them".into(),
-            ReviewCause::Few { .. } => "download the reviews again, or add some".into(),
+            ReviewCause::TooFew { .. } => "download the reviews again, or add some".into(),
             ReviewCause::FewWords { found, .. } => format!("set vocabulary={} or less", found + 1),
         }
     }

@@ -160,7 +160,7 @@ fn read(
     for (label, class) in CLASSES.into_iter().enumerate() {
         let count = found.iter().filter(|review| review.label as usize == label).count();
         if count < least {
-            return Err(locate(ReviewCause::Few { class, found: count, least }));
+            return Err(locate(ReviewCause::TooFew { class, found: count, least }));
         }
     }
     reviews::alternate(found, |review| (review.label, review.id)).map_err(locate)

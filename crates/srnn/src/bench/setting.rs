@@ -1,21 +1,22 @@
 //! The settings to measure: a cell with its sizes, and the network and batches of it.
 
-use crate::failure::Failure;
-use crate::reading::parse_count;
-use clap::ValueEnum;
-use srnn::engine::key::Key;
-use srnn::engine::model::{
+use super::without_remedy;
+use crate::UserError;
+use crate::key::{Key, Rng};
+use crate::model::{
     Arch, Cell, Centroids, Gate, Init, Input, Layer, Model, ReadFrom, Readout, Recurrent, Reset,
     Score, Temperature, When,
 };
-use srnn::engine::{Batch, Inputs, Regime, Targets};
+use srnn_engine::{Batch, Inputs, Regime, Targets};
 
 /// A cell and its sizes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BenchSetting {
     /// The name; `free` for --shape.
     pub name: String,
-    pub cell: CellName,
+    /// The cell.
+    pub cell: BenchCell,
+    /// Its sizes.
     pub shape: BenchShape,
     /// λ: 1 is the paper's network; training starts below 1.
     pub lambda: f64,
@@ -52,13 +53,19 @@ pub struct BenchShape {
 }
 
 /// A cell, with centroids (`sr-`) or plain, with peepholes (`-p`) or without.
-#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CellName {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BenchCell {
+    /// SR-LSTM-P.
     SrLstmP,
+    /// SR-LSTM.
     SrLstm,
+    /// SR-GRU.
     SrGru,
+    /// LSTM with peepholes.
     LstmP,
+    /// LSTM.
     Lstm,
+    /// GRU.
     Gru,
 }
 
@@ -85,47 +92,50 @@ const IMDB: f64 =
 const COPYING: f64 = TEN_CENTROIDS + 2.0 * 2.0 * 10.0 * 1024.0 / TWO_CORES;
 
 /// The named settings: the shapes of the paper's experiments.
-pub fn named() -> Vec<BenchSetting> {
-    let lstm = |name: &str, numbers: &str, classes, two_cores, h200| BenchSetting {
+pub fn named_settings() -> Vec<BenchSetting> {
+    let lstm = |name: &str, shape, two_cores, h200| BenchSetting {
         name: name.into(),
-        cell: CellName::SrLstmP,
-        shape: BenchShape { classes, ..numbers.parse().expect("a valid constant") },
+        cell: BenchCell::SrLstmP,
+        shape,
         lambda: 1.0,
         floor: TimeFloor { two_cores: Some(two_cores), h200 },
     };
-    let tomita = lstm("tomita", "64,16,100,100,50,2", 2, 0.58, None);
+    let digits =
+        |steps, width, k| BenchShape { classes: 10, ..BenchShape::real(128, steps, width, 256, k) };
+    let tomita = lstm("tomita", BenchShape::tokens(64, 16, 100, 100, 50, 2), 0.58, None);
     vec![
-        lstm("bp", "64,100,100,100,5,28", 2, 0.14, Some(0.05)),
-        lstm("mnist", "128,784,1,256,10", 10, TEN_CENTROIDS, Some(0.53)),
-        lstm("mnist-50", "128,784,1,256,50", 10, 1.45, None),
-        lstm("mnist-100", "128,784,1,256,100", 10, 2.7, Some(1.6)),
-        lstm("imdb", "32,300,256,256,10,10000", 2, IMDB, Some(0.2)),
-        lstm("copying", "128,520,10,256,10", 10, COPYING, Some(0.35)),
-        BenchSetting { cell: CellName::SrGru, ..tomita },
+        lstm("bp", BenchShape::tokens(64, 100, 100, 100, 5, 28), 0.14, Some(0.05)),
+        lstm("mnist", digits(784, 1, 10), TEN_CENTROIDS, Some(0.53)),
+        lstm("mnist-50", digits(784, 1, 50), 1.45, None),
+        lstm("mnist-100", digits(784, 1, 100), 2.7, Some(1.6)),
+        lstm("imdb", BenchShape::tokens(32, 300, 256, 256, 10, 10_000), IMDB, Some(0.2)),
+        lstm("copying", digits(520, 10, 10), COPYING, Some(0.35)),
+        BenchSetting { cell: BenchCell::SrGru, ..tomita },
     ]
 }
 
-impl std::str::FromStr for BenchShape {
-    type Err = String;
+impl BenchShape {
+    /// Two classes, and an input of tokens.
+    pub(super) const fn tokens(
+        rows: usize,
+        steps: usize,
+        width: usize,
+        units: usize,
+        k: usize,
+        symbols: usize,
+    ) -> BenchShape {
+        BenchShape { rows, steps, width, units, k, symbols, classes: 2 }
+    }
 
-    /// `B,T,IN,D,K`, or `B,T,IN,D,K,V` for tokens.
-    fn from_str(text: &str) -> Result<BenchShape, String> {
-        const LETTERS: [&str; 6] = ["B", "T", "IN", "D", "K", "V"];
-        let form = "give five numbers B,T,IN,D,K, or six, B,T,IN,D,K,V, for tokens of V symbols";
-        let parts: Vec<&str> = text.split(',').map(str::trim).collect();
-        if !(5..=6).contains(&parts.len()) {
-            return Err(format!("{} numbers: {form}", parts.len()));
-        }
-        let number = |(letter, part): (&str, &&str)| {
-            parse_count(part).map_err(|error| format!("{letter} is {part:?}: {error}; {form}"))
-        };
-        let numbers = LETTERS.into_iter().zip(&parts).map(number).collect::<Result<Vec<_>, _>>()?;
-        let symbols = numbers.get(5).copied();
-        if symbols == Some(0) {
-            return Err("V is 0: leave V out for a real input, without symbols".into());
-        }
-        let [rows, steps, width, units, k] = numbers[..5] else { unreachable!("counted above") };
-        Ok(BenchShape { rows, steps, width, units, k, symbols: symbols.unwrap_or(0), classes: 2 })
+    /// Two classes, and an input of numbers.
+    pub(super) const fn real(
+        rows: usize,
+        steps: usize,
+        width: usize,
+        units: usize,
+        k: usize,
+    ) -> BenchShape {
+        BenchShape { rows, steps, width, units, k, symbols: 0, classes: 2 }
     }
 }
 
@@ -137,59 +147,76 @@ impl std::fmt::Display for BenchShape {
     }
 }
 
-impl CellName {
+impl BenchCell {
+    /// All cells.
+    pub const ALL: [BenchCell; 6] = [
+        BenchCell::SrLstmP,
+        BenchCell::SrLstm,
+        BenchCell::SrGru,
+        BenchCell::LstmP,
+        BenchCell::Lstm,
+        BenchCell::Gru,
+    ];
+
     /// The name for --cell.
-    pub fn name(self) -> String {
-        self.to_possible_value().expect("no variant is hidden").get_name().to_string()
+    pub fn name(self) -> &'static str {
+        match self {
+            BenchCell::SrLstmP => "sr-lstm-p",
+            BenchCell::SrLstm => "sr-lstm",
+            BenchCell::SrGru => "sr-gru",
+            BenchCell::LstmP => "lstm-p",
+            BenchCell::Lstm => "lstm",
+            BenchCell::Gru => "gru",
+        }
     }
 
     /// Whether the cell has centroids.
-    pub fn has_centroids(self) -> bool {
-        matches!(self, CellName::SrLstmP | CellName::SrLstm | CellName::SrGru)
+    pub(super) fn has_centroids(self) -> bool {
+        matches!(self, BenchCell::SrLstmP | BenchCell::SrLstm | BenchCell::SrGru)
     }
 
     fn cell(self) -> Cell {
         match self {
-            CellName::SrLstmP | CellName::LstmP => Cell::Lstm { peephole: true },
-            CellName::SrLstm | CellName::Lstm => Cell::Lstm { peephole: false },
-            CellName::SrGru | CellName::Gru => Cell::Gru { reset: Reset::AfterMatrix },
+            BenchCell::SrLstmP | BenchCell::LstmP => Cell::Lstm { peephole: true },
+            BenchCell::SrLstm | BenchCell::Lstm => Cell::Lstm { peephole: false },
+            BenchCell::SrGru | BenchCell::Gru => Cell::Gru { reset: Reset::AfterMatrix },
         }
     }
 }
 
 impl BenchSetting {
     /// The setting of --shape.
-    pub fn free(cell: CellName, shape: BenchShape) -> BenchSetting {
+    pub fn free(cell: BenchCell, shape: BenchShape) -> BenchSetting {
         BenchSetting { name: "free".into(), cell, shape, lambda: 1.0, floor: TimeFloor::default() }
     }
 
     /// The same sizes with a cell and λ; the floor is unknown if either changes.
-    pub fn with(&self, cell: CellName, lambda: f64) -> BenchSetting {
+    pub fn with(&self, cell: BenchCell, lambda: f64) -> BenchSetting {
         let same = cell == self.cell && lambda == self.lambda;
         let floor = if same { self.floor } else { TimeFloor::default() };
         BenchSetting { cell, lambda, floor, ..self.clone() }
     }
 
     /// The regime of the timed steps.
-    pub fn regime(&self) -> Regime {
+    pub(super) fn regime(&self) -> Regime {
         // Small, so that the timed weights stay close to the checked ones.
         Regime { lambda: self.lambda, ..Regime::plain(1e-4) }
     }
 
     /// The network, initialised from a seed.
-    pub fn model(&self, seed: u64) -> Result<Model<f32>, Failure> {
+    pub(super) fn model(&self, seed: u64) -> Result<Model<f32>, UserError> {
         self.check()?;
         // Orthogonal matrices of a thousand units take minutes.
         let init = Init { recurrent: Recurrent::Uniform, ..Init::default() };
-        Ok(Model::new(self.arch(), &init, Key::new(seed))?)
+        Model::new(self.arch(), &init, Key::new(seed)).map_err(without_remedy)
     }
 
     /// A random batch of `rows` rows of `steps` steps.
-    pub fn batch(&self, rows: usize, steps: usize, key: Key) -> Batch {
+    pub(super) fn batch(&self, rows: usize, steps: usize, key: Key) -> Batch {
         let BenchShape { width, symbols, classes, .. } = self.shape;
         let mut input = key.child("input", 0).rng();
         let mut targets = key.child("targets", 0).rng();
-        let token = |stream: &mut srnn::engine::key::Rng, t: usize| match t {
+        let token = |stream: &mut Rng, t: usize| match t {
             0 => symbols as u32,
             t if t + 1 == steps => symbols as u32 + 1,
             _ => stream.below(symbols) as u32,
@@ -228,10 +255,10 @@ impl BenchSetting {
     }
 
     /// Checks every size, to name the number that is wrong.
-    fn check(&self) -> Result<(), Failure> {
+    fn check(&self) -> Result<(), UserError> {
         let BenchShape { rows, steps, width, units, k, symbols, .. } = self.shape;
         let wrong = |what: String, remedy: &str| {
-            Err(Failure::new(format!("shape {}: {what}", self.shape), remedy))
+            Err(UserError::new(format!("shape {}: {what}", self.shape), remedy))
         };
         let centroids = if self.cell.has_centroids() { k } else { 1 };
         let sizes = [
@@ -262,7 +289,8 @@ mod tests {
 
     #[test]
     fn the_floor_of_imdb_counts_as_many_distinct_tokens_as_its_batches_have() {
-        let imdb = named().into_iter().find(|setting| setting.name == "imdb").expect("named");
+        let imdb =
+            named_settings().into_iter().find(|setting| setting.name == "imdb").expect("named");
         let batch = imdb.batch(imdb.shape.rows, imdb.shape.steps, Key::new(1));
         let Inputs::Tokens(tokens) = batch.input else { panic!("imdb reads tokens") };
         let distinct = tokens.iter().collect::<std::collections::BTreeSet<_>>().len() as f64;

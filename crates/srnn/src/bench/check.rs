@@ -1,19 +1,19 @@
 //! Compares an engine with the f64 reference before it is timed.
 
 use super::setting::BenchSetting;
-use crate::failure::Failure;
-use srnn::engine::key::Key;
-use srnn::engine::model::{Layout, Model};
-use srnn::engine::reference::ReferenceTrainer;
-use srnn::engine::{Batch, Gradients, Trainer};
-use srnn::engine::{Optimiser, Rule};
+use super::without_remedy;
+use crate::UserError;
+use crate::key::Key;
+use crate::model::{Layout, Model};
+use srnn_engine::reference::ReferenceTrainer;
+use srnn_engine::{Batch, Gradients, Optimiser, Rule, Trainer};
 
 /// Maximum error of the loss and of each gradient, relative to the largest number of its tensor.
-pub const TOLERANCE: f64 = 1e-4;
+pub(super) const TOLERANCE: f64 = 1e-4;
 /// Minimum scale of a relative error: in a tensor with smaller numbers, terms cancel and rounding
 /// dominates. Many centroids make gradients small: peepholes have 5e-6 at `mnist-100`, with errors
 /// within 1e-6 of that.
-pub const MIN_SCALE: f64 = 1e-5;
+pub(super) const MIN_SCALE: f64 = 1e-5;
 
 /// Rows to compare. The reference computes rows independently, so a few are enough.
 const ROWS: usize = 4;
@@ -21,7 +21,7 @@ const ROWS: usize = 4;
 const MAX_PRODUCTS: usize = 3_000_000_000;
 
 /// A batch and the reference's gradients on it.
-pub struct Expected {
+pub(super) struct Expected {
     /// At most [`ROWS`] rows, with as many steps as the reference computes in seconds.
     pub batch: Batch,
     pub gradients: Gradients<f64>,
@@ -43,11 +43,11 @@ pub struct ReferenceDeviation {
 }
 
 /// The reference's gradients of a setting's network.
-pub fn expected(
+pub(super) fn expected(
     setting: &BenchSetting,
     model: &Model<f32>,
     seed: u64,
-) -> Result<Expected, Failure> {
+) -> Result<Expected, UserError> {
     let shape = setting.shape;
     let rows = shape.rows.min(ROWS);
     // The forward pass and twice as much for the backward pass, of the cell's four blocks.
@@ -56,18 +56,18 @@ pub fn expected(
     let batch = setting.batch(rows, steps, Key::new(seed).child("check", 0));
     let unused = Optimiser::new(Rule::ADAM, f64::INFINITY);
     let mut reference = ReferenceTrainer::new(&model.to_f64(), unused);
-    let gradients = reference.gradients(&batch, &setting.regime())?;
+    let gradients = reference.gradients(&batch, &setting.regime()).map_err(without_remedy)?;
     Ok(Expected { batch, gradients })
 }
 
 /// The deviation of `engine`, which must have the initial weights. Fails above [`TOLERANCE`].
-pub fn check(
+pub(super) fn check(
     engine: &mut dyn Trainer<f32>,
     expected: &Expected,
     setting: &BenchSetting,
-) -> Result<ReferenceDeviation, Failure> {
+) -> Result<ReferenceDeviation, UserError> {
     let Expected { batch, gradients: want } = expected;
-    let got = engine.gradients(batch, &setting.regime())?;
+    let got = engine.gradients(batch, &setting.regime()).map_err(without_remedy)?;
     let layout = Layout::of(engine.arch());
     let errors = layout.slots.iter().map(|slot| {
         let (got, want) = (&got.values[slot.range.clone()], &want.values[slot.range.clone()]);
@@ -81,7 +81,7 @@ pub fn check(
             "the engine deviates from the reference: relative error of the loss {loss:.1e}, of the \
              gradient of {tensor} {gradient:.1e}; {TOLERANCE:.0e} is allowed"
         );
-        return Err(Failure::new(
+        return Err(UserError::new(
             message,
             "this is a bug of the engine: please report the command",
         ));
@@ -100,9 +100,9 @@ fn error(got: impl Iterator<Item = f64>, want: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::super::OPTIMISER;
-    use super::super::setting::CellName;
+    use super::super::setting::{BenchCell, BenchShape};
     use super::*;
-    use srnn::engine::Hardware;
+    use srnn_engine::Hardware;
 
     #[test]
     fn an_error_is_relative_to_the_largest_number_and_infinite_for_nan() {
@@ -114,13 +114,13 @@ mod tests {
 
     #[test]
     fn an_engine_that_is_off_in_the_loss_or_one_gradient_is_refused() {
-        let setting = BenchSetting::free(CellName::SrLstmP, "3,5,2,8,4".parse().unwrap());
+        let setting = BenchSetting::free(BenchCell::SrLstmP, BenchShape::real(3, 5, 2, 8, 4));
         let model = setting.model(1).unwrap();
         let mut engine = Hardware::cpu(1).trainer(&model, OPTIMISER).unwrap();
         let mut checked = |change: fn(&mut Gradients<f64>)| {
             let mut expected = expected(&setting, &model, 1).unwrap();
             change(&mut expected.gradients);
-            check(&mut *engine, &expected, &setting).map_err(|failure| failure.message)
+            check(&mut *engine, &expected, &setting).map_err(|error| error.message)
         };
         assert!(checked(|_| ()).is_ok());
         assert!(checked(|g| g.loss.total *= 1.001).is_err());

@@ -13,32 +13,36 @@
 
 use super::check::{self, Expected};
 use super::setting::BenchSetting;
-use super::{OPTIMISER, batches};
-use crate::failure::Failure;
+use super::{OPTIMISER, batches, without_remedy};
+use crate::UserError;
 use crate::files;
+use crate::model::{Layout, Model, ModelFile};
 use safetensors::tensor::{Dtype, TensorView};
 use serde_json::json;
-use srnn::engine::model::{Layout, Model, ModelFile};
-use srnn::engine::{Batch, Hardware, Inputs};
+use srnn_engine::{Batch, Hardware, Inputs};
 use std::path::Path;
 
-/// Writes a setting to `folder`.
+/// Writes a setting to `folder`, so that other programs can check and time the same step.
+///
+/// # Errors
+/// If the engine deviates from the reference, or a file cannot be written.
 pub fn export(
     setting: &BenchSetting,
-    seed: u64,
     hardware: &Hardware,
+    seed: u64,
     folder: &Path,
-) -> Result<(), Failure> {
+) -> Result<(), UserError> {
     let model = setting.model(seed)?;
     let expected = check::expected(setting, &model, seed)?;
-    let mut engine = hardware.trainer(&model, OPTIMISER)?;
+    let mut engine = hardware.trainer(&model, OPTIMISER).map_err(without_remedy)?;
     check::check(&mut *engine, &expected, setting)?;
     let batches = batches(setting, seed);
     let mut losses = vec![];
     for batch in &batches {
-        losses.push(engine.gradients(batch, &setting.regime())?.loss.total);
+        let found = engine.gradients(batch, &setting.regime()).map_err(without_remedy)?;
+        losses.push(found.loss.total);
     }
-    model_file(setting, model.clone()).save(&folder.join("model"))?;
+    model_file(setting, model.clone()).save(&folder.join("model")).map_err(without_remedy)?;
     write(&folder.join("check.safetensors"), &tensors(&expected.batch, ""))?;
     write(&folder.join("gradients.safetensors"), &gradients(&model, &expected))?;
     let all = batches.iter().enumerate().flat_map(|(i, batch)| tensors(batch, &format!("{i}.")));
@@ -111,7 +115,7 @@ fn integers(name: String, shape: Vec<usize>, ids: &[u32]) -> ExportTensor {
     ExportTensor { name, dtype: Dtype::I64, shape, bytes }
 }
 
-fn write(path: &Path, tensors: &[ExportTensor]) -> Result<(), Failure> {
+fn write(path: &Path, tensors: &[ExportTensor]) -> Result<(), UserError> {
     let views = tensors.iter().map(|tensor| {
         let view = TensorView::new(tensor.dtype, tensor.shape.clone(), &tensor.bytes);
         (&tensor.name, view.expect("the bytes match the shape"))
