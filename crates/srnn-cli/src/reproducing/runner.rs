@@ -139,8 +139,10 @@ pub fn load_trial_data(
     folder: &Path,
 ) -> Result<TrialData, Failure> {
     trial_data(data, tests, folder).map_err(|error| match error {
-        TrialDataError::Images(_) => {
-            Failure::new(error, "set the folder of data sets with --data DIR or SRNN_DATA")
+        TrialDataError::Images(_) | TrialDataError::Reviews(_) => {
+            let remedy = "set the folder of data sets with --data DIR or SRNN_DATA; `srnn data get` \
+                          downloads public ones";
+            Failure::new(error, remedy)
         }
         _ => error.into(),
     })
