@@ -39,7 +39,10 @@ fn text<'a>(
     let mut rows = vec![["name", "state", "size", "folder", "licence"].map(String::from).to_vec()];
     let mut notes = String::new();
     for (set, states) in sets {
-        let size = format!("{:.1} MB", set.bytes() as f64 / 1e6);
+        let size = match set.bytes() as f64 {
+            bytes if bytes < 1e6 => format!("{:.1} kB", bytes / 1e3),
+            bytes => format!("{:.1} MB", bytes / 1e6),
+        };
         let folder = data.join(&set.folder).display().to_string();
         rows.push(vec![set.name.clone(), summary(states), size, folder, set.licence.clone()]);
         notes.push_str(&format!("\n{}: {}", set.name, set.about));
