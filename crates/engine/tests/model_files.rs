@@ -5,8 +5,8 @@ use safetensors::{Dtype, SafeTensors};
 use serde_json::{Value, json};
 use srnn_engine::key::Key;
 use srnn_engine::model::{
-    Arch, Cell, Centroids, Gate, Init, Input, Layer, Model, ModelFile, ModelLimits, Problem,
-    ReadFrom, Readout, Reset, Score, Temperature, When, digest,
+    Arch, Cell, Centroids, Gate, ImageLayout, Init, Input, Layer, Model, ModelFile, ModelLimits,
+    Problem, ReadFrom, Readout, Reset, Score, Temperature, When, digest,
 };
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -55,6 +55,7 @@ fn small() -> ModelFile {
         alphabet: names(&["a", "<unk>", "ß\"\n"]),
         unknown: Some(1),
         classes: names(&["no", "yes"]),
+        image: None,
     }
 }
 
@@ -371,4 +372,29 @@ fn random_damage_never_panics_and_never_changes_the_weights() {
     }
     // Some damage loads: another letter in a name, for example.
     assert!(loaded < 500, "{loaded} of 1000 damaged pairs were loaded");
+}
+
+/// A model that reads images of 2×3 pixels in some order.
+fn image_model(order: Vec<u32>) -> ModelFile {
+    let small = small();
+    let arch = Arch { input: Input::Real { width: 1 }, ..small.model.arch };
+    let model = Model::new(arch, &Init::default(), Key::new(5)).unwrap();
+    let image = Some(ImageLayout { rows: 2, columns: 3, order });
+    ModelFile { model, alphabet: vec![], unknown: None, image, ..small }
+}
+
+#[test]
+fn the_layout_of_images_is_saved_and_checked() {
+    for order in [vec![], vec![5, 3, 1, 0, 2, 4]] {
+        let folder = Folder::new("image");
+        let model = image_model(order);
+        model.save(&folder.0).unwrap();
+        assert_eq!(ModelFile::load(&folder.0).unwrap(), model);
+    }
+    let folder = Folder::new("bad-image");
+    let error = image_model(vec![0, 0, 1, 2, 3, 4]).save(&folder.0).unwrap_err();
+    assert!(matches!(error.problem, Problem::ImageLayout), "{error}");
+    let tokens = ModelFile { image: image_model(vec![]).image, ..small() };
+    let error = tokens.save(&folder.0).unwrap_err();
+    assert!(matches!(error.problem, Problem::ImageInput), "{error}");
 }

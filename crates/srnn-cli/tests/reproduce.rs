@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::images::write_images;
+use common::images::{write_images, write_png, write_png_folders};
 use common::{Ended, TestFolder, read};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -479,4 +479,48 @@ fn images_that_are_not_there_or_too_few_are_told_with_where_to_put_them() {
     let named = place.command(&["reproduce", "mnist", "--quick"]).env("SRNN_DATA", "sets").output();
     let ended = Ended::of(named.unwrap());
     assert!(ended.stderr.contains("sets/mnist/train-images"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_folder_of_png_files_is_learned_and_new_files_are_classified() {
+    let place = TestFolder::new();
+    place.write("dots.toml", &DOTS.replace("strings = 6", "strings = 4"));
+    write_png_folders(&place.path("sets/dots"), 24);
+    place.write("sets/order.txt", "5 4 3 2 1 0");
+    let ended = place.run(&[
+        "reproduce",
+        "--out",
+        "out",
+        "--file",
+        "dots.toml",
+        "--data",
+        "sets",
+        "--json",
+    ]);
+    ended.good();
+    assert!(ended.stderr.contains("train 41, valid 3, tests 4"), "{}", ended.stderr);
+    write_png(&place.path("left.png"), [2, 3], &[255, 9, 0, 255, 0, 9]);
+    write_png(&place.path("right.png"), [2, 3], &[0, 9, 255, 9, 0, 255]);
+    for order in ["rows", "turned"] {
+        let model = format!("out/models/{order}/sr-lstm-p/plain/seed-1");
+        for engine in ["cpu", "reference"] {
+            let files = ["right.png", "left.png", "--json", "--engine", engine];
+            let found = place.run(&[&["predict", &model], &files[..]].concat()).good();
+            let labels: Vec<_> = (0..2).map(|i| found["predictions"][i]["label"].clone()).collect();
+            assert_eq!(labels, ["bright-right", "bright-left"], "{order}: {found}");
+        }
+    }
+    let model = "out/models/rows/sr-lstm-p/plain/seed-1";
+    let text = place.run(&["predict", model, "left.png"]).stdout;
+    assert!(text.starts_with("left.png\tbright-left\t0.9"), "{text}");
+    write_png(&place.path("turned.png"), [3, 2], &[0; 6]);
+    let ended = place.run(&["predict", model, "turned.png"]);
+    let expected = "turned.png: an image of 3×2 pixels, but the model reads 2×3 pixels";
+    assert!(ended.code == Some(2) && ended.stderr.contains(expected), "{}", ended.stderr);
+    let inspected = place.run(&["inspect", model]).stdout;
+    assert!(inspected.contains("images    2×3 pixels"), "{inspected}");
+    let ended = place.run(&["predict", model, "nowhere.png"]);
+    assert!(ended.stderr.contains("nowhere.png: there is no such file"), "{}", ended.stderr);
+    let ended = place.run(&["predict", model, "--file", "dots.toml"]);
+    assert!(ended.stderr.contains("name PNG files as arguments"), "{}", ended.stderr);
 }

@@ -6,7 +6,7 @@
 
 use super::digest::{digest, digest_without, little_endian};
 use super::file_error::{FileError, Problem};
-use super::{Arch, Input, Layout, MAX_PARAMETERS, Model, Slot};
+use super::{Arch, ImageLayout, Input, Layout, MAX_PARAMETERS, Model, Slot};
 use crate::atomic;
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
@@ -27,6 +27,8 @@ pub struct ModelFile {
     pub unknown: Option<u32>,
     /// The name of each class.
     pub classes: Vec<String>,
+    /// The images that the model reads; `None` if it reads something else.
+    pub image: Option<ImageLayout>,
 }
 
 /// The largest sizes that are read from a file.
@@ -74,6 +76,9 @@ struct ModelConfig {
     alphabet: Vec<String>,
     unknown: Option<u32>,
     classes: Vec<String>,
+    /// Optional, as files of early versions do not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    image: Option<ImageLayout>,
     /// [`digest`] of the weights; optional, for weights from other programs.
     #[serde(default)]
     digest: Option<String>,
@@ -137,13 +142,13 @@ impl ModelFile {
         let largest = 8 + limits.header_bytes + 8 * Layout::of(&config.arch).len as u64;
         let bytes = read(&path, "the file's size", largest)?;
         let unchanged = check_config_digest(&config).map_err(at(&dir.join(CONFIG)));
-        let ModelConfig { arch, alphabet, unknown, classes, digest: expected, .. } = config;
+        let ModelConfig { arch, alphabet, unknown, classes, image, digest: expected, .. } = config;
         let params = parse_weights(&bytes, &arch, limits).map_err(at(&path))?;
         let model = Model { arch, params };
         check_digest(&model, expected).map_err(at(&path))?;
         // Last: an error above says more about the change.
         unchanged?;
-        Ok(ModelFile { model, alphabet, unknown, classes })
+        Ok(ModelFile { model, alphabet, unknown, classes, image })
     }
 
     fn config(&self) -> ModelConfig {
@@ -154,6 +159,7 @@ impl ModelFile {
             alphabet: self.alphabet.clone(),
             unknown: self.unknown,
             classes: self.classes.clone(),
+            image: self.image.clone(),
             digest: Some(digest(&self.model)),
             config_digest: None,
         };
@@ -225,9 +231,19 @@ fn check_config(config: &ModelConfig, limits: &ModelLimits) -> Result<(), Proble
     };
     check_names("the alphabet", &config.alphabet, symbols, limits)?;
     check_names("the classes", &config.classes, config.arch.classes, limits)?;
+    check_image(config, limits)?;
     match config.unknown {
         Some(found) if found as usize >= symbols => Err(Problem::Unknown { found, symbols }),
         _ => Ok(()),
+    }
+}
+
+fn check_image(config: &ModelConfig, limits: &ModelLimits) -> Result<(), Problem> {
+    let Some(image) = &config.image else { return Ok(()) };
+    match config.arch.input {
+        Input::Real { width: 1 } if image.is_valid(limits.size) => Ok(()),
+        Input::Real { width: 1 } => Err(Problem::ImageLayout),
+        _ => Err(Problem::ImageInput),
     }
 }
 

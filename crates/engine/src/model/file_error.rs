@@ -40,6 +40,10 @@ pub enum Problem {
     Twice { what: &'static str, name: String },
     #[error("the unknown symbol is {found}, but the alphabet has only {symbols} symbols")]
     Unknown { found: u32, symbols: usize },
+    #[error("the image has no pixel or too many, or its order does not have each pixel once")]
+    ImageLayout,
+    #[error("an image is read as one number a step, but the input is another: remove \"image\"")]
+    ImageInput,
     #[error("damaged or not a safetensors file ({0}): copy or download it again")]
     Header(String),
     #[error("no tensor {name:?} of shape {expected:?}: {CONFIG} describes another model")]

@@ -6,6 +6,7 @@
 mod digest;
 mod file;
 mod file_error;
+mod image_layout;
 mod init;
 mod layout;
 mod validate;
@@ -13,6 +14,7 @@ mod validate;
 pub use digest::digest;
 pub use file::{ModelFile, ModelLimits};
 pub use file_error::{FileError, Problem};
+pub use image_layout::ImageLayout;
 pub use init::{Init, Recurrent};
 pub use layout::{LayerSlots, Layout, Slot};
 pub use validate::{ArchError, MAX_PARAMETERS};

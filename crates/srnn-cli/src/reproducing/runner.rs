@@ -139,8 +139,10 @@ pub fn load_trial_data(
     folder: &Path,
 ) -> Result<TrialData, Failure> {
     trial_data(data, tests, folder).map_err(|error| match error {
-        TrialDataError::Images(_) => {
-            Failure::new(error, "set the folder of data sets with --data DIR or SRNN_DATA")
+        TrialDataError::Images(_) | TrialDataError::Reviews(_) => {
+            let remedy = "set the folder of data sets with --data DIR or SRNN_DATA; `srnn data get` \
+                          downloads public ones";
+            Failure::new(error, remedy)
         }
         _ => error.into(),
     })
@@ -269,7 +271,8 @@ impl TrialPool<'_> {
         outcome.seconds = (checkpoints.seconds() * 1e3).round() / 1e3;
         outcome.program = format!("srnn {}", crate::VERSION);
         let (alphabet, classes) = trial_data.names();
-        let model = ModelFile { model, alphabet, unknown: None, classes };
+        let image = trial_data.image_layout();
+        let model = ModelFile { model, alphabet, unknown: None, classes, image };
         let mut store = lock(&self.store);
         self.progress.finish(&outcome);
         store.add(outcome, &model)?;

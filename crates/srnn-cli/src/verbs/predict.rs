@@ -3,6 +3,7 @@
 mod automaton;
 mod classify;
 mod engine;
+mod images;
 mod inputs;
 mod report;
 
@@ -31,6 +32,7 @@ use std::path::PathBuf;
     before_help = "Examples:
   srnn predict runs/tomita-3 1010 0110
   srnn predict runs/traces --file new.csv --json
+  srnn predict runs/reproduce-mnist/models/mnist/lstm/1e-3/seed-1 digit.png
   srnn predict --automaton runs/tomita-3 --file words.txt --lines --out classes.txt",
     after_help = "Exit codes: 0 done; 1 no input got a label, or the accuracy is below \
                   --fail-under; 2 an error; 130 interrupted"
@@ -39,7 +41,8 @@ pub struct PredictArgs {
     /// A run folder or a model folder. With --automaton also an automaton file, `re:EXPRESSION` or
     /// `tomita:1`…`7`.
     run: PathBuf,
-    /// Sequences, each split into tokens by the model's rule or --tokens.
+    /// Sequences, each split into tokens by the model's rule or --tokens. PNG files for a model
+    /// that was trained on images.
     #[arg(value_name = "INPUT")]
     inputs: Vec<String>,
     /// A data file. If it has labels, the accuracy is printed, too.
@@ -73,10 +76,16 @@ pub fn run(arguments: &PredictArgs, output: &Output) -> Result<Answer, Failure> 
         return automaton::run(arguments, output);
     }
     let saved = runs::load(&arguments.run)?;
+    if let Some(layout) = &saved.file.image {
+        return images::run(arguments, &saved, layout, output);
+    }
     if let Input::Real { width } = saved.file.model.arch.input {
         let message =
             format!("{}: the model reads vectors of {width} numbers", saved.folder.display());
-        return Err(Failure::new(message, "use a model that reads tokens"));
+        return Err(Failure::new(
+            message,
+            "use a model that reads tokens, or one that `reproduce` trained on images",
+        ));
     }
     let rule = match &arguments.reading.tokens {
         Some(text) => parse_token_rule(text)?,

@@ -1,4 +1,5 @@
-//! Small files of the form of MNIST's.
+//! Small files of the form of MNIST's, and PNG files.
+#![allow(dead_code)] // Every test program uses a part of this.
 
 use std::path::Path;
 
@@ -13,6 +14,23 @@ pub fn write_images(folder: &Path, count: u32) {
         put(&format!("{part}-images-idx3-ubyte"), idx(&[count, 2, 3], &pixels));
         put(&format!("{part}-labels-idx1-ubyte"), idx(&[count], &labels));
     }
+}
+
+/// Writes `count` PNG files of 2×3 pixels in each of the folders `bright-left` and `bright-right`.
+pub fn write_png_folders(folder: &Path, count: u32) {
+    for (odd, class) in [(0, "bright-right"), (1, "bright-left")] {
+        std::fs::create_dir_all(folder.join(class)).unwrap();
+        for i in 0..count {
+            write_png(&folder.join(class).join(format!("{i:03}.png")), [2, 3], &image(2 * i + odd));
+        }
+    }
+}
+
+/// Writes a grey PNG file.
+pub fn write_png(path: &Path, [rows, columns]: [u32; 2], pixels: &[u8]) {
+    let mut encoder = png::Encoder::new(std::fs::File::create(path).unwrap(), columns, rows);
+    encoder.set_color(png::ColorType::Grayscale);
+    encoder.write_header().unwrap().write_image_data(pixels).unwrap();
 }
 
 fn image(i: u32) -> [u8; 6] {

@@ -5,6 +5,7 @@ mod bad_input;
 mod bench;
 mod conform;
 mod data;
+mod data_sources;
 mod explain;
 mod hostile_names;
 #[path = "../common/images.rs"]

@@ -85,6 +85,7 @@ fn model(alphabet: &[&str], classes: &[&str], cell: Cell) -> ModelFile {
         alphabet: names(alphabet),
         unknown: None,
         classes: names(classes),
+        image: None,
     }
 }
 

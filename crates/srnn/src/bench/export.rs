@@ -82,6 +82,7 @@ fn model_file(setting: &BenchSetting, model: Model<f32>) -> ModelFile {
         alphabet: (0..setting.shape.symbols).map(|i| format!("s{i}")).collect(),
         unknown: None,
         classes: (0..setting.shape.classes).map(|i| i.to_string()).collect(),
+        image: None,
     }
 }
 

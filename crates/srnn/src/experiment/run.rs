@@ -121,7 +121,9 @@ pub fn run_trial(
     observer: &mut dyn Observer,
 ) -> Result<CompletedTrial, TrialError> {
     let mut hooks = TrainHooks { checkpoints: store, observer };
-    let Recipe { arch, init, train: config } = trial.recipe();
+    let Recipe { mut arch, init, train: config } = trial.recipe();
+    // Only the files of a folder tell its number of classes.
+    arch.classes = trial_data.names().1.len();
     let model = Model::new(arch, &init, Key::new(trial.seed)).map_err(TrainError::from)?;
     let mut engine = hardware.trainer(&model, config.optimiser).map_err(TrainError::from)?;
     let (run, scores) = match &trial_data.sets {

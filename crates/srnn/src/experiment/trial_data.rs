@@ -3,9 +3,10 @@
 use super::{DataSpec, ImageSource, ImdbSource, TestRow, TestSource, TrainSource};
 use crate::engine::hex::hex;
 use crate::key::Key;
+use crate::model::ImageLayout;
 use crate::task::builtin::{self, Task, TestError};
 use crate::task::copying::{self, Copying, CopyingSizes};
-use crate::task::images::{self, Images, ImagesError};
+use crate::task::images::{Images, ImagesError};
 use crate::task::text::{ReviewError, imdb};
 use crate::task::{Dataset, Split};
 use crate::train::Examples;
@@ -132,7 +133,15 @@ impl TrialData {
                 (train.alphabet.clone(), train.classes.clone())
             }
             TaskSets::Copying(_) => (numbers(copying::SYMBOLS), numbers(copying::CLASSES)),
-            TaskSets::Images(_) => (vec![], numbers(images::CLASSES)),
+            TaskSets::Images(sets) => (vec![], sets.split.train.classes().to_vec()),
+        }
+    }
+
+    /// Size and pixel order of the images; `None` for other data.
+    pub fn image_layout(&self) -> Option<ImageLayout> {
+        match &self.sets {
+            TaskSets::Images(sets) => Some(sets.split.train.layout()),
+            TaskSets::Labelled(_) | TaskSets::Copying(_) => None,
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::engine::{Batch, Inputs, Targets};
 use crate::key::Key;
 use crate::model::{Arch, Input, When};
 use crate::task::copying::{self, Copying};
-use crate::task::images::{self, Images};
+use crate::task::images::Images;
 use crate::task::{Dataset, Sequence, UNKNOWN};
 
 /// Sequences with their targets.
@@ -221,7 +221,7 @@ impl Examples for Images {
         if self.count() == 0 {
             return Err(TrainJobError::Empty { set });
         }
-        let (what, found, expected) = ("classes", images::CLASSES, arch.classes);
+        let (what, found, expected) = ("classes", self.classes().len(), arch.classes);
         match found == expected {
             true => Ok(()),
             false => Err(TrainJobError::Sizes { set, what, found, expected }),

@@ -5,7 +5,8 @@ use crate::automaton::quoted_list;
 use crate::failure::Failure;
 use serde_json::json;
 use srnn::engine::model::{
-    Arch, Cell, Gate, Input, Layer, ModelFile, ReadFrom, Reset, Score, Slot, When, digest,
+    Arch, Cell, Gate, ImageLayout, Input, Layer, ModelFile, ReadFrom, Reset, Score, Slot, When,
+    digest,
 };
 use srnn::format::plural;
 use std::fmt::Write as _;
@@ -22,6 +23,9 @@ pub fn describe(folder: &Path) -> Result<Description, Failure> {
         let _ = writeln!(text, "  unknown   tokens outside the alphabet are read as {name:?}");
     }
     let _ = writeln!(text, "  classes   {}", quoted_list(&file.classes));
+    if let Some(ImageLayout { rows, columns, .. }) = &file.image {
+        let _ = writeln!(text, "  images    {rows}×{columns} pixels");
+    }
     let _ = writeln!(text, "  digest    {digest}");
     let _ = writeln!(text, "  {} parameters", layout.len);
     for slot in &layout.slots {
@@ -44,6 +48,7 @@ pub fn describe(folder: &Path) -> Result<Description, Failure> {
         "alphabet": file.alphabet,
         "unknown": file.unknown,
         "classes": file.classes,
+        "image": file.image,
         "digest": digest,
         "parameters": layout.len,
         "tensors": tensors.collect::<Vec<_>>(),

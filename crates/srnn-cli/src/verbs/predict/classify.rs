@@ -148,7 +148,8 @@ fn run_engine<F: Real>(
     results
 }
 
-fn network_output<F: Real>(logits: &[F]) -> Result<NetworkOutput, String> {
+/// The class and the probabilities of a row of logits.
+pub fn network_output<F: Real>(logits: &[F]) -> Result<NetworkOutput, String> {
     let logits: Vec<f64> = logits.iter().map(|&x| x.to()).collect();
     match logits.iter().all(|x| x.is_finite()) {
         true => Ok(NetworkOutput {

@@ -38,8 +38,8 @@ pub enum ImagesCause {
     Counts { labels: usize, images: usize },
     #[error("label {label}: the classes are 0 to {}", super::CLASSES - 1)]
     Label { label: u8 },
-    #[error("images of {found} pixels, but those of the training set have {expected}")]
-    Pixels { found: usize, expected: usize },
+    #[error("images of {}, but those of the training set have {}", rows_columns(*found), rows_columns(*expected))]
+    Pixels { found: [usize; 2], expected: [usize; 2] },
     #[error("{count} images: too few to hold some out")]
     TooFew { count: usize },
     #[error("there is no such file")]
@@ -52,6 +52,28 @@ pub enum ImagesCause {
     Duplicate { pixel: usize },
     #[error("an order of {found} pixels, but images of {pixels}")]
     Order { found: usize, pixels: usize },
+    #[error("there is no such file")]
+    NoImage,
+    #[error("this is no valid PNG file: {why}")]
+    Png { why: String },
+    #[error("the file is not called NAME.png")]
+    NotPng,
+    #[error("an image of {rows}×{columns} pixels, more than {}", super::png::MAX_PIXELS)]
+    LargeImage { rows: u64, columns: u64 },
+    #[error("all images together have {declared} pixels, more than {}", super::idx::MAX_BYTES)]
+    ManyPixels { declared: u128 },
+    #[error("an image of {}, but {first} has {}", rows_columns(*found), rows_columns(*expected))]
+    Shape { found: [usize; 2], expected: [usize; 2], first: String },
+    #[error("a file beside the folders of the classes")]
+    NoClass,
+    #[error("the name is not UTF-8")]
+    Name,
+    #[error("{found} folders of classes: there must be 2 to {most}")]
+    Classes { found: usize, most: usize },
+    #[error("the folder of this class is empty")]
+    EmptyClass,
+    #[error("the training set has no such class")]
+    OtherClass,
     #[error("these are not the images that were published as {name}")]
     Unlike { name: String },
 }
@@ -62,7 +84,7 @@ impl ImagesCause {
         match self {
             ImagesCause::Missing => {
                 "name the folder that holds train-images-idx3-ubyte, train-labels-idx1-ubyte and \
-                 the same of t10k, as they are published"
+                 the same of t10k, as they are published, or a folder of PNG files for each class"
             }
             ImagesCause::Unreadable { .. } => "check the permissions",
             ImagesCause::Damaged { .. }
@@ -86,6 +108,23 @@ impl ImagesCause {
             | ImagesCause::Order { .. } => {
                 "an order lists every pixel once, as indices from 0 between blanks"
             }
+            ImagesCause::NoImage => "check the path",
+            ImagesCause::Png { .. } => "save it again as PNG",
+            ImagesCause::NotPng | ImagesCause::NoClass => {
+                "remove it; images are FOLDER/CLASS/NAME.png, or FOLDER/train/CLASS/NAME.png and \
+                 FOLDER/test/CLASS/NAME.png"
+            }
+            ImagesCause::LargeImage { .. } | ImagesCause::ManyPixels { .. } => {
+                "scale the images down; a network reads one pixel a step"
+            }
+            ImagesCause::Shape { .. } => "scale all images to one size",
+            ImagesCause::Name => "rename it",
+            ImagesCause::Classes { .. } => {
+                "give each class a folder: FOLDER/CLASS/NAME.png, or FOLDER/train/CLASS/NAME.png \
+                 and FOLDER/test/CLASS/NAME.png"
+            }
+            ImagesCause::EmptyClass => "remove the folder, or add images",
+            ImagesCause::OtherClass => "rename it, or add images of this class to train/",
             ImagesCause::Unlike { .. } => "download them again, or give the folder another name",
         }
     }
@@ -118,6 +157,10 @@ impl From<ImagesCause> for CauseAtByte {
 /// The first bytes of an IDX file: two zeros, 8 for bytes, the number of dimensions.
 pub(super) fn magic(dimensions: u8) -> [u8; 4] {
     [0, 0, 8, dimensions]
+}
+
+fn rows_columns([rows, columns]: [usize; 2]) -> String {
+    format!("{rows}×{columns} pixels")
 }
 
 fn content(dimensions: u8) -> &'static str {

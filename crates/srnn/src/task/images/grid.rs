@@ -1,5 +1,7 @@
 //! Where the pixel of each step lies in its image; images are shifted by it.
 
+use crate::model::ImageLayout;
+
 /// The rows and columns of an image, and the order in which its pixels are read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct PixelGrid {
@@ -16,6 +18,20 @@ impl PixelGrid {
     pub(super) fn row_by_row(rows: usize, columns: usize) -> PixelGrid {
         let steps: Vec<u32> = (0..(rows * columns) as u32).collect();
         PixelGrid { rows, columns, pixel_of: steps.clone(), step_of: steps }
+    }
+
+    /// The number of rows and of columns.
+    pub(super) fn shape(&self) -> [usize; 2] {
+        [self.rows, self.columns]
+    }
+
+    /// The layout that model files have.
+    pub(super) fn layout(&self) -> ImageLayout {
+        let order = match self.pixel_of.is_sorted() {
+            true => vec![],
+            false => self.pixel_of.clone(),
+        };
+        ImageLayout { rows: self.rows, columns: self.columns, order }
     }
 
     /// Read in this order, a permutation of the pixels.

@@ -17,7 +17,7 @@ pub(super) struct Idx {
 }
 
 /// A header that declares more bytes is not that of a set of images.
-const MAX_BYTES: u128 = 1 << 30;
+pub(super) const MAX_BYTES: u128 = 1 << 30;
 
 /// Reads an array with this number of dimensions from a file, which may be gzipped.
 pub(super) fn read(path: &Path, dimensions: u8) -> Result<Idx, CauseAtByte> {

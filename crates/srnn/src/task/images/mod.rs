@@ -1,6 +1,7 @@
-//! Images read pixel by pixel: MNIST, Fashion-MNIST, and other sets in the same files.
+//! Images read pixel by pixel: MNIST, Fashion-MNIST, other sets in the same files, and PNG files.
 //!
-//! A folder holds four IDX files under the names they were published with, gzipped or not:
+//! A folder holds PNG files in one sub-folder a class (`class_folders`), or four IDX files under the
+//! names that MNIST was published with, gzipped or not:
 //!
 //! ```text
 //! train-images-idx3-ubyte   train-labels-idx1-ubyte   training set
@@ -10,17 +11,21 @@
 //! Pixels are kept as bytes, 47 MB for the 60,000 images of MNIST, and converted batch by batch.
 //! Every error names the file, the byte and a remedy.
 
+mod class_folders;
 mod error;
 mod grid;
 mod idx;
 mod order;
+mod png;
 
 pub(crate) use error::ImagesCause;
 pub use error::ImagesError;
 pub use order::PixelOrder;
+pub use png::{GreyImage, read_png};
 
 use super::Split;
 use crate::engine::hex::hex;
+use crate::model::ImageLayout;
 use error::CauseAtByte;
 use grid::PixelGrid;
 use idx::Idx;
@@ -38,6 +43,8 @@ pub struct Images {
     pixels: Vec<u8>,
     /// `[count]`.
     labels: Vec<u8>,
+    /// The names of the classes `[C]`.
+    classes: Arc<[String]>,
 }
 
 /// The files of one subset.
@@ -49,7 +56,7 @@ pub enum ImageSubset {
     Test,
 }
 
-/// C: the number of classes.
+/// C: the number of classes of IDX files.
 pub const CLASSES: usize = 10;
 
 /// One in this many training images is held out: the last 5,000 of the 60,000 of MNIST.
@@ -81,7 +88,20 @@ impl Images {
     pub fn new([rows, columns]: [usize; 2], pixels: Vec<u8>, labels: Vec<u8>) -> Images {
         let steps = rows * columns;
         assert_eq!(pixels.len(), steps * labels.len(), "{steps} pixels for each label");
-        Images { steps, grid: Arc::new(PixelGrid::row_by_row(rows, columns)), pixels, labels }
+        let classes = (0..CLASSES).map(|class| class.to_string()).collect();
+        Images {
+            steps,
+            grid: Arc::new(PixelGrid::row_by_row(rows, columns)),
+            pixels,
+            labels,
+            classes,
+        }
+    }
+
+    /// The same images with these names of the classes. Without it, there are [`CLASSES`] classes
+    /// whose names are numbers.
+    fn with_classes(self, classes: Vec<String>) -> Images {
+        Images { classes: classes.into(), ..self }
     }
 
     /// The number of images.
@@ -89,9 +109,24 @@ impl Images {
         self.labels.len()
     }
 
+    /// The number of rows and of columns of an image.
+    pub fn shape(&self) -> [usize; 2] {
+        self.grid.shape()
+    }
+
+    /// The size of an image and the order in which its pixels are read.
+    pub fn layout(&self) -> ImageLayout {
+        self.grid.layout()
+    }
+
     /// T: the number of pixels of an image.
     pub fn steps(&self) -> usize {
         self.steps
+    }
+
+    /// The names of the classes.
+    pub fn classes(&self) -> &[String] {
+        &self.classes
     }
 
     /// The pixels of an image, in the order in which they are read; 255 is white.
@@ -129,6 +164,10 @@ impl Images {
         }
         hash.update(&self.labels);
         hash.update(&self.pixels);
+        // The digests of IDX files are older than names of classes.
+        if self.classes.iter().enumerate().any(|(class, name)| *name != class.to_string()) {
+            self.classes.iter().for_each(|name| hash.update(format!("\n{name}\0")));
+        }
         hex(&hash.finalize())
     }
 
@@ -137,14 +176,14 @@ impl Images {
         let count = count.min(self.count());
         let pixels = self.pixels[..count * self.steps].to_vec();
         let labels = self.labels[..count].to_vec();
-        Images { pixels, labels, grid: self.grid.clone(), ..*self }
+        Images { pixels, labels, grid: self.grid.clone(), classes: self.classes.clone(), ..*self }
     }
 
     /// Removes and returns the images after the first `count`.
     fn split_off(&mut self, count: usize) -> Images {
         let pixels = self.pixels.split_off(count * self.steps);
         let labels = self.labels.split_off(count);
-        Images { pixels, labels, grid: self.grid.clone(), ..*self }
+        Images { pixels, labels, grid: self.grid.clone(), classes: self.classes.clone(), ..*self }
     }
 
     /// Permutes the pixels of every image.
@@ -175,7 +214,7 @@ pub fn read(folder: &Path, subset: ImageSubset) -> Result<Images, ImagesError> {
     Ok(Images::new([sizes[1], sizes[2]], pixels, labels))
 }
 
-/// Reads the sets of a folder. The last of the training images, one in [`HELD_OUT`], are the
+/// Reads the sets of a folder: PNG files by class, or IDX files. The last of the training images, one in [`HELD_OUT`], are the
 /// validation set. At most `most` training images are used. A folder called `mnist` or
 /// `fashion-mnist` must hold the published images.
 pub(crate) fn sets(
@@ -183,10 +222,13 @@ pub(crate) fn sets(
     order: &PixelOrder,
     most: usize,
 ) -> Result<Split<Images>, ImagesError> {
-    let mut train = read(folder, ImageSubset::Train)?;
-    let mut test = read(folder, ImageSubset::Test)?;
-    if test.steps != train.steps {
-        let cause = ImagesCause::Pixels { found: test.steps, expected: train.steps };
+    let [mut train, mut test] = match has_class_folders(folder) {
+        true => class_folders::read_sets(folder)?,
+        false => [read(folder, ImageSubset::Train)?, read(folder, ImageSubset::Test)?],
+    };
+    if test.shape() != train.shape() {
+        let (found, expected) = (test.shape(), train.shape());
+        let cause = ImagesCause::Pixels { found, expected };
         return Err(images_error(folder, ImageSubset::Test, cause));
     }
     check_published(folder, &train, &test)?;
@@ -207,6 +249,15 @@ pub(crate) fn sets(
     Ok(Split { train, valid, test: Some(test) })
 }
 
+/// Whether a folder holds sub-folders and no IDX file of training images.
+fn has_class_folders(folder: &Path) -> bool {
+    let has_folder = || {
+        let entries = folder.read_dir().into_iter().flatten().flatten();
+        entries.map(|entry| entry.path()).any(|path| path.is_dir())
+    };
+    !file_path(folder, ImageSubset::Train, "images-idx3").exists() && has_folder()
+}
+
 fn check_published(folder: &Path, train: &Images, test: &Images) -> Result<(), ImagesError> {
     let published = PUBLISHED.iter().find(|(name, _)| folder.ends_with(name));
     let Some((name, digests)) = published else { return Ok(()) };
@@ -222,8 +273,11 @@ fn check_published(folder: &Path, train: &Images, test: &Images) -> Result<(), I
 
 /// An error about all images of a subset.
 fn images_error(folder: &Path, subset: ImageSubset, cause: ImagesCause) -> ImagesError {
-    CauseAtByte::from(cause)
-        .in_file(&file_path(folder, subset, "images-idx3").display().to_string())
+    let path = match has_class_folders(folder) {
+        true => folder.to_path_buf(),
+        false => file_path(folder, subset, "images-idx3"),
+    };
+    CauseAtByte::from(cause).in_file(&path.display().to_string())
 }
 
 /// The path of a file in a folder; the gzipped file if the plain one does not exist.

@@ -143,7 +143,7 @@ fn errors_name_the_byte_and_a_remedy() {
         (
             "t10k-images-idx3-ubyte",
             idx(&[5, 1, 3], &[0; 15]),
-            "images of 3 pixels, but those of the training set have 6",
+            "images of 1×3 pixels, but those of the training set have 2×3 pixels",
         ),
     ] {
         let folder = folder();

@@ -1,5 +1,6 @@
 //! Errors about files of reviews. Each names file, line, cause and remedy.
 
+use super::archive::MAX_ARCHIVE;
 use super::reviews::{MAX_BYTES, MAX_LINE};
 
 /// A file or folder of reviews that cannot be used. The message also says what to do.
@@ -30,6 +31,8 @@ pub enum ReviewCause {
     LongReview,
     #[error("more than {MAX_BYTES} bytes of reviews")]
     ManyBytes,
+    #[error("an archive of more than {MAX_ARCHIVE} bytes")]
+    LargeArchive,
     #[error("{found} fields instead of four")]
     Fields { found: usize },
     #[error("label {found:?} instead of 0 (negative) or 1 (positive)")]
@@ -56,9 +59,11 @@ impl ReviewCause {
         match self {
             ReviewCause::Missing => {
                 "put the reviews there as train.tsv.gz and test.tsv.gz, or as the \
-                                     published folders train/pos, train/neg, test/pos and test/neg"
+                                     published folders train/pos, train/neg, test/pos and test/neg, or as \
+                                     aclImdb_v1.tar.gz, which `srnn data get imdb` downloads"
                     .into()
             }
+            ReviewCause::LargeArchive => "check that this is the published archive".into(),
             ReviewCause::Unreadable { .. } => "check the permissions".into(),
             ReviewCause::Damaged { .. } => "download it again".into(),
             ReviewCause::NotUtf8 => "save it as UTF-8".into(),

@@ -1,8 +1,9 @@
 //! IMDB: film reviews, negative or positive (Maas et al. 2011).
 //!
 //! A folder holds `train.tsv.gz` and `test.tsv.gz`, whose lines are `label \t id \t stars \t text`
-//! with label 0 for negative, or the published folders `train/neg`, `train/pos`, `test/neg` and
-//! `test/pos` with a file `ID_STARS.txt` per review.
+//! with label 0 for negative; or the published folders `train/neg`, `train/pos`, `test/neg` and
+//! `test/pos` with a file `ID_STARS.txt` per review; or the published archive of these folders,
+//! `aclImdb_v1.tar.gz`.
 //!
 //! Words are lower-cased [`moses`] tokens. They include the line breaks of the texts, which are
 //! HTML. The numbers of words then equal those of the paper.

@@ -185,3 +185,86 @@ fn the_published_reviews_have_as_many_words_as_in_the_paper() {
     assert_eq!(lengths(&[&train, &valid]), (11, 2820, "284.5".into()));
     assert_eq!(lengths(&[&test]), (8, 2956, "278.2".into()));
 }
+
+/// An archive with these entries.
+fn archive(entries: &[(String, Vec<u8>)]) -> Vec<u8> {
+    let mut builder = tar::Builder::new(Vec::new());
+    for (name, content) in entries {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(content.len() as u64);
+        builder.append_data(&mut header, name, content.as_slice()).unwrap();
+    }
+    builder.into_inner().unwrap()
+}
+
+/// The entries of the made-up reviews, in an archive like the published one.
+fn entries() -> Vec<(String, Vec<u8>)> {
+    let mut entries = vec![
+        ("aclImdb/train/neg/".to_string(), vec![]),
+        ("aclImdb/train/unsup/0_0.txt".into(), b"\xff not labelled".into()),
+        ("aclImdb/README".into(), b"Reviews".into()),
+    ];
+    for (set, lines) in ["train", "test"].iter().zip(made_up()) {
+        for (label, id, text) in lines {
+            let class = ["neg", "pos"][label as usize];
+            entries.push((format!("aclImdb/{set}/{class}/{id}_7.txt"), text.into()));
+        }
+    }
+    entries
+}
+
+fn folder_with_archive(bytes: &[u8]) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    put(&folder, "aclImdb_v1.tar.gz", bytes);
+    folder
+}
+
+#[test]
+fn the_published_archive_holds_the_same_as_tables() {
+    let folder = folder_with_archive(&gzipped(&archive(&entries())));
+    let tables = sets(folder_with_tables().path(), &small(16)).unwrap();
+    assert_eq!(sets(folder.path(), &small(16)).unwrap(), tables);
+}
+
+#[test]
+fn bad_archives_are_refused_with_the_entry() {
+    let changed = |name: &str, content: &[u8]| {
+        let entry = (format!("aclImdb/train/{name}"), content.to_vec());
+        gzipped(&archive(&[entries(), vec![entry]].concat()))
+    };
+    let good = gzipped(&archive(&entries()));
+    let cases = [
+        (
+            changed("pos/notes.txt", b""),
+            "aclImdb_v1.tar.gz/aclImdb/train/pos/notes.txt: the file is",
+        ),
+        (changed("pos/50_0.txt", b""), "50_0.txt: \"0\" stars"),
+        (changed("pos/50_9.txt", b"\xff"), "50_9.txt: the text is not UTF-8"),
+        (changed("neg/50_1.txt", &vec![b' '; (1 << 20) + 1]), "50_1.txt: a review of more than"),
+        (changed("neg/3_1.txt", b"again"), "a second negative review with id 3"),
+        (good[..good.len() - 12].to_vec(), "aclImdb_v1.tar.gz: the compressed data are damaged"),
+        (gzipped(&archive(&[])), "0 negative reviews"),
+        (b"no archive".repeat(100), "aclImdb_v1.tar.gz: the compressed data are damaged"),
+    ];
+    for (bytes, message) in cases {
+        let error = sets(folder_with_archive(&bytes).path(), &small(16)).unwrap_err().to_string();
+        assert!(error.contains(message), "{message}: {error}");
+    }
+}
+
+#[test]
+fn an_archive_that_expands_to_more_than_the_limit_is_refused() {
+    // One entry of zeros, which the reader skips: 2 GiB in 2 MB.
+    let mut header = tar::Header::new_gnu();
+    header.set_path("aclImdb/zeros").unwrap();
+    header.set_size(2 << 30);
+    header.set_cksum();
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(header.as_bytes()).unwrap();
+    let zeros = vec![0; 1 << 20];
+    (0..2 << 10).for_each(|_| encoder.write_all(&zeros).unwrap());
+    let folder = folder_with_archive(&encoder.finish().unwrap());
+    let error = sets(folder.path(), &small(16)).unwrap_err().to_string();
+    assert!(error.contains("aclImdb_v1.tar.gz"), "{error}");
+    assert!(error.contains("more than 1073741824 bytes"), "{error}");
+}

@@ -1,5 +1,6 @@
 //! Labelled texts in natural language, as sequences of words.
 
+mod archive;
 mod error;
 pub mod imdb;
 pub mod moses;

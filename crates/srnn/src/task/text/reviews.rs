@@ -1,5 +1,6 @@
-//! Reads reviews one by one, from a table or from the published folders.
+//! Reads reviews one by one, from a table, the published folders or the published archive.
 
+use super::archive::read_archive;
 use super::error::{ReviewCause, ReviewError};
 use super::imdb::CLASSES;
 use crate::task::files::{Decompressed, decompress};
@@ -21,18 +22,22 @@ pub(super) struct RawReview<'a> {
     pub(super) text: &'a str,
 }
 
-/// Reads the reviews of `folder/{set}.tsv.gz`, `folder/{set}.tsv`, or of `folder/{set}/neg` and
-/// `folder/{set}/pos`; the first that exists.
+/// The published archive.
+const ARCHIVE: &str = "aclImdb_v1.tar.gz";
+
+/// Reads the reviews of `folder/{set}.tsv.gz`, of `folder/{set}.tsv`, of `folder/{set}/neg` and
+/// `folder/{set}/pos`, or of the published archive; the first that exists.
 pub(super) fn read(
     folder: &Path,
     set: &str,
     visit: &mut dyn FnMut(RawReview<'_>),
 ) -> Result<(), ReviewError> {
     let tables = ["tsv.gz", "tsv"].map(|extension| folder.join(format!("{set}.{extension}")));
-    let folders = folder.join(set);
+    let (folders, archive) = (folder.join(set), folder.join(ARCHIVE));
     match tables.iter().find(|table| table.exists()) {
         Some(table) => read_table(table, visit),
         None if folders.is_dir() => read_folders(&folders, visit),
+        None if archive.exists() => read_archive(&archive, set, visit),
         None => Err(ReviewCause::Missing.at(&tables[0], None)),
     }
 }
@@ -46,17 +51,16 @@ fn read_table(path: &Path, visit: &mut dyn FnMut(RawReview<'_>)) -> Result<(), R
         true => ReviewCause::Damaged { why: error.to_string() },
         false => unreadable(error),
     };
-    let (mut line, mut bytes, mut number) = (Vec::new(), 0, 0);
+    let (mut line, mut size, mut number) = (Vec::new(), ReviewSize::default(), 0);
     loop {
         line.clear();
         number += 1;
         let read = input.by_ref().take(MAX_LINE + 1).read_until(b'\n', &mut line);
         let read = read.map_err(|error| failed(error).at(path, Some(number)))? as u64;
-        bytes += read;
         if read == 0 {
             return Ok(());
         }
-        check_size(read, bytes).map_err(|cause| cause.at(path, Some(number)))?;
+        size.add(read).map_err(|cause| cause.at(path, Some(number)))?;
         visit(parse(&line).map_err(|cause| cause.at(path, Some(number)))?);
     }
 }
@@ -79,12 +83,12 @@ fn parse(line: &[u8]) -> Result<RawReview<'_>, ReviewCause> {
 
 /// Every review is a file `ID_STARS.txt` in the folder of its class.
 fn read_folders(folder: &Path, visit: &mut dyn FnMut(RawReview<'_>)) -> Result<(), ReviewError> {
-    let mut bytes = 0;
+    let mut size = ReviewSize::default();
     for (label, name) in ["neg", "pos"].into_iter().enumerate() {
         let class = folder.join(name);
         let files = list(&class).map_err(|error| unreadable(error).at(&class, None))?;
         for path in files {
-            let review = read_file(&path, label as u32, &mut bytes, visit);
+            let review = read_file(&path, label as u32, &mut size, visit);
             review.map_err(|cause| cause.at(&path, None))?;
         }
     }
@@ -98,29 +102,41 @@ fn list(folder: &Path) -> io::Result<Vec<PathBuf>> {
 fn read_file(
     path: &Path,
     label: u32,
-    bytes: &mut u64,
+    size: &mut ReviewSize,
     visit: &mut dyn FnMut(RawReview<'_>),
 ) -> Result<(), ReviewCause> {
     let name = path.file_name().and_then(|name| name.to_str()).ok_or(ReviewCause::FileName)?;
-    let stem = name.strip_suffix(".txt").ok_or(ReviewCause::FileName)?;
-    let (id, stars) = stem.split_once('_').ok_or(ReviewCause::FileName)?;
-    check_stars(stars)?;
-    let id = parse_id(id)?;
+    let id = parse_file_name(name)?;
     let mut text = Vec::new();
     let file = File::open(path).map_err(unreadable)?;
     let read = file.take(MAX_LINE + 1).read_to_end(&mut text).map_err(unreadable)? as u64;
-    *bytes += read;
-    check_size(read, *bytes)?;
+    size.add(read)?;
     let text = str::from_utf8(&text).map_err(|_| ReviewCause::NotUtf8)?;
     visit(RawReview { label, id, text });
     Ok(())
 }
 
-fn check_size(review: u64, all: u64) -> Result<(), ReviewCause> {
-    match (review > MAX_LINE, all > MAX_BYTES) {
-        (true, _) => Err(ReviewCause::LongReview),
-        (_, true) => Err(ReviewCause::ManyBytes),
-        _ => Ok(()),
+/// The id of a review in a file `ID_STARS.txt`.
+pub(super) fn parse_file_name(name: &str) -> Result<u64, ReviewCause> {
+    let stem = name.strip_suffix(".txt").ok_or(ReviewCause::FileName)?;
+    let (id, stars) = stem.split_once('_').ok_or(ReviewCause::FileName)?;
+    check_stars(stars)?;
+    parse_id(id)
+}
+
+/// The number of bytes of the reviews so far.
+#[derive(Default)]
+pub(super) struct ReviewSize(u64);
+
+impl ReviewSize {
+    /// Adds a review. Fails if it is too long, or if there are too many bytes.
+    pub(super) fn add(&mut self, review: u64) -> Result<(), ReviewCause> {
+        self.0 = self.0.saturating_add(review);
+        match (review > MAX_LINE, self.0 > MAX_BYTES) {
+            (true, _) => Err(ReviewCause::LongReview),
+            (_, true) => Err(ReviewCause::ManyBytes),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -135,7 +151,7 @@ fn parse_id(id: &str) -> Result<u64, ReviewCause> {
     id.parse().map_err(|_| ReviewCause::Id { found: id.chars().take(20).collect() })
 }
 
-fn unreadable(error: io::Error) -> ReviewCause {
+pub(super) fn unreadable(error: io::Error) -> ReviewCause {
     match error.kind() {
         ErrorKind::NotFound => ReviewCause::Missing,
         _ => ReviewCause::Unreadable { why: error.to_string() },
