@@ -1,6 +1,6 @@
 //! Batches: rows of steps, and their targets.
 
-use crate::model::Input;
+use crate::model::{Arch, Input, Layer};
 
 /// Rows of different lengths, one after the other: row `b` has the steps
 /// `offsets[b]..offsets[b + 1]`. Start and end tokens are part of the rows. Nothing is padded.
@@ -14,6 +14,38 @@ pub struct Batch {
     pub targets: Targets,
     /// Weight of each class in the loss `[C]`; empty is all ones.
     pub class_weights: Vec<f32>,
+    /// The state in which the rows start, bottom layer first; every row then has a step. Empty:
+    /// zeros.
+    pub initial: Vec<LayerState>,
+}
+
+/// The state of one layer between two steps, for every row of a batch.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LayerState {
+    /// h `[B,D]`.
+    pub h: Vec<f32>,
+    /// c `[B,D]`; empty for a GRU.
+    pub c: Vec<f32>,
+}
+
+impl LayerState {
+    /// The zero states of `rows` rows, bottom layer first.
+    pub fn zeros(arch: &Arch, rows: usize) -> Vec<LayerState> {
+        let zeros = |layer: &Layer| LayerState {
+            h: vec![0.0; rows * layer.units],
+            c: vec![0.0; if layer.cell.has_memory() { rows * layer.units } else { 0 }],
+        };
+        arch.layers.iter().map(zeros).collect()
+    }
+}
+
+/// Where the rows of a batch start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RowStart {
+    /// From the zero state.
+    Zero,
+    /// From the states in [`Batch::initial`].
+    Given,
 }
 
 /// What the steps read.
@@ -54,7 +86,7 @@ impl Batch {
             offsets.push(ids.len());
         }
         let input = Inputs::Tokens(ids);
-        Batch { offsets, input, targets: Targets::None, class_weights: vec![] }
+        Batch { offsets, input, targets: Targets::None, class_weights: vec![], initial: vec![] }
     }
 
     /// B.
@@ -70,6 +102,11 @@ impl Batch {
     /// The steps of row `b`.
     pub fn row(&self, b: usize) -> std::ops::Range<usize> {
         self.offsets[b]..self.offsets[b + 1]
+    }
+
+    /// Where the rows start.
+    pub(crate) fn row_start(&self) -> RowStart {
+        if self.initial.is_empty() { RowStart::Zero } else { RowStart::Given }
     }
 
     /// The targets, one per read-out; empty without targets.

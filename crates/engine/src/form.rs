@@ -3,6 +3,7 @@
 //! With `h = αS` the recurrence needs only `G = S·Rᵀ` (K rows instead of D): the low-rank form.
 //! Where h is not a mixture of few centroids, a scan carries h itself and reads R: the direct form.
 
+use crate::batch::RowStart;
 use crate::model::{Cell, Layer, Reset};
 
 /// What a layer carries from step to step.
@@ -15,9 +16,9 @@ pub enum Recurrence {
 }
 
 /// The cheaper form for a layer. The low-rank form is exact at λ = 1 and cheaper with fewer
-/// centroids than break-even.
-pub fn recurrence(layer: &Layer, lambda: f64) -> Recurrence {
-    let (Some(centroids), true) = (layer.centroids, lambda == 1.0) else {
+/// centroids than break-even. A given initial h is no mixture of centroids: it needs the direct form.
+pub fn recurrence(layer: &Layer, lambda: f64, start: RowStart) -> Recurrence {
+    let (Some(centroids), true, RowStart::Zero) = (layer.centroids, lambda == 1.0, start) else {
         return Recurrence::Direct;
     };
     let low_rank = match layer.cell {

@@ -33,7 +33,7 @@ mod traits;
 mod weights;
 
 pub use arithmetic::Arithmetic;
-pub use batch::{Batch, IGNORE, Inputs, Targets};
+pub use batch::{Batch, IGNORE, Inputs, LayerState, Targets};
 pub use device_error::DeviceError;
 pub use dropout::Dropout;
 pub use hardware::{Device, DeviceName, Hardware, UnknownDevice};
@@ -41,4 +41,4 @@ pub use objective::{Gradients, Loss, Regime};
 pub use optimiser::{Moments, Optimiser, Real, Rule, Update, norm};
 pub use snapshot::Snapshot;
 pub use trace::{Fields, LayerTrace, Mode, Trace, Transition};
-pub use traits::{NextBatch, Runner, Step, Trainer};
+pub use traits::{BatchLoss, NextBatch, Runner, Step, Trainer};

@@ -1,5 +1,6 @@
 //! How a model is run, and what it computed.
 
+use crate::LayerState;
 use crate::key::{Key, Rng};
 
 /// The map h from probabilities to the next hidden state.
@@ -63,6 +64,9 @@ pub struct Trace<F> {
     pub layers: Vec<LayerTrace<F>>,
     /// `[B,C]`, or `[N,C]` for a read-out at every step.
     pub logits: Vec<F>,
+    /// The state after the last step of every row, bottom layer first; empty unless the batch has
+    /// initial states.
+    pub last: Vec<LayerState>,
 }
 
 /// One layer's part of a trace. Fields that were not requested, or that the layer does not have, are

@@ -2,7 +2,11 @@
 
 use crate::device_error::DeviceError;
 use crate::model::{Arch, Model};
-use crate::{Batch, Fields, Gradients, Loss, Mode, Optimiser, Regime, Snapshot, Trace};
+use crate::reference::{argmax, log_softmax};
+use crate::{
+    Batch, Fields, Gradients, IGNORE, LayerState, Loss, Mode, Optimiser, Real, Regime, Snapshot,
+    Trace,
+};
 use std::sync::Arc;
 
 /// Runs a model. Prediction, extraction and explanation need only this.
@@ -16,7 +20,19 @@ pub trait Runner<F> {
     /// Runs the model on a batch. `fields` selects what is recorded of every step.
     fn trace(&mut self, batch: &Batch, mode: Mode, fields: Fields)
     -> Result<Trace<F>, Self::Error>;
+    /// The loss of a batch without regularisation terms, and the last states as in [`Trace::last`].
+    /// Logits of many classes need not leave the device.
+    fn loss(&mut self, batch: &Batch, mode: Mode) -> Result<BatchLoss, Self::Error>
+    where
+        F: Real,
+    {
+        let trace = self.trace(batch, mode, Fields::default())?;
+        Ok((loss_of_logits(batch, &trace.logits, self.arch().classes), trace.last))
+    }
 }
+
+/// The loss of a batch, and the last states as in [`Trace::last`].
+pub type BatchLoss = (Loss, Vec<LayerState>);
 
 /// Trains a model: owns its parameters and the optimiser's state. One instance per seed.
 ///
@@ -47,8 +63,26 @@ pub trait Trainer<F>: Runner<F, Error = DeviceError> {
         next();
         Ok(step)
     }
+    /// The state after the last step of every row in the last [`step`](Trainer::step) or
+    /// [`gradients`](Trainer::gradients), bottom layer first; empty unless that batch had initial
+    /// states.
+    fn last_states(&self) -> Result<Vec<LayerState>, DeviceError>;
     /// The optimiser.
     fn optimiser(&self) -> &Optimiser;
+}
+
+/// The weighted mean cross-entropy of logits `[readouts,C]`.
+pub(crate) fn loss_of_logits<F: Real>(batch: &Batch, logits: &[F], classes: usize) -> Loss {
+    let total = batch.total_weight();
+    let mut loss = Loss::default();
+    let predictions = batch.target_ids().iter().zip(logits.chunks_exact(classes));
+    for (&target, logits) in predictions.filter(|&(&target, _)| target != IGNORE) {
+        let logits: Vec<f64> = logits.iter().map(|x| x.to()).collect();
+        loss.task -= batch.class_weight(target) / total * log_softmax(&logits)[target as usize];
+        loss.counted += 1;
+        loss.correct += (argmax(&logits) == target as usize) as usize;
+    }
+    Loss { total: loss.task, ..loss }
 }
 
 /// The result of an update.

@@ -165,6 +165,7 @@ fn batch(zipf: &Zipf, rng: &mut Rng) -> Batch {
         input: Inputs::Tokens((0..ROWS * STEPS).map(|_| zipf.draw(rng)).collect()),
         targets: Targets::Rows((0..ROWS).map(|_| rng.below(2) as u32).collect()),
         class_weights: vec![],
+        initial: vec![],
     }
 }
 

@@ -7,6 +7,7 @@ use super::panels::Panels;
 use super::prepare::{PreparedLayer, ReadSource};
 use super::scan::LayerScan;
 use super::scan_buffers::{ScanBuffers, input_vectors};
+use crate::batch::RowStart;
 use crate::model::Score;
 use pulp::{Simd, WithSimd};
 use std::marker::PhantomData;
@@ -75,7 +76,7 @@ impl<C: CellKernel> WithSimd for BlockGradients<'_, C> {
             _ => &[],
         };
         let gradients = SegmentGradients {
-            initial_items: if first == 0 { ROWS } else { 0 },
+            initial_items: if first == 0 && scan.start == RowStart::Zero { ROWS } else { 0 },
             carry: &buffers.carry[first * ROWS * p.np..][..items * p.np],
             table_rows,
             da_in,

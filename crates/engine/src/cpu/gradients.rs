@@ -3,7 +3,8 @@
 use super::adjoint::compute_parameter_gradients;
 use super::group::{BatchContext, Group, TrainGroup, groups};
 use super::head::PaddedHead;
-use super::prepare::{PreparedLayer, copy_for_workers, prepare};
+use super::prepare::{LayerMode, PreparedLayer, copy_for_workers, prepare};
+use super::row_states::{GroupStates, collect};
 use super::sums::{ChunkSums, PairwiseSum};
 use super::thread_pool::Executor;
 use super::token_table::{EmbeddingGradients, EmbeddingRows, TokenInputs};
@@ -11,7 +12,7 @@ use super::{Cpu, CpuTrainer};
 use crate::objective::StepShare;
 use crate::tokens::BatchTokens;
 use crate::weights::EngineWeights;
-use crate::{Batch, Gradients, Loss, Mode, Regime, Transition};
+use crate::{Batch, Gradients, LayerState, Loss, Mode, Regime, Transition};
 use std::sync::Mutex;
 
 /// A batch's gradients are summed in this many chunks (or as many as it has groups of rows).
@@ -41,10 +42,11 @@ impl CpuTrainer {
         let EngineWeights { arch, layout, state } = &cpu.weights;
         let executor = Executor { level: cpu.tuning.level, pool: &cpu.pool };
         let params = &state.params;
-        let (lambda, tau) = (regime.lambda, regime.tau);
+        let (lambda, tau, start) = (regime.lambda, regime.tau, batch.row_start());
+        let mode = LayerMode { lambda, tau, start };
         let embedding = &params[layout.embedding.clone()];
         let inputs = TokenInputs::new(arch, tokens, embedding, &regime.dropout);
-        let layers = prepare(arch, layout, params, &inputs, (lambda, tau), &mut table, executor);
+        let layers = prepare(arch, layout, params, &inputs, mode, &mut table, executor);
         copy_for_workers(&layers, &mut cpu.layer_copies, &cpu.pool);
         let head = PaddedHead::prepare(arch, layout, params);
         let share = StepShare::of(batch, arch);
@@ -62,7 +64,7 @@ impl CpuTrainer {
             total_weight: batch.total_weight(),
             recompute: cpu.tuning.recompute(),
         };
-        cpu.sum_chunks(context, &mut chunks, &mut sum);
+        self.last = cpu.sum_chunks(context, &mut chunks, &mut sum);
         let rows_len = rows.count(tokens, arch.input.vocabulary()) * arch.input.width();
         values.resize(rows_len + self.rest_layout.len, 0.0);
         let (d, params) = ((&sum.total.panels[..], sum.table()), &params[layout.embedding.len()..]);
@@ -87,13 +89,14 @@ impl CpuTrainer {
 }
 
 impl Cpu {
-    /// The sums over all rows of a batch: of each chunk, then pairwise of the chunks.
+    /// The sums over all rows of a batch: of each chunk, then pairwise of the chunks. Returns the
+    /// rows' last states.
     fn sum_chunks(
         &self,
         context: BatchContext<'_>,
         chunks: &mut Vec<Mutex<ChunkSums>>,
         sum: &mut PairwiseSum,
-    ) {
+    ) -> Vec<LayerState> {
         let groups = groups(context.arch, context.batch);
         // Groups are dealt out in turn, so that every chunk has long rows and short ones.
         let count = CHUNKS.min(groups.len()).max(1);
@@ -101,19 +104,23 @@ impl Cpu {
         let chunk_groups: Vec<(usize, Vec<Group>)> =
             (0..count).map(|i| (i, groups_of(i))).collect();
         chunks.resize_with(count.max(chunks.len()), Mutex::default);
-        self.pool.map(&chunk_groups, |worker, (i, groups)| {
+        let states = self.pool.map(&chunk_groups, |worker, (i, groups)| {
             let sums = &mut *chunks[*i].lock().expect("one worker computes each chunk");
             sums.clear(&context, groups);
             self.with_worker_memory(worker, context, |context, buffers| {
+                let mut states: Vec<GroupStates> = vec![];
                 for &group in groups {
-                    self.tuning.level.run(TrainGroup { context, group, buffers, sums });
+                    let run = TrainGroup { context, group, buffers, sums };
+                    states.extend(self.tuning.level.run(run));
                 }
-            });
+                states
+            })
         });
         let chunks: Vec<&ChunkSums> = (chunks[..count].iter_mut())
             .map(|chunk| &*chunk.get_mut().expect("no worker panicked"))
             .collect();
         sum.compute(&chunks, &context, &self.pool);
+        collect(context.arch, context.batch.rows(), states.into_iter().flatten())
     }
 }
 

@@ -4,6 +4,7 @@ use super::cells::{Gru, GruResetBefore, Lstm};
 use super::head::{HeadBuffers, HeadFeatures, HeadLogits, HeadLoss, PaddedHead};
 use super::kernels::ROWS;
 use super::prepare::{PreparedLayer, ReadSource};
+use super::row_states::{GroupStates, write_initial};
 use super::scan::{self, HeadGradients, LayerScan, RowLengths, StepOutput};
 use super::scan_buffers::{RecomputePolicy, ScanBuffers};
 use super::sums::ChunkSums;
@@ -77,11 +78,11 @@ pub struct TrainGroup<'a> {
 }
 
 impl WithSimd for TrainGroup<'_> {
-    type Output = ();
+    type Output = Option<GroupStates>;
 
-    fn with_simd<S: Simd>(self, simd: S) {
+    fn with_simd<S: Simd>(self, simd: S) -> Option<GroupStates> {
         let TrainGroup { context, group, buffers, sums } = self;
-        forward_all(simd, context, &group, buffers, None);
+        let states = forward_all(simd, context, &group, buffers, None);
         let when = context.arch.readout.when;
         let ids = context.batch.target_ids();
         let target = |readout: usize, r: usize| match group.rows[r] {
@@ -106,6 +107,7 @@ impl WithSimd for TrainGroup<'_> {
         sums.readouts.add(readouts);
         drop_out(&context, &group, buffers.head.d_features_mut());
         backward_all(simd, context, &group, buffers, sums);
+        states
     }
 }
 
@@ -118,9 +120,9 @@ pub struct TraceGroup<'a> {
 }
 
 impl WithSimd for TraceGroup<'_> {
-    type Output = Vec<RowTrace>;
+    type Output = (Vec<RowTrace>, Option<GroupStates>);
 
-    fn with_simd<S: Simd>(self, simd: S) -> Vec<RowTrace> {
+    fn with_simd<S: Simd>(self, simd: S) -> Self::Output {
         let TraceGroup { context, group, buffers, fields } = self;
         let empty = || vec![LayerTrace::default(); context.layers.len()];
         let mut traces: [Vec<LayerTrace<f32>>; ROWS] = std::array::from_fn(|_| empty());
@@ -141,7 +143,7 @@ impl WithSimd for TraceGroup<'_> {
                 }
             }
         };
-        forward_all(simd, context, &group, buffers, observes.then_some(&mut record));
+        let states = forward_all(simd, context, &group, buffers, observes.then_some(&mut record));
         let classes = context.arch.classes;
         let logits = |r: usize| -> Vec<f32> {
             let readouts = match context.arch.readout.when {
@@ -152,10 +154,10 @@ impl WithSimd for TraceGroup<'_> {
             (0..readouts).flat_map(at).copied().collect()
         };
         let rows = group.rows.into_iter().zip(traces).enumerate();
-        rows.filter_map(|(r, (row, layers))| {
+        let rows = rows.filter_map(|(r, (row, layers))| {
             row.map(|row| RowTrace { row, layers, logits: logits(r) })
-        })
-        .collect()
+        });
+        (rows.collect(), states)
     }
 }
 
@@ -192,18 +194,20 @@ fn read_inputs(context: &BatchContext<'_>, group: &Group, buffers: &mut ScanBuff
 /// Called with the layer, the step and what the step computed.
 type StepObserver<'a> = &'a mut dyn FnMut(usize, usize, &StepOutput<'_>);
 
-/// All layers forward, and the classifier.
+/// All layers forward, and the classifier. Returns the rows' last states if the batch gives their
+/// initial ones.
 fn forward_all<S: Simd>(
     simd: S,
     context: BatchContext<'_>,
     group: &Group,
     buffers: &mut GroupBuffers,
     mut observer: Option<StepObserver<'_>>,
-) {
+) -> Option<GroupStates> {
     let (count, lengths) = (context.layers.len(), group.lengths);
     buffers.layers.resize_with(count, ScanBuffers::default);
     read_inputs(&context, group, &mut buffers.layers[0]);
     buffers.head.resize(context.arch, lengths.longest());
+    let mut states = GroupStates::new(context.arch, context.batch, *group);
     let every_step = context.arch.readout.when == When::EveryStep;
     let is_read = |t: usize| every_step || (0..ROWS).any(|r| lengths.is_last(r, t));
     for l in 0..count {
@@ -213,6 +217,7 @@ fn forward_all<S: Simd>(
         let top = l + 1 == count;
         let head = &mut buffers.head;
         let observes = observer.is_some();
+        let keeps_states = states.is_some();
         let on_step = &mut |t: usize, output: StepOutput<'_>| {
             if top && is_read(t) {
                 head.store(context.arch, &lengths, t, &output);
@@ -220,27 +225,37 @@ fn forward_all<S: Simd>(
             if let Some(observer) = &mut observer {
                 observer(l, t, &output);
             }
+            if let Some(states) = &mut states {
+                states.store(l, &lengths, t, &output);
+            }
         };
-        let observed = &|t: usize| observes || (top && is_read(t));
+        let is_last = |t: usize| (0..ROWS).any(|r| lengths.is_last(r, t));
+        let observed = &|t: usize| observes || (top && is_read(t)) || (keeps_states && is_last(t));
+        let initial = |buffers: &mut ScanBuffers| {
+            if let Some(given) = context.batch.initial.get(l) {
+                write_initial(given, group, &context.layers[l], buffers);
+            }
+        };
         let scan = layer_scan(&context, group, l);
         let own = &mut own[0];
         match variant(scan.p) {
-            CellVariant::Lstm => {
-                scan::forward::<S, Lstm>(simd, scan, own, below, &mut rngs, on_step, observed)
-            }
-            CellVariant::GruLowRank => {
-                scan::forward::<S, Gru<4>>(simd, scan, own, below, &mut rngs, on_step, observed)
-            }
-            CellVariant::GruDirect => {
-                scan::forward::<S, Gru<3>>(simd, scan, own, below, &mut rngs, on_step, observed)
-            }
+            CellVariant::Lstm => scan::forward::<S, Lstm>(
+                simd, scan, own, below, &mut rngs, &initial, on_step, observed,
+            ),
+            CellVariant::GruLowRank => scan::forward::<S, Gru<4>>(
+                simd, scan, own, below, &mut rngs, &initial, on_step, observed,
+            ),
+            CellVariant::GruDirect => scan::forward::<S, Gru<3>>(
+                simd, scan, own, below, &mut rngs, &initial, on_step, observed,
+            ),
             CellVariant::GruResetBefore => scan::forward::<S, GruResetBefore>(
-                simd, scan, own, below, &mut rngs, on_step, observed,
+                simd, scan, own, below, &mut rngs, &initial, on_step, observed,
             ),
         }
     }
     drop_out(&context, group, buffers.head.features_mut());
     simd.vectorize(HeadLogits { buffers: &mut buffers.head, head: context.head });
+    states
 }
 
 /// Multiplies the features of four rows, or their gradients, by their masks.
@@ -315,7 +330,8 @@ fn layer_scan<'a>(context: &BatchContext<'a>, group: &Group, l: usize) -> LayerS
     weights.commitment /= p.d as f32;
     let (lengths, mode, recompute) = (group.lengths, context.mode, context.recompute);
     let table = if l == 0 { context.table } else { &[] };
-    LayerScan { p, table, lengths, mode, weights, emits_hidden, recompute }
+    let start = context.batch.row_start();
+    LayerScan { p, table, lengths, mode, weights, emits_hidden, start, recompute }
 }
 
 /// A generator for each row in layer l; none where nothing is sampled.

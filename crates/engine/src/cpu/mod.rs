@@ -7,6 +7,7 @@
 //!   `step_backward`, `block_gradients`). `cells` and `centroids` are the two components of a layer, `head` is the
 //!   classifier. `kernels` holds the products of the scan, `lane_sums` their reductions,
 //!   `functions` the transcendental functions.
+//! - `row_states` holds the states in which rows start and end, if the batch gives them.
 //! - `gradients` sums over a batch. Rows are independent: a batch is cut into a fixed number of
 //!   chunks, whatever the number of threads (`thread_pool`), and their `sums` are added in a fixed
 //!   order. So the same seed gives the same bits.
@@ -32,6 +33,7 @@ mod lane_sums;
 mod panels;
 mod prepare;
 mod products;
+mod row_states;
 mod scan;
 mod scan_buffers;
 mod simd;
@@ -47,8 +49,8 @@ pub use simd::SimdLevel;
 use super::tokens::BatchTokens;
 use super::weights::EngineWeights;
 use super::{
-    Batch, DeviceError, Dropout, Fields, Gradients, LayerTrace, Mode, Regime, Runner, Snapshot,
-    Step, Trace, Trainer, Transition,
+    Batch, DeviceError, Dropout, Fields, Gradients, LayerState, LayerTrace, Mode, Regime, Runner,
+    Snapshot, Step, Trace, Trainer, Transition,
 };
 use crate::model::{Arch, Layout, Model};
 use crate::objective::RegularisationWeights;
@@ -57,7 +59,8 @@ use deferred_rows::DeferredRows;
 use deferred_updates::is_deferrable;
 use group::{BatchContext, GroupBuffers, RowTrace, TraceGroup, groups};
 use head::PaddedHead;
-use prepare::{PreparedLayer, copy_for_workers, prepare};
+use prepare::{LayerMode, PreparedLayer, copy_for_workers, prepare};
+use row_states::collect;
 use scan_buffers::RecomputePolicy;
 use std::convert::Infallible;
 use std::sync::Mutex;
@@ -137,6 +140,8 @@ pub struct CpuTrainer {
     // PERF: memory that another thread has read is slow to clear, and malloc may return such memory
     // (T=16, d=100, k=50: 12 to 60 µs a gradient, 4 so).
     gradient_buffer: Vec<f32>,
+    /// [`Trainer::last_states`].
+    last: Vec<LayerState>,
 }
 
 impl CpuTrainer {
@@ -155,10 +160,10 @@ impl CpuTrainer {
         let cpu = Cpu::with(EngineWeights::for_training(&optimiser, model), threads, tuning);
         let rest_layout = cpu.weights.layout.without_embedding();
         let deferred = deferred_rows(&cpu.weights, &optimiser, tuning.defer_from);
-        let (chunk_sums, batch_sum, gradient_buffer) = Default::default();
+        let (chunk_sums, batch_sum, gradient_buffer, last) = Default::default();
         #[rustfmt::skip]
         return CpuTrainer {
-            cpu, optimiser, rest_layout, deferred, chunk_sums, batch_sum, gradient_buffer,
+            cpu, optimiser, rest_layout, deferred, chunk_sums, batch_sum, gradient_buffer, last,
         };
     }
 }
@@ -253,10 +258,11 @@ impl Runner<f32> for Cpu {
         let executor = Executor { level: self.tuning.level, pool: &self.pool };
         let params = &state.params;
         let lambda = if mode.transition == Transition::Mixture { mode.lambda } else { 1.0 };
-        let (regime, into) = ((lambda, mode.tau), &mut table);
+        let into = &mut table;
+        let layer_mode = LayerMode { lambda, tau: mode.tau, start: batch.row_start() };
         let embedding = &params[layout.embedding.clone()];
         let inputs = TokenInputs::new(arch, &tokens, embedding, &Dropout::NONE);
-        let layers = prepare(arch, layout, params, &inputs, regime, into, executor);
+        let layers = prepare(arch, layout, params, &inputs, layer_mode, into, executor);
         copy_for_workers(&layers, &mut self.layer_copies, &self.pool);
         let head = PaddedHead::prepare(arch, layout, params);
         let context = BatchContext {
@@ -273,7 +279,7 @@ impl Runner<f32> for Cpu {
             total_weight: 1.0,
             recompute: self.tuning.recompute(),
         };
-        let mut rows: Vec<RowTrace> = self
+        let (rows, states): (Vec<Vec<RowTrace>>, Vec<_>) = self
             .pool
             .map(&groups(arch, batch), |worker, &group| {
                 self.with_worker_memory(worker, context, |context, buffers| {
@@ -281,10 +287,11 @@ impl Runner<f32> for Cpu {
                 })
             })
             .into_iter()
-            .flatten()
-            .collect();
+            .unzip();
+        let mut rows: Vec<RowTrace> = rows.into_iter().flatten().collect();
         rows.sort_by_key(|row| row.row);
-        let trace = concatenate(rows, layers.len());
+        let last = collect(arch, batch.rows(), states.into_iter().flatten());
+        let trace = Trace { last, ..concatenate(rows, layers.len()) };
         self.table = table;
         Ok(trace)
     }
@@ -347,6 +354,10 @@ impl Trainer<f32> for CpuTrainer {
         })
     }
 
+    fn last_states(&self) -> Result<Vec<LayerState>, DeviceError> {
+        Ok(self.last.clone())
+    }
+
     fn optimiser(&self) -> &Optimiser {
         &self.optimiser
     }
@@ -354,7 +365,8 @@ impl Trainer<f32> for CpuTrainer {
 
 /// One trace of all rows, which are in order.
 fn concatenate(rows: Vec<RowTrace>, layers: usize) -> Trace<f32> {
-    let mut trace = Trace { layers: vec![LayerTrace::default(); layers], logits: vec![] };
+    let mut trace =
+        Trace { layers: vec![LayerTrace::default(); layers], logits: vec![], last: vec![] };
     for row in rows {
         for (into, from) in trace.layers.iter_mut().zip(row.layers) {
             into.alpha.extend(from.alpha);

@@ -9,6 +9,7 @@ use super::products::WeightProducts;
 use super::simd::{AlignedVec, padded};
 use super::thread_pool::{Executor, ThreadPool};
 use super::token_table::{TokenInputs, TokenTable};
+use crate::batch::RowStart;
 use crate::form::{Recurrence, recurrence, state_blocks};
 use crate::model::{Arch, Cell, Gate, Input, Layer, LayerSlots, Layout, Reset, Score};
 use crate::tokens::BatchTokens;
@@ -88,13 +89,22 @@ impl PreparedLayer {
     }
 }
 
+/// How the layers are run.
+#[derive(Clone, Copy)]
+pub struct LayerMode {
+    pub lambda: f64,
+    /// Multiplies every layer's temperature.
+    pub tau: f64,
+    pub start: RowStart,
+}
+
 /// All layers as the scan reads them. Writes the token table to `table`, whose memory is reused.
 pub fn prepare(
     arch: &Arch,
     layout: &Layout,
     params: &[f32],
     inputs: &TokenInputs<'_>,
-    (lambda, tau): (f64, f64),
+    mode: LayerMode,
     table: &mut TokenTable,
     executor: Executor<'_>,
 ) -> Vec<PreparedLayer> {
@@ -110,8 +120,9 @@ pub fn prepare(
         };
         let own = LayerParams::new(layer, &layout.layers[l], params, executor);
         let mut prepared = None;
-        let mut panels =
-            || prepared = Some(own.prepared(recurrence(layer, lambda), source, lambda, tau));
+        let mut panels = || {
+            prepared = Some(own.prepared(recurrence(layer, mode.lambda, mode.start), source, mode))
+        };
         match source {
             ReadSource::Table => {
                 let table = || {
@@ -220,8 +231,7 @@ impl<'a> LayerParams<'a> {
         &self,
         form: Recurrence,
         source: ReadSource,
-        lambda: f64,
-        tau: f64,
+        LayerMode { lambda, tau, .. }: LayerMode,
     ) -> PreparedLayer {
         let layer = self.layer;
         let (d, k) = (layer.units, layer.centroids.map_or(0, |s| s.k));

@@ -15,6 +15,7 @@ use super::scan_buffers::{RecomputePolicy, ScanBuffers};
 use super::step_backward::{BackwardStep, CellBackward, StochasticBackward};
 use super::step_forward::{CellStep, FormHidden, GateStorage, StochasticStep};
 use crate::Mode;
+use crate::batch::RowStart;
 use crate::key::Rng;
 use crate::objective::RegularisationWeights;
 use pulp::Simd;
@@ -126,22 +127,28 @@ pub struct LayerScan<'a> {
     pub weights: RegularisationWeights<f32>,
     /// Whether the layer above reads h and this one carries α.
     pub emits_hidden: bool,
+    /// Whether the first step carries zeros or a given state.
+    pub start: RowStart,
     pub recompute: RecomputePolicy,
 }
 
-/// All steps forward. Calls `on_step(t, output)` for every step for which `observed(t)` holds.
+/// All steps forward. `write_initial` is called with the cleared buffers. Calls `on_step(t, output)`
+/// for every step for which `observed(t)` holds.
+#[allow(clippy::too_many_arguments)]
 pub fn forward<S: Simd, C: CellKernel>(
     simd: S,
     scan: LayerScan<'_>,
     buffers: &mut ScanBuffers,
     below: Option<(&PreparedLayer, &ScanBuffers)>,
     rngs: &mut [Rng],
+    write_initial: &dyn Fn(&mut ScanBuffers),
     on_step: &mut dyn FnMut(usize, StepOutput<'_>),
     observed: &dyn Fn(usize) -> bool,
 ) {
     let LayerScan { p, lengths, .. } = scan;
     let steps = lengths.longest();
     buffers.resize::<C>(p, steps, scan.recompute, scan.weights.entropy != 0.0);
+    write_initial(buffers);
     if scan.emits_hidden {
         buffers.hidden.resize(steps * ROWS * p.dp);
     }

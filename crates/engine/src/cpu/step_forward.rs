@@ -11,6 +11,7 @@ use super::prepare::PreparedLayer;
 use super::scan::{LayerScan, step_input};
 use super::scan_buffers::{ScanBuffers, input_vectors};
 use crate::Transition;
+use crate::batch::RowStart;
 use crate::form::Recurrence;
 use crate::key::Rng;
 use pulp::{Simd, WithSimd};
@@ -42,7 +43,8 @@ impl<C: CellKernel> WithSimd for CellStep<'_, C> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let CellStep { scan: LayerScan { p, table, .. }, buffers, below, t, i, gates, .. } = self;
+        let CellStep { scan, buffers, below, t, i, gates, .. } = self;
+        let LayerScan { p, table, .. } = scan;
         let wide = ROWS * p.dp;
         let cw = buffers.c_width(p);
         let read = input_vectors(p, &buffers.read, below);
@@ -55,7 +57,7 @@ impl<C: CellKernel> WithSimd for CellStep<'_, C> {
             ForwardArgs {
                 input: step_input(p, (table, &buffers.table_rows), read, t),
                 carry: &buffers.carry[t * ROWS * p.np..][..ROWS * p.np],
-                is_first_step: t == 0,
+                from_zero: t == 0 && scan.start == RowStart::Zero,
                 c_prev: &c_prev[i * cw..],
                 c: &mut c[..cw],
                 gates: &mut buffers.gates[i * wide * C::GATES..][..kept],

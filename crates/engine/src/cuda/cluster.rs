@@ -220,7 +220,7 @@ pub fn cluster_kernels(
     let layer = &shape.layer;
     let mixes = call.transition == Transition::Mixture && !call.has_commitment;
     let suits = layer.centroids.is_none_or(|centroids| {
-        let low_rank = recurrence(layer, call.lambda) == Recurrence::LowRank;
+        let low_rank = recurrence(layer, call.lambda, call.start) == Recurrence::LowRank;
         mixes && low_rank && centroids.score == Score::Dot
     });
     if !stream.gpu.clusters || !suits {

@@ -168,6 +168,39 @@ impl Classifier {
         ops.run_all(stream, &[product.plus([bias, Addend::NONE])])
     }
 
+    /// The cross-entropy: writes [`READOUT_SUMS`] sums to `report`. Logits are overwritten.
+    pub fn loss(
+        &mut self,
+        stream: &GpuStream,
+        arch: &Arch,
+        batch: &DeviceBatch,
+        scale: Address,
+        report: Address,
+    ) -> Result<(), CudaError> {
+        let count = readouts(arch, batch);
+        let sums = self.readout_sums.reserve(stream, count.max(1) * READOUT_SUMS)?;
+        if !Classifier::is_small(arch) {
+            self.cross_entropy(stream, arch, batch, scale, sums)?;
+        }
+        sum_columns(stream, &mut self.parts, sums, (count, READOUT_SUMS), report)
+    }
+
+    /// The sums of each read-out. Replaces logits by their gradients.
+    fn cross_entropy(
+        &self,
+        stream: &GpuStream,
+        arch: &Arch,
+        batch: &DeviceBatch,
+        scale: Address,
+        readout_sums: Address,
+    ) -> Result<(), CudaError> {
+        let (count, logits) = (readouts(arch, batch), self.logits.address(stream));
+        let config = LaunchConfig::linear(count.div_ceil(4), 128);
+        Ok(launch!(stream, &stream.gpu.kernels.cross_entropy, config;
+            logits, batch.targets, batch.class_weights, scale, count as i32,
+            arch.classes as i32, readout_sums)?)
+    }
+
     /// The cross-entropy and its gradients: adds to `grads`, writes [`READOUT_SUMS`] sums to
     /// `report` and returns the gradients of the top layer's outputs. Logits are overwritten by
     /// their gradients. Work that no layer waits for runs in `side`.
@@ -200,9 +233,7 @@ impl Classifier {
             let d_logits = DeviceMatrix::rows(logits, classes);
             let (v, d_v) = (DeviceMatrix::rows(v, width), DeviceMatrix::rows(d_v, width));
             if !Classifier::is_small(arch) {
-                launch!(stream, &stream.gpu.kernels.cross_entropy, LaunchConfig::linear(count.div_ceil(4), 128);
-                    logits, batch.targets, batch.class_weights, scale, count as i32,
-                    classes as i32, readout_sums)?;
+                self.cross_entropy(stream, arch, batch, scale, readout_sums)?;
                 let into = DeviceMatrix::rows(d_features, width);
                 ops.run(stream, (count, classes, width), d_logits, v, into, WriteMode::Overwrite)?;
                 if batch.dropout.readout != 0 {

@@ -4,7 +4,8 @@
 use super::CudaError;
 use super::gpu::{Address, GpuStream, LaunchConfig, launch};
 pub use super::layer_types::{
-    LayerBuffers, LayerCall, LayerInput, LayerShape, OutputGrads, ParamAddresses, StoreWhen,
+    FirstState, LayerBuffers, LayerCall, LayerInput, LayerShape, OutputGrads, ParamAddresses,
+    StoreWhen,
 };
 use super::matrix::MatrixOps;
 use super::scan_args::{SUMS, ScanArgs, round_up_4};
@@ -12,6 +13,7 @@ use super::small_k::InputMode;
 use super::upload::DeviceBatch;
 use super::{cluster, small_k, vanilla};
 use crate::Transition;
+use crate::batch::RowStart;
 use crate::form::{Recurrence, recurrence, state_blocks};
 use crate::model::{Cell, Gate, Reset, Score};
 use std::cell::RefCell;
@@ -94,7 +96,7 @@ impl CudaLayer {
         call: LayerCall,
         draws: Address,
     ) -> Result<ScanArgs, CudaError> {
-        let form = recurrence(&self.shape.layer, call.lambda);
+        let form = recurrence(&self.shape.layer, call.lambda, call.start);
         let (d, k, cell) = (self.shape.layer.units, self.k(), self.cell());
         let LayerShape { layer, slots, end, .. } = &self.shape;
         let n = if form == Recurrence::LowRank { k } else { d };
@@ -136,6 +138,8 @@ impl CudaLayer {
             q_bias: wanted(cell == 1, at(&slots.b_hh, 2 * d)),
             peephole: at(&slots.peephole, 0),
             s: at(&slots.centroids, 0),
+            h_first: call.first.h,
+            c_first: call.first.c,
             draws,
             carry_in: if call.saves_for_backward {
                 buffers.carry_in.reserve(stream, steps * round_up_4(n))?
@@ -168,6 +172,7 @@ impl CudaLayer {
         let cached_kernels = KernelKey {
             call: LayerCall {
                 coefficients: 0,
+                first: FirstState::default(),
                 saves_for_backward: true,
                 ..call.storing([keep; 3])
             },
@@ -191,7 +196,8 @@ impl CudaLayer {
         layer_input: LayerInput,
         call: LayerCall,
     ) -> Result<LayerKernels, CudaError> {
-        if !self.shape.specialised {
+        // Only the generic kernels start from a given state.
+        if !self.shape.specialised || call.start == RowStart::Given {
             return Ok(LayerKernels::Generic);
         }
         if let Some(small_k) =
@@ -237,7 +243,7 @@ impl CudaLayer {
     ) -> Result<(), CudaError> {
         let kernels = self.kernels(stream, batch, layer_input, call)?;
         let mut products =
-            self.prepare(stream, params, recurrence(&self.shape.layer, call.lambda))?;
+            self.prepare(stream, params, recurrence(&self.shape.layer, call.lambda, call.start))?;
         let read = self.input_product(stream, params, batch, layer_input, &kernels)?;
         if let (LayerKernels::SmallK(small_k), LayerInput::Tokens { .. }, true) =
             (&*kernels, layer_input, batch.chunks.is_chunked())

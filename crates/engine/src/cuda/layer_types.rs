@@ -4,6 +4,7 @@ use super::chunks::ChunkPolicy;
 use super::gpu::{Address, Buffer};
 use super::grouped::Counters;
 use crate::Transition;
+use crate::batch::RowStart;
 use crate::model::{Cell, Gate, Layer, LayerSlots, Reset};
 
 /// A macro definition for a kernel that is compiled for a layer.
@@ -59,8 +60,12 @@ pub struct LayerCall {
     pub gate_penalty: bool,
     /// Whether a backward pass follows.
     pub saves_for_backward: bool,
+    /// Whether rows start from zero or from the states at `first`.
+    pub start: RowStart,
     /// Address of the layer's coefficients for this update.
     pub coefficients: Address,
+    /// The layer's states before the first step.
+    pub first: FirstState,
     /// At which steps h, u and c are stored.
     pub store_h: StoreWhen,
     pub store_u: StoreWhen,
@@ -77,6 +82,13 @@ impl LayerCall {
     pub fn storing(self, [store_h, store_u, store_c]: [StoreWhen; 3]) -> LayerCall {
         LayerCall { store_h, store_u, store_c, ..self }
     }
+}
+
+/// Addresses of h and c `[B,D]` before the first step; 0 where rows start from zero, and c of a GRU.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct FirstState {
+    pub h: Address,
+    pub c: Address,
 }
 
 /// At which steps a value is stored.
@@ -130,6 +142,8 @@ pub struct LayerBuffers {
     pub u: Buffer<f32>,
     pub alpha: Buffer<f32>,
     pub h: Buffer<f32>,
+    /// The last step of each row: h, then c of a cell that has one.
+    pub last: Buffer<f32>,
     pub da_in: Buffer<f32>,
     pub da_state: Buffer<f32>,
     pub d_scores: Buffer<f32>,
@@ -159,7 +173,9 @@ pub mod testing {
         has_entropy: false,
         gate_penalty: false,
         saves_for_backward: true,
+        start: RowStart::Zero,
         coefficients: 0,
+        first: FirstState { h: 0, c: 0 },
         store_h: StoreWhen::Never,
         store_u: StoreWhen::Never,
         store_c: StoreWhen::Never,

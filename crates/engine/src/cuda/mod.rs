@@ -27,6 +27,7 @@ mod matrix;
 mod prefetch;
 mod prepare;
 mod product_plan;
+mod row_states;
 mod scan_args;
 mod small_k;
 mod small_k_chunked;
@@ -44,11 +45,13 @@ pub use gpu::Gpu;
 
 use super::objective::StepShare;
 use super::{
-    Batch, DeviceError, Fields, Gradients, LayerTrace, Loss, Mode, NextBatch, Regime, Runner,
-    Snapshot, Step, Trace, Trainer, Transition,
+    Batch, BatchLoss, DeviceError, Fields, Gradients, LayerState, LayerTrace, Loss, Mode,
+    NextBatch, Regime, Runner, Snapshot, Step, Trace, Trainer, Transition,
 };
+use crate::batch::RowStart;
 use crate::model::{Arch, Layout, Model};
 use crate::optimiser::Optimiser;
+use crate::traits::loss_of_logits;
 use chunks::TimeChunks;
 use gpu::{Buffer, GpuStream, PinnedBuffer};
 use graphs::{GraphCache, Pass, StepSpec};
@@ -101,6 +104,8 @@ pub struct CudaTrainer {
     /// A copy of `report` in host memory.
     host_report: PinnedBuffer<f64>,
     graphs: GraphCache,
+    /// B of the last batch; 0 if its rows started from zero.
+    rows_with_states: usize,
 }
 
 /// Offsets in the report: the sums over read-outs, then the loss terms of the layers.
@@ -154,6 +159,7 @@ impl CudaTrainer {
             report: Buffer::default(),
             host_report: PinnedBuffer::default(),
             graphs: GraphCache::default(),
+            rows_with_states: 0,
         };
         let report_len = cuda.report_len();
         cuda.host_report.reserve(&cuda.stream, report_len)?;
@@ -212,8 +218,9 @@ impl CudaTrainer {
         self.run_or_replay(spec, from)?;
         // The next batch is copied to a staging buffer while this step runs. Its forward pass is
         // queued behind this step.
-        if let Some(next_batch) = next() {
-            self.prefetch(next_batch)?;
+        // A forward pass that starts from given states would overwrite the last states of this one.
+        if let Some(next) = next().filter(|next| next.batch.row_start() == RowStart::Zero) {
+            self.prefetch(next)?;
         }
         let (loss, norm) = self.read_report(batch, regime)?;
         let gradient_norm = if loss.total.is_finite() { norm } else { f64::NAN };
@@ -256,7 +263,24 @@ impl CudaTrainer {
         let count = readouts(&self.arch, &device_batch) * self.arch.classes;
         let logits = self.stream.read(&self.head.logits, count)?;
         let layers = self.layers.iter().map(|layer| self.layer_trace(layer, batch.steps(), fields));
-        Ok(Trace { layers: layers.collect::<Result<_, _>>()?, logits })
+        let layers = layers.collect::<Result<_, _>>()?;
+        Ok(Trace { layers, logits, last: self.try_last_states()? })
+    }
+
+    fn try_loss(&mut self, batch: &Batch, mode: Mode) -> Result<BatchLoss, CudaError> {
+        let Mode { lambda, tau, .. } = mode;
+        let regime = Regime { lambda, tau, ..Regime::plain(0.0) };
+        let (spec, _) = self.take_prefetched_or_upload(batch, &regime)?;
+        self.run_loss(&spec)?;
+        let (loss, _) = self.read_report(batch, &regime)?;
+        Ok((loss, self.try_last_states()?))
+    }
+
+    fn try_last_states(&self) -> Result<Vec<LayerState>, CudaError> {
+        match self.rows_with_states {
+            0 => Ok(vec![]),
+            rows => self.layers.iter().map(|layer| layer.last_state(&self.stream, rows)).collect(),
+        }
     }
 
     fn layer_trace(
@@ -314,6 +338,16 @@ impl Runner<f32> for CudaTrainer {
     ) -> Result<Trace<f32>, DeviceError> {
         Ok(self.try_trace(batch, mode, fields)?)
     }
+
+    fn loss(&mut self, batch: &Batch, mode: Mode) -> Result<BatchLoss, DeviceError> {
+        match mode.transition {
+            Transition::Mixture => Ok(self.try_loss(batch, mode)?),
+            Transition::Sample(_) | Transition::Argmax => {
+                let trace = self.try_trace(batch, mode, Fields::default())?;
+                Ok((loss_of_logits(batch, &trace.logits, self.arch.classes), trace.last))
+            }
+        }
+    }
 }
 
 impl Trainer<f32> for CudaTrainer {
@@ -350,6 +384,10 @@ impl Trainer<f32> for CudaTrainer {
         next: &mut dyn FnMut() -> Option<NextBatch>,
     ) -> Result<Step, DeviceError> {
         Ok(self.try_step(batch, regime, next)?)
+    }
+
+    fn last_states(&self) -> Result<Vec<LayerState>, DeviceError> {
+        Ok(self.try_last_states()?)
     }
 
     fn optimiser(&self) -> &Optimiser {

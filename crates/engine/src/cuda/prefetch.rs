@@ -44,6 +44,7 @@ mod tests {
             input: Inputs::Tokens(vec![0]),
             targets: Targets::Rows(vec![0]),
             class_weights: vec![],
+            initial: vec![],
         });
         let (equal, next) =
             (Batch::clone(&batch), NextBatch { batch: batch.clone(), regime: REGIME });

@@ -65,6 +65,8 @@ pub struct ScanArgs {
     pub q_bias: Address,
     pub peephole: Address,
     pub s: Address,
+    pub h_first: Address,
+    pub c_first: Address,
     pub draws: Address,
     pub carry_in: Address,
     pub gates: Address,

@@ -119,7 +119,8 @@ pub fn small_k_kernels(
     call: LayerCall,
 ) -> Result<Option<SmallKKernels>, CudaError> {
     let layer = &shape.layer;
-    let (Some(centroids), Recurrence::LowRank) = (layer.centroids, recurrence(layer, call.lambda))
+    let (Some(centroids), Recurrence::LowRank) =
+        (layer.centroids, recurrence(layer, call.lambda, call.start))
     else {
         return Ok(None);
     };

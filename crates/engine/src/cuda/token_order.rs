@@ -62,6 +62,7 @@ mod tests {
             input: Inputs::Tokens(vec![7, 3, 3, 7, 5]),
             targets: Targets::None,
             class_weights: vec![],
+            initial: vec![],
         };
         let order = longest_first(&batch);
         assert_eq!(order, [2, 0, 1]);

@@ -7,7 +7,8 @@ use super::gpu::{Address, Buffer};
 use super::graphs::{self, Pass, Seen, StepSpec};
 use super::head::{self, TopStates};
 use super::layer::{
-    CudaLayer, LayerCall, LayerInput, LayerKernels, OutputGrads, ParamAddresses, StoreWhen,
+    CudaLayer, FirstState, LayerCall, LayerInput, LayerKernels, OutputGrads, ParamAddresses,
+    StoreWhen,
 };
 use super::prefetch::Prefetched;
 use super::scan_args::{LOSS_TERMS, LayerCoefficients};
@@ -15,6 +16,7 @@ use super::small_k::InputMode;
 use super::token_order::{TokensByFirstUse, longest_first};
 use super::upload::{self, DeviceBatch, TokenSort};
 use super::{CudaError, CudaTrainer, LAYERS_AT, READOUTS_AT, update};
+use crate::batch::RowStart;
 use crate::model::{Layer, When};
 use crate::objective::StepShare;
 use crate::{Batch, Fields, NextBatch, Regime, Transition};
@@ -57,10 +59,12 @@ impl CudaTrainer {
             (false, true) => when,
             (false, false) => StoreWhen::Never,
         };
-        let (store_h, store_u) = (store(fields.h || !top, from.h()), store(fields.u, from.u()));
-        let store_c = store(fields.c, from.c());
+        let (keeps_last, first) = (call.start == RowStart::Given, device_batch.first_states.get(l));
+        let store_h = store(fields.h || !top || keeps_last, from.h());
+        let (store_u, store_c) = (store(fields.u, from.u()), store(fields.c, from.c()));
         LayerCall {
             coefficients: device_batch.coefficients[l],
+            first: first.copied().unwrap_or_default(),
             ..call.storing([store_h, store_u, store_c])
         }
     }
@@ -80,7 +84,9 @@ impl CudaTrainer {
         let (layer_input, call) =
             (self.layer_input(l, device_batch), self.call_of(l, device_batch, call, fields));
         let (stream, ops) = (&self.stream, &mut self.ops);
-        self.layers[l].forward(stream, ops, params, device_batch, layer_input, call, draws)
+        let layer = &mut self.layers[l];
+        layer.forward(stream, ops, params, device_batch, layer_input, call, draws)?;
+        if call.start == RowStart::Given { layer.gather_last(stream, device_batch) } else { Ok(()) }
     }
 
     /// Runs the classifier. `scale` is 0 where no gradients are needed.
@@ -113,6 +119,7 @@ impl CudaTrainer {
         regime: &Regime,
     ) -> Result<(StepSpec, Pass), CudaError> {
         let update = self.updates + 1;
+        self.rows_with_states = if batch.row_start() == RowStart::Given { batch.rows() } else { 0 };
         match self.prefetched.take() {
             Some(prefetched) if prefetched.is_for(batch, regime, update) => {
                 Ok((prefetched.spec, prefetched.from))
@@ -160,7 +167,9 @@ impl CudaTrainer {
             has_entropy: regime.entropy != 0.0,
             gate_penalty: regime.saturation != 0.0 || regime.writing != 0.0,
             saves_for_backward: true,
+            start: batch.row_start(),
             coefficients: 0,
+            first: FirstState::default(),
             store_h: StoreWhen::Never,
             store_u: StoreWhen::Never,
             store_c: StoreWhen::Never,
@@ -238,6 +247,18 @@ impl CudaTrainer {
             Pass::Forward => self.forward_pass(&spec.device_batch, spec.call),
             Pass::Backward => self.backward_pass(&spec.device_batch, spec.call, spec.updates),
         }
+    }
+
+    /// The loss without gradients.
+    pub(super) fn run_loss(&mut self, spec: &StepSpec) -> Result<(), CudaError> {
+        let StepSpec { device_batch, call, .. } = spec;
+        self.forward_pass(device_batch, *call)?;
+        let scale = device_batch.coefficients[self.layers.len()];
+        let report = self.report.address(&self.stream);
+        let sums = report + 8 * READOUTS_AT as u64;
+        self.head.loss(&self.stream, &self.arch, device_batch, scale, sums)?;
+        self.host_report.copy_from_device(&self.stream, report, self.report_len())?;
+        self.host_report.record_copies(&self.stream)
     }
 
     /// The forward pass of the network and the classifier. The side stream zeroes `grads` and the

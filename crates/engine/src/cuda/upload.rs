@@ -4,6 +4,7 @@ use super::CudaError;
 use super::chunks::TimeChunks;
 use super::dropout::DeviceDropout;
 use super::gpu::{Address, Buffer, Gpu, GpuStream, PinnedBuffer};
+use super::layer::FirstState;
 use super::matrix::NO_ROW;
 use crate::tokens::BatchTokens;
 use crate::{Batch, Inputs, Transition};
@@ -54,6 +55,8 @@ pub struct DeviceBatch {
     pub chunks: TimeChunks,
     /// Real inputs `[N,E]`, or 0.
     pub real: Address,
+    /// The states before the first step, bottom layer first; empty where rows start from zero.
+    pub first_states: Vec<FirstState>,
     /// What the update sets to zero.
     pub dropout: DeviceDropout,
 }
@@ -122,6 +125,9 @@ impl BatchUpload {
         let class_weights = self.push_floats(&batch.class_weights);
         let (ids, places) = (self.push_words(&ids), self.push_words(&tokens.places));
         let (by_place, first) = (self.push_words(&by_place), self.push_words(&first));
+        let states: Vec<[Option<usize>; 2]> = (batch.initial.iter())
+            .map(|state| [&state.h, &state.c].map(|x| (!x.is_empty()).then(|| self.push_floats(x))))
+            .collect();
         let times = self.push_words(&chunks.start_times_of(tokens_before));
         let (at, first_real) = (self.send_words(stream, real)?, self.words.len());
         let place = |word: usize| at + 4 * word as u64;
@@ -140,6 +146,9 @@ impl BatchUpload {
             first: place(first),
             chunks: chunks.at(place(times)),
             real: if real.is_empty() { 0 } else { place(first_real) },
+            first_states: (states.into_iter().map(|part| part.map(|at| at.map_or(0, place))))
+                .map(|[h, c]| FirstState { h, c })
+                .collect(),
             dropout: DeviceDropout::default(),
         })
     }

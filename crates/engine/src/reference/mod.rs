@@ -11,9 +11,10 @@ pub use network::{Network, NetworkState};
 
 use super::weights::{EngineWeights, update_if_finite};
 use super::{
-    Batch, DeviceError, Dropout, Fields, Gradients, LayerTrace, Loss, Mode, Regime, Runner,
-    Snapshot, Step, Trace, Trainer, Transition,
+    Batch, DeviceError, Dropout, Fields, Gradients, LayerState, LayerTrace, Loss, Mode, Regime,
+    Runner, Snapshot, Step, Trace, Trainer, Transition,
 };
+use crate::batch::RowStart;
 use crate::model::{Arch, Model};
 use crate::optimiser::Optimiser;
 use network::LayerStep;
@@ -28,13 +29,14 @@ pub struct Reference {
 pub struct ReferenceTrainer {
     reference: Reference,
     optimiser: Optimiser,
+    last: Vec<LayerState>,
 }
 
 impl ReferenceTrainer {
     /// A trainer that starts from `model`.
     pub fn new(model: &Model<f64>, optimiser: Optimiser) -> Self {
         let weights = EngineWeights::for_training(&optimiser, model);
-        ReferenceTrainer { reference: Reference { weights }, optimiser }
+        ReferenceTrainer { reference: Reference { weights }, optimiser, last: vec![] }
     }
 }
 
@@ -71,9 +73,11 @@ impl Runner<f64> for Reference {
         let mut trace = Trace {
             layers: vec![LayerTrace::default(); network.arch.layers.len()],
             logits: vec![],
+            last: last_states(network.arch, batch),
         };
         for b in 0..batch.rows() {
             let run = network.forward(batch, b, mode, &Dropout::NONE);
+            run.store_last(b, &mut trace.last);
             for (layer, (steps, out)) in run.layers.iter().zip(&mut trace.layers).enumerate() {
                 let k = network.arch.layers[layer].centroids.map_or(0, |s| s.k);
                 steps.iter().for_each(|step| record(step, k, fields, out));
@@ -121,10 +125,13 @@ impl Trainer<f64> for ReferenceTrainer {
         let mut values = vec![0.0; network.layout.len];
         let mut loss = Loss::default();
         let mode = Mode { transition: Transition::Mixture, lambda: regime.lambda, tau: regime.tau };
+        let mut last = last_states(network.arch, batch);
         for b in 0..batch.rows() {
             let run = network.forward(batch, b, mode, &regime.dropout);
+            run.store_last(b, &mut last);
             network.backward(batch, b, regime, &run, &mut loss, &mut values);
         }
+        self.last = last;
         Ok(Gradients { loss: loss.with_total(regime), values })
     }
 
@@ -135,8 +142,20 @@ impl Trainer<f64> for ReferenceTrainer {
         }))
     }
 
+    fn last_states(&self) -> Result<Vec<LayerState>, DeviceError> {
+        Ok(self.last.clone())
+    }
+
     fn optimiser(&self) -> &Optimiser {
         &self.optimiser
+    }
+}
+
+/// Space for the last states of a batch; empty if its rows start from zero.
+fn last_states(arch: &Arch, batch: &Batch) -> Vec<LayerState> {
+    match batch.row_start() {
+        RowStart::Zero => vec![],
+        RowStart::Given => LayerState::zeros(arch, batch.rows()),
     }
 }
 

@@ -4,7 +4,9 @@ use crate::cases::{self, Case};
 use crate::hard_transitions::hard_transitions_agree;
 use srnn_engine::model::Model;
 use srnn_engine::reference::ReferenceTrainer;
-use srnn_engine::{Fields, LayerTrace, Loss, Mode, Regime, Runner, Trace, Trainer, Transition};
+use srnn_engine::{
+    Fields, LayerState, LayerTrace, Loss, Mode, Regime, Runner, Trace, Trainer, Transition,
+};
 use srnn_engine::{Optimiser, Rule};
 
 /// Largest error of a tensor, relative to its largest number: single precision (6e-8) with room
@@ -126,6 +128,12 @@ impl Check<'_> {
             }
         }
         self.close("logits", &got.logits, &want.logits);
+        self.states("trace", &got.last, &want.last);
+        let got = engine.loss(&self.case.batch, mode).unwrap();
+        let want = reference.loss(&self.case.batch, mode).unwrap();
+        self.loss(&got.0, &want.0);
+        self.states("loss", &got.1, &want.1);
+        let want = reference.trace(&self.case.batch, mode, ALL).unwrap();
         let nothing = engine.trace(&self.case.batch, mode, Fields::default()).unwrap();
         self.close("logits of an empty trace", &nothing.logits, &want.logits);
         let unrequested = nothing.layers.iter().any(|layer| *layer != LayerTrace::default());
@@ -139,12 +147,24 @@ impl Check<'_> {
         let got = engine.gradients(&self.case.batch, &self.case.regime).unwrap();
         let want = reference.gradients(&self.case.batch, &self.case.regime).unwrap();
         self.loss(&got.loss, &want.loss);
+        let states = [engine.last_states().unwrap(), reference.last_states().unwrap()];
+        self.states("gradients", &states[0], &states[1]);
         for slot in &self.case.model.layout().slots {
             let (got, want) = (&got.values[slot.range.clone()], &want.values[slot.range.clone()]);
             self.close(&format!("gradient of {}", slot.name), got, want);
         }
         if engine.snapshot().unwrap() != before {
             self.wrong.push(format!("{}: gradients() changed the engine", self.case.name));
+        }
+    }
+
+    fn states(&mut self, of: &str, got: &[LayerState], want: &[LayerState]) {
+        assert_eq!(got.len(), want.len(), "{}: last states of {of}", self.case.name);
+        for (l, (got, want)) in got.iter().zip(want).enumerate() {
+            for (name, got, want) in [("h", &got.h, &want.h), ("c", &got.c, &want.c)] {
+                let want: Vec<f64> = want.iter().map(|&x| x.into()).collect();
+                self.close(&format!("last {name} of layer {l} in {of}"), got, &want);
+            }
         }
     }
 

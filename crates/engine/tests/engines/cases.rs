@@ -4,6 +4,7 @@
 //! every option is combined with every cell. [`edge_cases`] is written by hand: shapes that break
 //! kernels. [`large_batches`] is separate. All numbers of a case are drawn from a key with its name.
 
+mod given_states;
 mod large_batches;
 
 pub use large_batches::large_batches;
@@ -13,7 +14,7 @@ use srnn_engine::model::{
     Arch, Cell, Centroids, Gate, Input, Layer, Layout, Model, ReadFrom, Readout, Reset, Score,
     Temperature, When,
 };
-use srnn_engine::{Batch, Dropout, IGNORE, Inputs, Regime, Targets};
+use srnn_engine::{Batch, Dropout, IGNORE, Inputs, LayerState, Regime, Targets};
 
 /// A test case.
 pub struct Case {
@@ -34,7 +35,8 @@ impl Case {
 
 /// All cases; the same in every call.
 pub fn all() -> Vec<Case> {
-    product().into_iter().chain(edge_cases()).map(Spec::build).collect()
+    let specs = product().into_iter().chain(edge_cases()).chain(given_states::given_states());
+    specs.map(Spec::build).collect()
 }
 
 /// A case before its numbers are drawn.
@@ -47,6 +49,8 @@ struct Spec {
     /// Symbols per row, start and end token not counted.
     lengths: Vec<usize>,
     weighted: bool,
+    /// Whether rows start from random states.
+    given_states: bool,
     regime: Regime,
 }
 
@@ -142,6 +146,7 @@ fn rotated(i: usize, cell: Cell, gate: Gate, score: Option<Score>, lambda: f64) 
         classes: 2 + turn % 3,
         lengths: [vec![4, 1, 0, 6], vec![3], vec![1, 1], vec![5, 2, 7], vec![0, 3]][i % 5].clone(),
         weighted: turn.is_multiple_of(2),
+        given_states: false,
         regime,
     }
 }
@@ -156,6 +161,7 @@ impl Default for Spec {
             classes: 2,
             lengths: vec![5, 1, 0, 9, 3, 3, 2],
             weighted: false,
+            given_states: false,
             regime: PAPER,
         }
     }
@@ -325,12 +331,12 @@ impl Spec {
             classes: self.classes,
         };
         arch.validate().unwrap_or_else(|error| panic!("{}: {error}", self.name));
-        let batch = self.batch(key.child("batch", 0));
+        let batch = self.batch(&arch, key.child("batch", 0));
         let params = parameters(&arch, key.child("parameters", 0));
         Case { name: self.name, model: Model { arch, params }, batch, regime: self.regime }
     }
 
-    fn batch(&self, key: Key) -> Batch {
+    fn batch(&self, arch: &Arch, key: Key) -> Batch {
         let mut rng = key.rng();
         let mut offsets = vec![0];
         let mut ids = vec![];
@@ -352,7 +358,12 @@ impl Spec {
         };
         let weights = if self.weighted { self.classes } else { 0 };
         let class_weights = (0..weights).map(|_| rng.uniform(0.5, 2.0) as f32).collect();
-        Batch { targets: self.targets(steps, &mut rng), offsets, input, class_weights }
+        let targets = self.targets(steps, &mut rng);
+        let initial = match self.given_states {
+            true => given_states::states(arch, self.lengths.len(), &mut rng),
+            false => vec![],
+        };
+        Batch { targets, offsets, input, class_weights, initial }
     }
 
     /// A random class for each row or step; every fourth step has none.

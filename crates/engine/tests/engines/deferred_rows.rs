@@ -78,6 +78,7 @@ fn of(rows: Vec<Vec<u32>>, targets: Targets) -> Batch {
         input: Inputs::Tokens(rows.concat()),
         targets,
         class_weights: vec![],
+        initial: vec![],
     }
 }
 

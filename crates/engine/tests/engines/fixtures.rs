@@ -92,6 +92,7 @@ fn batch(arch: &Arch, file: &SafeTensors) -> Batch {
             When::EveryStep => Targets::Steps(targets),
         },
         class_weights: if has("class_weights") { singles("class_weights") } else { vec![] },
+        initial: vec![],
     }
 }
 

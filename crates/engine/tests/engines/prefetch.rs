@@ -5,7 +5,9 @@ use crate::cases::{self, Case};
 use srnn_engine::Optimiser;
 use srnn_engine::model::Model;
 use srnn_engine::reference::ReferenceTrainer;
-use srnn_engine::{Batch, Fields, Inputs, Mode, NextBatch, Regime, Step, Targets, Trainer};
+use srnn_engine::{
+    Batch, Fields, Inputs, LayerState, Mode, NextBatch, Regime, Step, Targets, Trainer,
+};
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -111,7 +113,17 @@ pub fn chosen_rows(case: &Case, rows: &[usize]) -> Batch {
             Targets::Steps(ids) => Targets::Steps(steps().map(|n| ids[n]).collect()),
         },
         class_weights: batch.class_weights.clone(),
+        initial: batch.initial.iter().map(|state| chosen_states(state, batch, rows)).collect(),
     }
+}
+
+/// The states of some rows.
+fn chosen_states(all: &LayerState, batch: &Batch, rows: &[usize]) -> LayerState {
+    let of = |values: &[f32]| {
+        let width = values.len() / batch.rows();
+        rows.iter().flat_map(|&b| &values[b * width..][..width]).copied().collect()
+    };
+    LayerState { h: of(&all.h), c: of(&all.c) }
 }
 
 /// The regime of a case, one that needs other kernels, and one whose loss is NaN.

@@ -151,6 +151,7 @@ fn batch(file: &SafeTensors, prefix: &str) -> Batch {
         input: Inputs::Tokens(ids("input")),
         targets: Targets::Rows(ids("targets")),
         class_weights: vec![],
+        initial: vec![],
     }
 }
 

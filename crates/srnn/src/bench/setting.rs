@@ -231,6 +231,7 @@ impl BenchSetting {
             },
             targets: Targets::Rows((0..rows).map(|_| targets.below(classes) as u32).collect()),
             class_weights: vec![],
+            initial: vec![],
         }
     }
 

@@ -50,6 +50,7 @@ fn run<'a>(
         input: Inputs::Tokens(tokens.clone()),
         targets: Targets::None,
         class_weights: vec![],
+        initial: vec![],
     };
     let tuning = CpuTuning { level, ..CpuTuning::default() };
     let mut engine = Cpu::tuned(&random.single, 1, tuning);

@@ -226,6 +226,7 @@ mod tests {
             input: Inputs::Tokens(tokens),
             targets: Targets::None,
             class_weights: vec![],
+            initial: vec![],
         };
         let fields = Fields { alpha: true, c: true, ..Fields::default() };
         let mut engine = engine();

@@ -60,7 +60,7 @@ impl<const NS: usize> Gru<NS> {
             let a = input_blocks::<S, 3, TILE>(simd, p, args.input, q, first);
             let mut s = [[zero; NS]; TILE];
             s.iter_mut().for_each(|s| s[2] = candidate_bias);
-            if !args.is_first_step {
+            if !args.from_zero {
                 state_blocks(simd, p, args.carry, q, first, &mut s);
             }
             for (r, (a, s)) in a.into_iter().zip(s).enumerate() {
@@ -208,7 +208,7 @@ impl CellKernel for GruResetBefore {
         for q in 0..q_count {
             let a = input_blocks::<S, 3, ROWS>(simd, p, args.input, q, 0);
             let mut s = [[simd.splat_f32s(0.0); 2]; ROWS];
-            if !args.is_first_step {
+            if !args.from_zero {
                 state_blocks(simd, p, args.carry, q, 0, &mut s);
             }
             for r in 0..ROWS {

@@ -29,7 +29,7 @@ impl Lstm {
         let mut blocks = [[simd.splat_f32s(0.0); 4]; ROWS];
         for first in (0..ROWS).step_by(TILE) {
             let mut a = input_blocks::<S, 4, TILE>(simd, p, args.input, q, first);
-            if !args.is_first_step {
+            if !args.from_zero {
                 state_blocks(simd, p, args.carry, q, first, &mut a);
             }
             blocks[first..first + TILE].copy_from_slice(&a);

@@ -32,8 +32,8 @@ pub struct ForwardArgs<'a> {
     pub input: StepInput<'a>,
     /// α or h of the step before `[ROWS, np]`.
     pub carry: &'a [f32],
-    /// Whether `carry` is the initial state: zeros, whose products are skipped.
-    pub is_first_step: bool,
+    /// Whether `carry` is the zero state, whose products are skipped.
+    pub from_zero: bool,
     /// c of the step before `[ROWS, dp]`; empty for a GRU.
     pub c_prev: &'a [f32],
     /// c `[ROWS, dp]`.

@@ -156,7 +156,11 @@ template <int R> __device__ void scan_backward(const ScanArgs &p, float *shared)
                         output_grad(p, p.dc_out, rows.first[r], t, rows.length[r], rows.row[r]);
                     float full = complete_du(p, scores + r * k, p.u[at * d + j], du[r * d + j], j),
                           w[3];
-                    float c = p.c[at * d + j], c_prev = t > 0 ? p.c[(at - 1) * d + j] : 0.0f;
+                    float c = p.c[at * d + j], c_prev = 0.0f;
+                    if (t > 0)
+                        c_prev = p.c[(at - 1) * d + j];
+                    else if (p.c_first)
+                        c_prev = p.c_first[(long long)rows.row[r] * d + j];
                     Lstm s = {saved[0], saved[1], saved[2], saved[3], c, 0.0f};
                     peepholes(p, j, w);
                     dc[r * d + j] = lstm_backward(p.hard, s, w, c_prev, saturation, writes, full,

@@ -183,12 +183,28 @@ __device__ void mix_centroids(const ScanArgs &p, const Rows<R> &rows, int t, con
     }
 }
 
+// Loads the state before the first step, if it is given: the direct form carries h.
+template <int R>
+__device__ void load_first(const ScanArgs &p, const Rows<R> &rows, float *v, float *c) {
+    for (int at = threadIdx.x; at < R * p.d; at += blockDim.x) {
+        int r = at / p.d;
+        long long from = (long long)rows.row[r] * p.d + at % p.d;
+        if (!rows.has(r, 0)) continue;
+        if (p.h_first) v[at] = p.h_first[from];
+        if (p.c_first) c[at] = p.c_first[from];
+    }
+}
+
 template <int R> __device__ void scan_forward(const ScanArgs &p, float *shared) {
     Rows<R> rows(p);
     int d = p.d, n = p.n;
     float *v = shared, *u = v + R * n, *c = u + R * d, *rh = c + R * d, *alpha = rh + R * d;
     for (int at = threadIdx.x; at < R * (n + 3 * d + p.k); at += blockDim.x) shared[at] = 0.0f;
     __syncthreads();
+    if (p.h_first) {
+        load_first<R>(p, rows, v, c);
+        __syncthreads();
+    }
     for (int t = 0; t < rows.length[0]; t++) {
         if (p.carry_in)
             for (int at = threadIdx.x; at < R * n; at += blockDim.x)

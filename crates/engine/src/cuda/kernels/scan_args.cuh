@@ -73,6 +73,8 @@ struct ScanArgs {
     const unsigned *places;
     // [n][ns * d], [d][d], [d], [3][d], [k][d]; null where absent.
     const float *m, *candidate, *q_bias, *peephole, *s;
+    // The state before the first step, per row: [rows][d] each. Null: zeros.
+    const float *h_first, *c_first;
     // A draw from [0, 1) per step, for sampled transitions.
     const float *draws;
     // Saved per step: [ROUND_UP_4(n)], [4 * d], [d], [d], [d], [k], [d].

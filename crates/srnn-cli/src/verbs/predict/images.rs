@@ -73,6 +73,7 @@ fn batch(images: &[Vec<f32>]) -> Batch {
         input: Inputs::Real(images.concat()),
         targets: Targets::None,
         class_weights: vec![],
+        initial: vec![],
     }
 }
 
