@@ -7,7 +7,7 @@ use srnn::experiment::Experiment;
 use std::path::{Path, PathBuf};
 
 /// The built-in experiments by name.
-const BUILTIN: [(&str, &str); 10] = [
+const BUILTIN: [(&str, &str); 11] = [
     ("tomita", include_str!("../../experiments/tomita.toml")),
     ("bp", include_str!("../../experiments/bp.toml")),
     ("bp-k", include_str!("../../experiments/bp-k.toml")),
@@ -17,6 +17,7 @@ const BUILTIN: [(&str, &str); 10] = [
     ("copying", include_str!("../../experiments/copying.toml")),
     ("imdb", include_str!("../../experiments/imdb.toml")),
     ("imdb-small", include_str!("../../experiments/imdb-small.toml")),
+    ("lm", include_str!("../../experiments/lm.toml")),
     ("mnist", include_str!("../../experiments/mnist.toml")),
 ];
 

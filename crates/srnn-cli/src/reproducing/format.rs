@@ -65,6 +65,7 @@ fn summary(table: &ResultTable) -> String {
     let (numbers, ties) = match measure {
         Measure::Error => ("Error rates", ", then by its validation loss"),
         Measure::CrossEntropy => ("Cross-entropies per target in nats", ""),
+        Measure::Perplexity => ("Perplexities", ""),
     };
     format!(
         "{numbers}. Trials: {}. One of them is selected by its validation {name}{ties} (ours); mean, \
@@ -172,6 +173,7 @@ fn digits(measure: Measure) -> usize {
     match measure {
         Measure::Error => 3,
         Measure::CrossEntropy => 4,
+        Measure::Perplexity => 1,
     }
 }
 

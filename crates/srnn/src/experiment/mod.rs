@@ -6,6 +6,7 @@
 //! This module reads no experiment files and runs one trial at a time.
 
 mod check;
+mod corpus;
 mod curves;
 mod images;
 mod imdb;
@@ -19,6 +20,7 @@ mod trial;
 mod trial_data;
 
 pub use check::ExperimentError;
+pub(crate) use corpus::CorpusSource;
 pub use curves::{DatasetCurves, ModelCurves, curve_points, curves};
 pub(crate) use images::ImageSource;
 pub(crate) use imdb::ImdbSource;
@@ -251,6 +253,7 @@ impl Experiment {
         match self.measure {
             Measure::Error => None,
             Measure::CrossEntropy => data.spec.baseline(),
+            Measure::Perplexity => data.spec.baseline().map(f64::exp),
         }
     }
 

@@ -87,6 +87,7 @@ impl TrialOutcome {
         match measure {
             Measure::Error => Some(*error),
             Measure::CrossEntropy => *loss,
+            Measure::Perplexity => loss.map(f64::exp),
         }
     }
 }
@@ -130,6 +131,7 @@ pub fn run_trial(
         TaskSets::Labelled(sets) => train_and_test(trial, sets, &config, &mut *engine, &mut hooks)?,
         TaskSets::Copying(sets) => train_and_test(trial, sets, &config, &mut *engine, &mut hooks)?,
         TaskSets::Images(sets) => train_and_test(trial, sets, &config, &mut *engine, &mut hooks)?,
+        TaskSets::Corpus(sets) => train_and_test(trial, sets, &config, &mut *engine, &mut hooks)?,
     };
     let outcome = outcome(trial, trial_data, run, scores, hardware.device.to_string());
     let model = engine.model().map_err(TrainError::from)?;
@@ -206,6 +208,9 @@ fn scores_of(
 /// The error from counts: 17 wrong of 1,000 must be exactly 0.017 to compare with the paper's.
 fn error(evaluation: &Evaluation) -> f64 {
     let confusion = &evaluation.confusion;
+    if confusion.is_empty() {
+        return 1.0 - evaluation.accuracy;
+    }
     let total: u64 = confusion.iter().flatten().sum();
     let correct: u64 = confusion.iter().enumerate().map(|(class, row)| row[class]).sum();
     (total - correct) as f64 / total as f64

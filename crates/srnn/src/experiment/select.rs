@@ -11,6 +11,8 @@ pub enum Measure {
     Error,
     /// The mean cross-entropy of a target, in nats.
     CrossEntropy,
+    /// The exponential of the mean cross-entropy: for language models.
+    Perplexity,
 }
 
 /// Error and loss on the validation set.
@@ -28,6 +30,7 @@ impl Measure {
         match self {
             Measure::Error => "error",
             Measure::CrossEntropy => "cross-entropy",
+            Measure::Perplexity => "perplexity",
         }
     }
 
@@ -36,6 +39,7 @@ impl Measure {
         match self {
             Measure::Error => error,
             Measure::CrossEntropy => loss,
+            Measure::Perplexity => loss.exp(),
         }
     }
 
@@ -43,7 +47,7 @@ impl Measure {
     fn other(self) -> Measure {
         match self {
             Measure::Error => Measure::CrossEntropy,
-            Measure::CrossEntropy => Measure::Error,
+            Measure::CrossEntropy | Measure::Perplexity => Measure::Error,
         }
     }
 }
@@ -76,6 +80,11 @@ mod tests {
         assert_eq!(best(&[run(0.1, 0.3), run(0.1, 0.2), run(0.1, 0.2)]), Some(1));
         assert_eq!(best(&[None, run(0.5, f64::NAN), run(0.5, 7.0)]), Some(2));
         assert_eq!(best(&[None, None]), None);
+    }
+
+    #[test]
+    fn a_perplexity_is_the_exponential_of_the_cross_entropy() {
+        assert_eq!(Measure::Perplexity.of(0.7, 100f64.ln()).round(), 100.0);
     }
 
     #[test]

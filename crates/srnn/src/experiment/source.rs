@@ -1,12 +1,15 @@
 //! Data sources of experiments by name: built-in tasks with a label per sequence, the copying task
-//! with a target at every step, images, and reviews.
+//! with a target at every step, images, reviews, and texts.
 
+use super::corpus::{CORPUS, CorpusSource};
 use super::images::{IMAGES, ImageSource};
 use super::imdb::{IMDB, ImdbSource, ImdbTest};
 use crate::model::Temperature;
 use crate::task::builtin::{Task, TestError, TestSet, UnknownTask, UnknownTest};
 use crate::task::copying::{self, CopyingSizes};
-use crate::train::{ArchName, Recipe, Sizes, recipe_copying, recipe_default, recipe_images};
+use crate::train::{
+    ArchName, Recipe, Sizes, recipe_copying, recipe_corpus, recipe_default, recipe_images,
+};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -29,6 +32,8 @@ pub enum TrainSource {
     Images(ImageSource),
     /// `imdb`: reviews from files.
     Imdb(ImdbSource),
+    /// `corpus:wikitext-2`: a text from files, for a language model.
+    Corpus(CorpusSource),
 }
 
 /// A source of test data.
@@ -43,18 +48,20 @@ pub enum TestSource {
     Images,
     /// `imdb:tokens=100`: the first test reviews.
     Imdb(ImdbTest),
+    /// `corpus`: the first windows of the test text.
+    Corpus,
 }
 
 /// An unknown data source.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0}; or copy:T=100, copy:T=500; or images:mnist, images:mnist:by=FILE; or imdb, imdb:train=10"
+    "{0}; or copy:T=100, copy:T=500; or images:mnist, images:mnist:by=FILE; or imdb, imdb:train=10; or corpus:FOLDER"
 )]
 pub struct UnknownTrainSource(#[from] UnknownTask);
 
 /// An unknown test source.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}; or copy, images, imdb, imdb:tokens=100")]
+#[error("{0}; or copy, images, corpus, imdb, imdb:tokens=100")]
 pub struct UnknownTestSource(#[from] UnknownTest);
 
 /// Every built-in task has two classes.
@@ -79,6 +86,7 @@ impl TrainSource {
             TrainSource::Imdb(source) => {
                 Sizes { arch, tau, units: 256, k: 10, ..Sizes::of(source.vocabulary(), CLASSES) }
             }
+            TrainSource::Corpus(ref source) => Sizes::corpus(arch, source.vocabulary()),
         }
     }
 
@@ -88,13 +96,17 @@ impl TrainSource {
             TrainSource::Labelled(_) | TrainSource::Imdb(_) => recipe_default(sizes),
             TrainSource::Copying { delay, .. } => recipe_copying(sizes, delay),
             TrainSource::Images(_) => recipe_images(sizes),
+            TrainSource::Corpus(_) => recipe_corpus(sizes),
         }
     }
 
     /// The cross-entropy of the best memoryless predictor, if it is known.
     pub fn baseline(&self) -> Option<f64> {
         match *self {
-            TrainSource::Labelled(_) | TrainSource::Images(_) | TrainSource::Imdb(_) => None,
+            TrainSource::Labelled(_)
+            | TrainSource::Images(_)
+            | TrainSource::Imdb(_)
+            | TrainSource::Corpus(_) => None,
             TrainSource::Copying { delay, .. } => Some(copying::baseline(delay)),
         }
     }
@@ -108,6 +120,7 @@ impl TrainSource {
                 TrainSource::Images(ImageSource { most: Some(train), ..images.clone() })
             }
             TrainSource::Imdb(source) => TrainSource::Imdb(source.with_train(train)),
+            TrainSource::Corpus(source) => TrainSource::Corpus(source.with_train(train)),
         }
     }
 
@@ -118,6 +131,7 @@ impl TrainSource {
             (TrainSource::Copying { .. }, TestSource::Copying) => Ok(()),
             (TrainSource::Images(_), TestSource::Images) => Ok(()),
             (TrainSource::Imdb(_), TestSource::Imdb(_)) => Ok(()),
+            (TrainSource::Corpus(_), TestSource::Corpus) => Ok(()),
             _ => Err(self.other_task(test)),
         }
     }
@@ -138,6 +152,7 @@ impl FromStr for TrainSource {
         match text.split_once(':') {
             Some((COPY, rest)) => parse_copying(rest).ok_or_else(unknown),
             Some((IMAGES, rest)) => rest.parse().map(TrainSource::Images).map_err(|()| unknown()),
+            Some((CORPUS, rest)) => rest.parse().map(TrainSource::Corpus).map_err(|()| unknown()),
             _ => Ok(TrainSource::Labelled(text.parse()?)),
         }
     }
@@ -167,6 +182,7 @@ impl FromStr for TestSource {
         match text {
             COPY => Ok(TestSource::Copying),
             IMAGES => Ok(TestSource::Images),
+            CORPUS => Ok(TestSource::Corpus),
             _ => Ok(TestSource::Labelled(text.parse()?)),
         }
     }
@@ -182,6 +198,7 @@ impl fmt::Display for TrainSource {
             TrainSource::Copying { delay, train } => write!(f, "{COPY}:T={delay}:{train}"),
             TrainSource::Images(images) => images.fmt(f),
             TrainSource::Imdb(reviews) => reviews.fmt(f),
+            TrainSource::Corpus(source) => source.fmt(f),
         }
     }
 }
@@ -192,6 +209,7 @@ impl fmt::Display for TestSource {
             TestSource::Labelled(set) => set.fmt(f),
             TestSource::Copying => f.write_str(COPY),
             TestSource::Images => f.write_str(IMAGES),
+            TestSource::Corpus => f.write_str(CORPUS),
             TestSource::Imdb(test) => test.fmt(f),
         }
     }
@@ -244,7 +262,7 @@ mod tests {
             let error = name.parse::<TrainSource>().unwrap_err().to_string();
             assert!(error.contains(name) && error.contains("images:mnist"), "{error}");
         }
-        for name in ["bp:d5:l200", "copy", "images"] {
+        for name in ["bp:d5:l200", "copy", "images", "corpus"] {
             assert_eq!(name.parse::<TestSource>().unwrap().to_string(), name);
         }
     }

@@ -42,6 +42,7 @@ pub fn state_report<E: Runner<f32, Error = Infallible> + ?Sized>(
         TaskSets::Labelled(sets) => report_on(engine, &sets.tests[test]),
         TaskSets::Copying(sets) => report_on(engine, &sets.tests[test]),
         TaskSets::Images(sets) => report_on(engine, &sets.tests[test]),
+        TaskSets::Corpus(sets) => report_on(engine, &sets.tests[test]),
     }
 }
 

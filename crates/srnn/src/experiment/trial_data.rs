@@ -1,13 +1,14 @@
 //! The data of a trial, generated from a name and a seed or read from files.
 
-use super::{DataSpec, ImageSource, ImdbSource, TestRow, TestSource, TrainSource};
+use super::{CorpusSource, DataSpec, ImageSource, ImdbSource, TestRow, TestSource, TrainSource};
 use crate::engine::hex::hex;
 use crate::key::Key;
 use crate::model::ImageLayout;
 use crate::task::builtin::{self, Task, TestError};
 use crate::task::copying::{self, Copying, CopyingSizes};
 use crate::task::images::{Images, ImagesError};
-use crate::task::text::{ReviewError, imdb};
+use crate::task::text::corpus::Corpus;
+use crate::task::text::{CorpusError, ReviewError, imdb};
 use crate::task::{Dataset, Split};
 use crate::train::Examples;
 use sha2::{Digest as _, Sha256};
@@ -32,6 +33,8 @@ pub enum TaskSets {
     Copying(SplitWithTests<Copying>),
     /// Sequences of pixels with one label each.
     Images(SplitWithTests<Images>),
+    /// Windows of a text, in which every word is a target.
+    Corpus(SplitWithTests<Corpus>),
 }
 
 /// Sets of one kind of data.
@@ -78,6 +81,21 @@ pub enum TrialDataError {
         /// The number there is.
         count: usize,
     },
+    /// A text that cannot be read.
+    #[error(transparent)]
+    Corpus(#[from] CorpusError),
+    /// A test needs more windows of a text than there are.
+    #[error(
+        "the test \"{test}\" needs {wanted} windows, and there are {count}: reduce its strings"
+    )]
+    TooFewWindows {
+        /// The name of the test.
+        test: String,
+        /// The number it needs.
+        wanted: usize,
+        /// The number of windows of the test text.
+        count: usize,
+    },
     /// A test needs more images than there are.
     #[error("the test \"{test}\" needs {wanted} images, and there are {count}: reduce its strings")]
     TooFewImages {
@@ -105,11 +123,13 @@ pub fn trial_data(
         }
         TrainSource::Images(source) => TaskSets::Images(images_from(source, tests, folder)?),
         TrainSource::Imdb(source) => TaskSets::Labelled(reviews_from(source, tests, folder)?),
+        TrainSource::Corpus(source) => TaskSets::Corpus(corpus_from(source, tests, folder)?),
     };
     let digest = match &sets {
         TaskSets::Labelled(sets) => sets.digest(),
         TaskSets::Copying(sets) => sets.digest(),
         TaskSets::Images(sets) => sets.digest(),
+        TaskSets::Corpus(sets) => sets.digest(),
     };
     Ok(TrialData { sets, digest })
 }
@@ -121,6 +141,7 @@ impl TrialData {
             TaskSets::Labelled(sets) => sets.counts(),
             TaskSets::Copying(sets) => sets.counts(),
             TaskSets::Images(sets) => sets.counts(),
+            TaskSets::Corpus(sets) => sets.counts(),
         }
     }
 
@@ -134,6 +155,10 @@ impl TrialData {
             }
             TaskSets::Copying(_) => (numbers(copying::SYMBOLS), numbers(copying::CLASSES)),
             TaskSets::Images(sets) => (vec![], sets.split.train.classes().to_vec()),
+            TaskSets::Corpus(sets) => {
+                let words = sets.split.train.vocabulary.to_vec();
+                (words.clone(), words)
+            }
         }
     }
 
@@ -141,7 +166,7 @@ impl TrialData {
     pub fn image_layout(&self) -> Option<ImageLayout> {
         match &self.sets {
             TaskSets::Images(sets) => Some(sets.split.train.layout()),
-            TaskSets::Labelled(_) | TaskSets::Copying(_) => None,
+            TaskSets::Labelled(_) | TaskSets::Copying(_) | TaskSets::Corpus(_) => None,
         }
     }
 }
@@ -171,7 +196,7 @@ fn labelled(
         TestSource::Labelled(set) => {
             builtin::test(task, set, row.strings, &split, &key_of(row, key))
         }
-        TestSource::Copying | TestSource::Images | TestSource::Imdb(_) => {
+        TestSource::Copying | TestSource::Images | TestSource::Imdb(_) | TestSource::Corpus => {
             Err(TrainSource::Labelled(task).other_task(&row.spec))
         }
     });
@@ -204,6 +229,23 @@ fn images_from(
             return Err(TrialDataError::TooFewImages { test: row.name.clone(), wanted, count });
         }
         Ok(all.first(wanted))
+    };
+    Ok(SplitWithTests { tests: tests.iter().map(first).collect::<Result<_, _>>()?, split })
+}
+
+fn corpus_from(
+    source: &CorpusSource,
+    tests: &[TestRow],
+    folder: &Path,
+) -> Result<SplitWithTests<Corpus>, TrialDataError> {
+    let mut split = source.read(folder)?;
+    let whole = split.test.take().expect("a corpus has a test text");
+    let first = |row: &TestRow| {
+        let (wanted, count) = (row.strings, whole.windows());
+        if wanted > count {
+            return Err(TrialDataError::TooFewWindows { test: row.name.clone(), wanted, count });
+        }
+        Ok(whole.clone().first(wanted))
     };
     Ok(SplitWithTests { tests: tests.iter().map(first).collect::<Result<_, _>>()?, split })
 }

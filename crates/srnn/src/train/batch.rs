@@ -1,5 +1,6 @@
 //! Sampling: which sequences an update trains on, and how they become a batch.
 
+use super::carried::WindowRows;
 use super::config::{Sampling, TrainConfig};
 use super::examples::Examples;
 use super::schedule::Schedule;
@@ -85,6 +86,10 @@ impl Sampler {
                 let from = position.batch as usize * self.batch_size;
                 let to = from.saturating_add(self.batch_size).min(position.sequences);
                 self.order(position)[from..to].to_vec()
+            }
+            Sampling::Streams => {
+                let EpochPosition { batch, sequences, .. } = self.position(update);
+                WindowRows::new(sequences, self.batch_size).windows(batch as usize).collect()
             }
         }
     }
@@ -237,6 +242,15 @@ mod tests {
             assert!(!epochs.contains(&batches));
             epochs.push(batches);
         }
+    }
+
+    #[test]
+    fn in_streams_every_row_reads_consecutive_sequences() {
+        let set = words(&["0", "00", "000", "01", "1", "11", "111"]);
+        let mut sampler = Sampler::new(&set, &config(Sampling::Streams, 3, 0), Key::new(1));
+        let epoch = [vec![0, 3, 6], vec![1, 4], vec![2, 5]];
+        let twice: Vec<Vec<usize>> = (0..6).map(|update| sampler.indices(update)).collect();
+        assert_eq!(twice, [epoch.clone(), epoch].concat());
     }
 
     #[test]

@@ -53,6 +53,10 @@ pub enum Sampling {
     /// Epochs in which the sequences of a batch have similar lengths: an update takes as long as
     /// its longest sequence.
     SimilarLengths,
+    /// For the windows of a text: each of `batch_size` rows reads consecutive windows, and its state
+    /// is carried from one update to the next. Gradients end at the first step of a window. An epoch
+    /// starts from zero states.
+    Streams,
 }
 
 /// The map from α to the next hidden state in training. Only the mixture has a gradient; other
@@ -113,6 +117,8 @@ pub enum KeepModel {
     /// The one with the best evaluation in the schedule's last phase: highest validation accuracy,
     /// then lowest validation loss, then earliest.
     Best,
+    /// The same with the lowest validation loss first: for language models.
+    LowestLoss,
 }
 
 impl Default for TrainConfig {

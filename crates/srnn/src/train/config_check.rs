@@ -1,6 +1,6 @@
 //! Validation of a training configuration.
 
-use super::config::{EarlyStopping, TrainConfig};
+use super::config::{EarlyStopping, Sampling, TrainConfig};
 use super::regularisation::{Averaging, Regularisation};
 use super::schedule::Reseed;
 use crate::engine::{Optimiser, Rule};
@@ -79,6 +79,8 @@ impl TrainConfig {
         };
         at_least_one("batch_size", self.batch_size as u64)?;
         check(self.batch_size <= MAX_BATCH, "batch_size", &self.batch_size, "at most 2^24")?;
+        let streams = self.sampling == Sampling::Streams && self.schedule.curriculum > 0;
+        check(!streams, "schedule.curriculum", &self.schedule.curriculum, "0 for streams")?;
         at_least_one("validate_every", self.validate_every)?;
         at_least_one("train_sample", self.train_sample as u64)?;
         at_least_one("checkpoint_every", self.checkpoint_every)?;

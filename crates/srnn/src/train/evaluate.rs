@@ -1,5 +1,6 @@
 //! Accuracy, loss and confusion matrix of a network on a set.
 
+use super::carried::{CarriedStates, WindowRows};
 use super::examples::Examples;
 use crate::engine::Real;
 use crate::engine::reference::{argmax, log_softmax};
@@ -13,9 +14,15 @@ pub struct Evaluation {
     pub accuracy: f64,
     /// Mean cross-entropy over all targets, unweighted.
     pub loss: f64,
-    /// `[truth][predicted]`: the number of targets. A sequence has one, or one per step.
+    /// `[truth][predicted]`: the number of targets. A sequence has one, or one per step. Empty for
+    /// texts, whose classes are the words.
     pub confusion: Vec<Vec<u64>>,
 }
+
+/// The largest number of rows in which a text is evaluated, and the fewest windows of a row. Each row
+/// starts from the zero state.
+const TEXT_ROWS: usize = 32;
+const ROW_WINDOWS: usize = 64;
 
 /// The largest number of steps in a batch of several sequences; it bounds the memory.
 const MAX_STEPS: usize = 1 << 14;
@@ -44,6 +51,9 @@ pub fn evaluate_subset<F: Real, E: Runner<F> + ?Sized>(
     mode: Mode,
 ) -> Result<Evaluation, E::Error> {
     assert!(!indices.is_empty(), "evaluation on no sequences");
+    if examples.continues() {
+        return evaluate_text(engine, examples, indices, mode);
+    }
     let arch = engine.arch().clone();
     let classes = arch.classes;
     let mut confusion = vec![vec![0; classes]; classes];
@@ -64,6 +74,31 @@ pub fn evaluate_subset<F: Real, E: Runner<F> + ?Sized>(
     let correct: u64 = (0..classes).map(|class| confusion[class][class]).sum();
     let total = confusion.iter().flatten().sum::<u64>() as f64;
     Ok(Evaluation { accuracy: correct as f64 / total, loss: loss / total, confusion })
+}
+
+/// Evaluates the network on consecutive windows of a text; states are carried from one to the next.
+fn evaluate_text<F: Real, E: Runner<F> + ?Sized>(
+    engine: &mut E,
+    examples: &impl Examples,
+    windows: &[usize],
+    mode: Mode,
+) -> Result<Evaluation, E::Error> {
+    let arch = engine.arch().clone();
+    let rows = (windows.len() / ROW_WINDOWS).clamp(1, TEXT_ROWS);
+    let mut states = CarriedStates::zeros(&arch, rows);
+    let rows = WindowRows::new(windows.len(), rows);
+    let (mut sum, mut correct, mut counted) = (0.0, 0, 0);
+    for j in 0..rows.batches() {
+        let part: Vec<usize> = rows.windows(j).map(|at| windows[at]).collect();
+        let batch = states.continued(examples.batch(&part, &arch), &arch);
+        let (loss, last) = engine.loss(&batch, mode)?;
+        states.keep(&last);
+        sum += loss.task * loss.counted as f64;
+        correct += loss.correct;
+        counted += loss.counted;
+    }
+    let mean = |sum: f64| sum / counted as f64;
+    Ok(Evaluation { accuracy: mean(correct as f64), loss: mean(sum), confusion: vec![] })
 }
 
 /// Cuts the indices into batches of at most [`MAX_STEPS`] steps; a longer sequence is one batch.

@@ -28,6 +28,11 @@ pub trait Examples {
     /// If an index is out of range.
     fn batch(&self, indices: &[usize], arch: &Arch) -> Batch;
 
+    /// Whether each sequence continues the one before it, so that states are carried over.
+    fn continues(&self) -> bool {
+        false
+    }
+
     /// A batch for an update, with noise on its inputs. [`check_noise`](Examples::check_noise) has
     /// accepted the noise.
     fn noisy_batch(&self, indices: &[usize], arch: &Arch, noise: &InputNoise, key: &Key) -> Batch {
@@ -132,6 +137,7 @@ impl Examples for Copying {
             input: Inputs::Tokens(tokens),
             targets: Targets::Steps(targets),
             class_weights: vec![],
+            initial: vec![],
         }
     }
 
@@ -245,13 +251,20 @@ impl Images {
             input: Inputs::Real(pixels),
             targets: Targets::Rows(indices.iter().map(|&i| self.label(i).into()).collect()),
             class_weights: vec![],
+            initial: vec![],
         }
     }
 }
 
 /// Replaces each symbol by `unknown` with a probability. Start and end tokens, whose ids follow
 /// those of the symbols, stay.
-fn drop_words(ids: &mut [u32], unknown: u32, symbols: usize, probability: f64, key: &Key) {
+pub(super) fn drop_words(
+    ids: &mut [u32],
+    unknown: u32,
+    symbols: usize,
+    probability: f64,
+    key: &Key,
+) {
     if probability == 0.0 {
         return;
     }
@@ -264,7 +277,7 @@ fn drop_words(ids: &mut [u32], unknown: u32, symbols: usize, probability: f64, k
 }
 
 /// Fails for architectures that cannot be trained with a target at every step.
-fn check_every_step(arch: &Arch) -> Result<(), TrainJobError> {
+pub(super) fn check_every_step(arch: &Arch) -> Result<(), TrainJobError> {
     let data = "sequences with a target at every step";
     symbols(data, arch)?;
     let refuse = |what, remedy| Err(TrainJobError::Unsupported { data, what, remedy });
@@ -293,7 +306,11 @@ fn symbols(data: &'static str, arch: &Arch) -> Result<usize, TrainJobError> {
 }
 
 /// Compares the numbers of sequences, symbols and classes of a set with those of the network.
-fn check_sizes(set: &'static str, sizes: [usize; 3], arch: &Arch) -> Result<(), TrainJobError> {
+pub(super) fn check_sizes(
+    set: &'static str,
+    sizes: [usize; 3],
+    arch: &Arch,
+) -> Result<(), TrainJobError> {
     let [sequences, symbols, classes] = sizes;
     if sequences == 0 {
         return Err(TrainJobError::Empty { set });

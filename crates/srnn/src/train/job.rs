@@ -1,6 +1,6 @@
 //! Data, configuration and key of a run, and the check that they fit the architecture.
 
-use super::config::TrainConfig;
+use super::config::{Sampling, TrainConfig};
 use super::config_check::ConfigError;
 use super::examples::Examples;
 use crate::key::Key;
@@ -86,6 +86,14 @@ pub enum TrainJobError {
         /// How to fix it.
         remedy: &'static str,
     },
+    /// A text that is not read as streams, or other data that are.
+    #[error("the training data {are} a text: set sampling to {remedy}")]
+    Sampling {
+        /// "are" or "are not".
+        are: &'static str,
+        /// How to fix it.
+        remedy: &'static str,
+    },
     /// An architecture that this kind of data cannot train.
     #[error("{data} cannot train a network with {what}: {remedy}")]
     Unsupported {
@@ -107,8 +115,21 @@ impl<D: Examples> TrainJob<'_, D> {
             return Err(TrainJobError::ClassWeights { found: weights, classes: arch.classes });
         }
         self.split.train.check("training", arch)?;
+        self.check_sampling()?;
         self.split.train.check_noise(&self.config.regularisation.noise)?;
         self.split.valid.check("validation", arch)
+    }
+
+    fn check_sampling(&self) -> Result<(), TrainJobError> {
+        let streams = self.config.sampling == Sampling::Streams;
+        match (self.split.train.continues(), streams) {
+            (true, false) => Err(TrainJobError::Sampling { are: "are", remedy: "\"streams\"" }),
+            (false, true) => {
+                let remedy = "\"draw\", \"epochs\" or \"similar-lengths\"";
+                Err(TrainJobError::Sampling { are: "are not", remedy })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The configuration with its schedule adapted to the architecture.

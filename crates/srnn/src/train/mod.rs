@@ -5,6 +5,7 @@
 //! nothing and reads no clock: an [`Observer`] does both.
 
 mod batch;
+mod carried;
 mod checkpoint;
 mod config;
 mod config_check;
@@ -27,6 +28,7 @@ mod sharpen;
 mod stop;
 #[cfg(test)]
 mod testing;
+mod text_examples;
 
 pub use batch::{Sampler, batch};
 pub use checkpoint::{
@@ -44,7 +46,7 @@ pub use observer::{Control, Event, NoObserver, Observer};
 pub use outcome::{FinalEvaluation, Run, TrainError};
 pub use progress::{EvalScore, Progress, Record};
 pub use recipe::{ArchName, Recipe, Sizes, recipe_default, recipe_memory, recipe_paper};
-pub(crate) use recipe::{recipe_copying, recipe_images};
+pub(crate) use recipe::{recipe_copying, recipe_corpus, recipe_images};
 pub use regularisation::{Averaging, InputNoise, Regularisation};
 pub use run::{resume, train, train_or_resume};
 pub use schedule::{Phase, Reseed, Schedule};

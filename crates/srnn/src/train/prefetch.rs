@@ -32,6 +32,11 @@ impl<'a, D: Examples> BatchPrefetcher<'a, D> {
         self.sampler.indices(update)
     }
 
+    /// Whether an update is the first of its epoch.
+    pub(super) fn starts_epoch(&self, update: u64) -> bool {
+        self.sampler.position(update).batch == 0
+    }
+
     /// The batch of an update: the prefetched one where it matches, otherwise a new one.
     pub(super) fn take(&mut self, update: u64) -> Arc<Batch> {
         match self.ready.take() {

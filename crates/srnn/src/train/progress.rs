@@ -73,7 +73,17 @@ pub struct EvalScore {
 impl EvalScore {
     /// Whether this score is better: higher accuracy, then lower loss.
     pub fn beats(&self, other: &EvalScore) -> bool {
-        (self.accuracy, -self.loss) > (other.accuracy, -other.loss)
+        self.beats_by(other, KeepModel::Best)
+    }
+
+    /// Whether this score is better for a run that keeps this model.
+    fn beats_by(&self, other: &EvalScore, keep: KeepModel) -> bool {
+        match keep {
+            KeepModel::LowestLoss => (-self.loss, self.accuracy) > (-other.loss, other.accuracy),
+            KeepModel::Best | KeepModel::Last => {
+                (self.accuracy, -self.loss) > (other.accuracy, -other.loss)
+            }
+        }
     }
 }
 
@@ -152,7 +162,7 @@ impl Progress {
             train,
             valid,
         });
-        if config.keep == KeepModel::Best {
+        if config.keep != KeepModel::Last {
             self.best = best(&self.history, config).map(|record| record.update);
         }
     }
@@ -192,7 +202,8 @@ impl Progress {
 pub fn best<'a>(history: &'a [Record], config: &TrainConfig) -> Option<&'a Record> {
     let last = config.schedule.last_phase();
     let candidates = history.iter().filter(|record| record.phase == last);
-    candidates.reduce(|best, record| if record.valid.beats(&best.valid) { record } else { best })
+    let better = |record: &Record, best: &Record| record.valid.beats_by(&best.valid, config.keep);
+    candidates.reduce(|best, record| if better(record, best) { record } else { best })
 }
 
 #[cfg(test)]
@@ -236,6 +247,23 @@ mod tests {
             None,
             "hardening is never cut short"
         );
+    }
+
+    #[test]
+    fn a_language_model_keeps_the_lowest_loss_not_the_highest_accuracy() {
+        let schedule = Schedule::plain(1_000);
+        let best = |keep| {
+            let config = TrainConfig { schedule: schedule.clone(), keep, ..TrainConfig::default() };
+            let mut progress = Progress::default();
+            for (accuracy, loss) in [(0.20, 5.0), (0.21, 4.8), (0.22, 4.9)] {
+                progress.update += 10;
+                let score = EvalScore { accuracy, loss };
+                progress.record(&config, score, score);
+            }
+            progress.best
+        };
+        assert_eq!(best(KeepModel::LowestLoss), Some(20));
+        assert_eq!(best(KeepModel::Best), Some(30));
     }
 
     #[test]

@@ -137,6 +137,11 @@ impl Sizes {
         // PAPER: k = 10, 50 and 100.
         Sizes { arch, units: 256, k: 10, ..Sizes::of(0, images::CLASSES) }
     }
+
+    /// Sizes for a language model: 300 units, k = 1,000, as in the paper.
+    pub fn corpus(arch: ArchName, vocabulary: usize) -> Sizes {
+        Sizes { arch, units: 300, k: 1_000, ..Sizes::of(vocabulary, vocabulary) }
+    }
 }
 
 /// Everything a run needs except data and seed.
@@ -295,6 +300,30 @@ pub fn recipe_images(sizes: &Sizes) -> Recipe {
     Recipe { arch, init: Init { chrono: Some(28 * 28), ..Init::default() }, train }
 }
 
+/// Default updates of the recipe for texts.
+const CORPUS_UPDATES: u64 = 20_000;
+
+/// Language models: no start and no end token; the classifier reads u at every step. 64 rows of
+/// consecutive windows; Adam.
+// PAPER: "BPTT 20"; the rest is not specified.
+pub fn recipe_corpus(sizes: &Sizes) -> Recipe {
+    let Sizes { symbols, classes, units, .. } = *sizes;
+    let arch = Arch {
+        input: Input::Tokens { symbols, embedding: units, start: false, end: false },
+        layers: vec![layer(sizes, Reset::AfterMatrix, Gate::Sigmoid, Biases::With)],
+        readout: Readout { from: ReadFrom::U, when: When::EveryStep },
+        classes,
+    };
+    let train = TrainConfig {
+        learning_rate: LearningRate::Cosine { rate: 2e-3, last: 0.0 },
+        sampling: Sampling::Streams,
+        schedule: Schedule::plain(CORPUS_UPDATES),
+        keep: KeepModel::LowestLoss,
+        ..TrainConfig::default()
+    };
+    Recipe { arch, init: Init { forget_bias: 1.0, ..Init::default() }, train }
+}
+
 enum EndToken {
     With,
     Without,
@@ -338,7 +367,8 @@ mod tests {
             let memory = recipe_memory(&sizes);
             assert_eq!(memory.is_err(), !arch.has_cell_state());
             let images = recipe_images(&Sizes::images(arch));
-            let recipes = [recipe_default(&sizes), recipe_paper(&sizes), copying, images];
+            let corpus = recipe_corpus(&Sizes::corpus(arch, 5));
+            let recipes = [recipe_default(&sizes), recipe_paper(&sizes), copying, images, corpus];
             for recipe in recipes.into_iter().chain(memory) {
                 recipe.arch.validate().unwrap();
                 recipe.train.validate().unwrap();

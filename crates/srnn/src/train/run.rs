@@ -1,7 +1,8 @@
 //! The training loop.
 
+use super::carried::CarriedStates;
 use super::checkpoint::{Checkpoint, CheckpointStore, RunIdentity};
-use super::config::{KeepModel, TrainConfig};
+use super::config::{KeepModel, Sampling, TrainConfig};
 use super::evaluate::{evaluate, evaluate_subset};
 use super::examples::Examples;
 use super::job::TrainJob;
@@ -14,7 +15,8 @@ use super::schedule::Reseed;
 use super::sharpen::sharpen;
 use super::stop::{NonFinite, Stop};
 use crate::engine::Real;
-use crate::engine::{DeviceError, Mode, NextBatch, Regime, Snapshot, Trainer, Transition};
+use crate::engine::{Batch, DeviceError, Mode, NextBatch, Regime, Snapshot, Trainer, Transition};
+use std::sync::Arc;
 
 /// Trains the engine's network from the first update.
 ///
@@ -39,8 +41,9 @@ pub fn resume<F: Real, E: Trainer<F> + ?Sized, D: Examples>(
     observer: &mut dyn Observer,
 ) -> Result<Run, TrainError> {
     engine.restore(&checkpoint.snapshot)?;
-    let Checkpoint { progress, best, average, .. } = checkpoint;
-    Training::new(engine, job, store, observer, RunState { progress, best, average })?.run()
+    let Checkpoint { progress, best, average, carried, .. } = checkpoint;
+    Training::new(engine, job, store, observer, RunState { progress, best, average, carried })?
+        .run()
 }
 
 /// Resumes from the newest valid checkpoint of the store, or starts where there is none.
@@ -83,11 +86,12 @@ struct RunState<F> {
     progress: Progress,
     best: Option<Vec<F>>,
     average: Option<Vec<F>>,
+    carried: Vec<F>,
 }
 
 impl<F> Default for RunState<F> {
     fn default() -> Self {
-        RunState { progress: Progress::default(), best: None, average: None }
+        RunState { progress: Progress::default(), best: None, average: None, carried: vec![] }
     }
 }
 
@@ -107,6 +111,8 @@ struct Training<'a, F, E: ?Sized, D> {
     best: Option<Vec<F>>,
     /// The average of the weights, once there is a sample.
     average: Option<Vec<F>>,
+    /// The states that the next update starts from; `None` unless the data are a text.
+    carried: Option<CarriedStates>,
     /// The update of the last checkpoint.
     saved: Option<u64>,
     control: Control,
@@ -118,13 +124,15 @@ impl<'a, F: Real, E: Trainer<F> + ?Sized, D: Examples> Training<'a, F, E, D> {
         job: &'a TrainJob<'a, D>,
         store: &'a mut dyn CheckpointStore<F>,
         observer: &'a mut dyn Observer,
-        RunState { progress, best, average }: RunState<F>,
+        RunState { progress, best, average, carried }: RunState<F>,
     ) -> Result<Self, TrainError> {
         let arch = engine.arch().clone();
         job.validate(&arch)?;
         let optimiser = engine.optimiser();
         assert_eq!(optimiser, &job.config.optimiser, "the engine has another optimiser");
         let config = job.adapted_config(&arch);
+        let states = || CarriedStates::from_numbers(&arch, config.batch_size, &carried);
+        let carried = (config.sampling == Sampling::Streams).then(states);
         Ok(Training {
             engine,
             identity: RunIdentity::of(job, &arch),
@@ -138,6 +146,7 @@ impl<'a, F: Real, E: Trainer<F> + ?Sized, D: Examples> Training<'a, F, E, D> {
             progress,
             best,
             average,
+            carried,
             control: Control::Continue,
         })
     }
@@ -239,16 +248,32 @@ impl<'a, F: Real, E: Trainer<F> + ?Sized, D: Examples> Training<'a, F, E, D> {
         Regime { dropout, ..self.config.regime(update) }
     }
 
+    /// The batch of an update. The first of an epoch of a text starts from zero states.
+    fn batch(&mut self, update: u64) -> Arc<Batch> {
+        let batch = self.batches.take(update);
+        let Some(states) = &mut self.carried else { return batch };
+        let arch = self.engine.arch();
+        if self.batches.starts_epoch(update) {
+            *states = CarriedStates::zeros(arch, self.config.batch_size);
+        }
+        Arc::new(states.continued(Batch::clone(&batch), arch))
+    }
+
     fn update(&mut self) -> Result<(), Halt> {
         let update = self.progress.update;
-        let (batch, regime) = (self.batches.take(update), self.regime(update));
-        let after = Some(update + 1).filter(|&after| after < self.updates());
+        let (batch, regime) = (self.batch(update), self.regime(update));
+        // The next batch of a text starts from states that only this update computes.
+        let known = self.carried.is_none();
+        let after = Some(update + 1).filter(|&after| known && after < self.updates());
         let next_regime = self.regime(update + 1);
         let mut next = || {
             let after = after?;
             Some(NextBatch { batch: self.batches.prefetch(after), regime: next_regime })
         };
         let step = self.engine.step_and_prefetch(&batch, &regime, &mut next)?;
+        if let (Some(states), true) = (&mut self.carried, step.is_finite()) {
+            states.keep(&self.engine.last_states()?);
+        }
         if !step.loss.is_finite() {
             return Err(Halt::Diverged(NonFinite::Loss));
         }
@@ -325,7 +350,9 @@ impl<'a, F: Real, E: Trainer<F> + ?Sized, D: Examples> Training<'a, F, E, D> {
             return Err(Halt::Diverged(NonFinite::Parameters));
         }
         let (progress, best) = (self.progress.clone(), self.best.clone());
-        let checkpoint = Checkpoint { progress, snapshot, best, average: self.average.clone() };
+        let carried = self.carried.as_ref().map_or(vec![], CarriedStates::to_numbers);
+        let average = self.average.clone();
+        let checkpoint = Checkpoint { progress, snapshot, best, average, carried };
         let saved = self.store.save(&self.identity, &checkpoint);
         saved.map_err(TrainError::from)?;
         self.saved = Some(update);
@@ -345,7 +372,7 @@ impl<'a, F: Real, E: Trainer<F> + ?Sized, D: Examples> Training<'a, F, E, D> {
     /// Puts the resulting network into the engine and evaluates it as it is deployed.
     fn final_evaluation(&mut self) -> Result<FinalEvaluation, DeviceError> {
         let kept = match self.config.keep {
-            KeepModel::Best => self.best.take().or(self.average.take()),
+            KeepModel::Best | KeepModel::LowestLoss => self.best.take().or(self.average.take()),
             KeepModel::Last => self.average.take(),
         };
         if let Some(params) = kept {
@@ -362,6 +389,11 @@ impl<'a, F: Real, E: Trainer<F> + ?Sized, D: Examples> Training<'a, F, E, D> {
 /// A fixed sample of training sequences, ascending, so that the evaluations of a run are comparable.
 fn train_sample<D: Examples>(job: &TrainJob<'_, D>) -> Vec<usize> {
     let mut indices: Vec<usize> = (0..job.split.train.count()).collect();
+    if job.split.train.continues() {
+        // States are carried, so the sample is one part of the text.
+        indices.truncate(job.config.train_sample);
+        return indices;
+    }
     job.key.child("train sample", 0).rng().shuffle(&mut indices);
     indices.truncate(job.config.train_sample);
     indices.sort_unstable();

@@ -15,7 +15,7 @@ use crate::engine::Optimiser;
 use crate::engine::Runner;
 use crate::engine::cpu::CpuTrainer;
 use crate::engine::reference::ReferenceTrainer;
-use crate::engine::{Batch, Fields, Gradients, Regime, Step, Trace};
+use crate::engine::{Batch, Fields, Gradients, LayerState, Regime, Step, Trace};
 use crate::key::Key;
 use crate::model::Arch;
 use crate::model::{Init, Model};
@@ -321,6 +321,9 @@ impl Trainer<f64> for FaultyTrainer {
         }
         Ok(step)
     }
+    fn last_states(&self) -> Result<Vec<LayerState>, DeviceError> {
+        self.inner.last_states()
+    }
     fn optimiser(&self) -> &Optimiser {
         self.inner.optimiser()
     }
@@ -555,6 +558,9 @@ impl Trainer<f64> for PrefetchRecorder {
         let step = self.inner.step(batch, regime)?;
         self.next = next();
         Ok(step)
+    }
+    fn last_states(&self) -> Result<Vec<LayerState>, DeviceError> {
+        self.inner.last_states()
     }
     fn optimiser(&self) -> &Optimiser {
         self.inner.optimiser()

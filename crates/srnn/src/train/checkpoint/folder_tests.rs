@@ -6,7 +6,13 @@ use sha2::{Digest as _, Sha256};
 use std::sync::{Arc, Mutex};
 
 fn identity() -> RunIdentity {
-    RunIdentity { config: "c0ffee".into(), data: "da7a".into(), parameters: 3, moments: 2 }
+    RunIdentity {
+        config: "c0ffee".into(),
+        data: "da7a".into(),
+        parameters: 3,
+        moments: 2,
+        carried: 2,
+    }
 }
 
 /// A checkpoint with numbers that need exact conversion.
@@ -33,7 +39,7 @@ fn checkpoint(update: u64) -> Checkpoint<f64> {
     let moments = vec![vec![x, -0.0, 0.1], vec![0.3, x / 3.0, 1e-300]];
     let snapshot = Snapshot { params: vec![x, 1.0 / x, -x], moments, updates: update };
     let (best, average) = (Some(vec![x, 2.0, 3.0]), Some(vec![3.0, x, 0.5]));
-    Checkpoint { progress, snapshot, best, average }
+    Checkpoint { progress, snapshot, best, average, carried: vec![0.25, -x] }
 }
 
 fn save(folder: &mut CheckpointFolder, update: u64) -> Result<(), CheckpointError> {
@@ -144,9 +150,17 @@ const DAMAGES: &[(&str, &str, Damage)] = &[
     (STATE, "no tensor \"best.params\"", |c| {
         replace_with_digest(c, STATE, &state::encode(&Checkpoint { best: None, ..checkpoint(20) }));
     }),
-    (STATE, "6 tensors instead of 5", |c| {
+    (STATE, "7 tensors instead of 6", |c| {
         let mut other = checkpoint(20);
         other.snapshot.moments.push(vec![0.0; 3]);
+        replace_with_digest(c, STATE, &state::encode(&other));
+    }),
+    (STATE, "no tensor \"carried\"", |c| {
+        let other = Checkpoint { carried: vec![], ..checkpoint(20) };
+        replace_with_digest(c, STATE, &state::encode(&other));
+    }),
+    (STATE, "F64[3]", |c| {
+        let other = Checkpoint { carried: vec![0.0; 3], ..checkpoint(20) };
         replace_with_digest(c, STATE, &state::encode(&other));
     }),
     (STATE, "at most", |c| replace_with_digest(c, STATE, &vec![b' '; 1 << 17])),

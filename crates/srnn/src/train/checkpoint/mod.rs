@@ -12,6 +12,8 @@ mod state;
 
 pub use folder::CheckpointFolder;
 
+use super::carried::CarriedStates;
+use super::config::Sampling;
 use super::examples::Examples;
 use super::job::TrainJob;
 use super::progress::Progress;
@@ -34,6 +36,8 @@ pub struct Checkpoint<F> {
     pub best: Option<Vec<F>>,
     /// The average of the weights, if there is one.
     pub average: Option<Vec<F>>,
+    /// The states that are carried to the next update; empty if none are.
+    pub carried: Vec<F>,
 }
 
 /// Identifies the run of a checkpoint. Only a run of the same configuration, seed and data can
@@ -48,6 +52,8 @@ pub struct RunIdentity {
     pub parameters: usize,
     /// The number of moment vectors, each as long as the parameters.
     pub moments: usize,
+    /// The numbers in the states that are carried to the next update.
+    pub carried: usize,
 }
 
 impl RunIdentity {
@@ -65,6 +71,10 @@ impl RunIdentity {
             data: hex(&data.finalize()),
             parameters: Layout::of(arch).len,
             moments: job.config.optimiser.rule.moments(),
+            carried: match job.config.sampling {
+                Sampling::Streams => CarriedStates::count(arch, job.config.batch_size),
+                Sampling::Draw | Sampling::Epochs | Sampling::SimilarLengths => 0,
+            },
         }
     }
 }

@@ -9,6 +9,7 @@ use safetensors::{Dtype, SafeTensors, tensor::TensorView};
 const PARAMS: &str = "params";
 const BEST: &str = "best.params";
 const AVERAGE: &str = "average.params";
+const CARRIED: &str = "carried";
 
 fn moment(index: usize) -> String {
     format!("moment.{index}")
@@ -17,7 +18,8 @@ fn moment(index: usize) -> String {
 /// The maximum size of the tensor file of a run; 64 KiB are for names and shapes.
 pub fn max_bytes(identity: &RunIdentity) -> u64 {
     let vectors = 3 + identity.moments as u64;
-    (1 << 16) + vectors * identity.parameters as u64 * size_of::<f64>() as u64
+    let numbers = vectors * identity.parameters as u64 + identity.carried as u64;
+    (1 << 16) + numbers * size_of::<f64>() as u64
 }
 
 /// Encodes the tensors in the safetensors format.
@@ -27,6 +29,9 @@ pub fn encode<F: Real>(checkpoint: &Checkpoint<F>) -> Vec<u8> {
     vectors.extend(moments.map(|(index, values)| (moment(index), values)));
     for (name, params) in [(BEST, &checkpoint.best), (AVERAGE, &checkpoint.average)] {
         vectors.extend(params.iter().map(|params| (name.to_string(), params)));
+    }
+    if !checkpoint.carried.is_empty() {
+        vectors.push((CARRIED.to_string(), &checkpoint.carried));
     }
     let bytes: Vec<(String, usize, Vec<u8>)> =
         vectors.into_iter().map(|(name, values)| (name, values.len(), to_bytes(values))).collect();
@@ -52,14 +57,19 @@ pub fn decode<F: Real>(
     let best = progress.best.map(|_| vector(BEST)).transpose()?;
     let has_average = tensors.names().contains(&AVERAGE);
     let average = has_average.then(|| vector(AVERAGE)).transpose()?;
-    let expected = 1 + moments.len() + best.iter().len() + average.iter().len();
+    let carried = match identity.carried {
+        0 => vec![],
+        numbers => read_vector(&tensors, CARRIED, numbers)?,
+    };
+    let parts = [moments.len(), best.iter().len(), average.iter().len()];
+    let expected = 1 + parts.iter().sum::<usize>() + !carried.is_empty() as usize;
     if tensors.len() != expected {
         return Err(format!("{} tensors instead of {expected}", tensors.len()));
     }
     let made = progress.update.checked_sub(progress.skipped_updates);
     let updates = made.ok_or("more skipped updates than updates")?;
     let snapshot = Snapshot { params, moments, updates };
-    Ok(Checkpoint { progress, snapshot, best, average })
+    Ok(Checkpoint { progress, snapshot, best, average, carried })
 }
 
 fn read_vector<F: Real>(
