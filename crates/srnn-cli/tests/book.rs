@@ -55,6 +55,9 @@ no
 ```sh
 four # exit 12
 ```
+```text output
+shown: 3
+```
 ";
     let found = commands(text);
     let expected = [(4, "one", 0), (6, "two \\\n  three # exit 1", 1), (13, "four # exit 12", 12)];
@@ -62,6 +65,14 @@ four # exit 12
     for (command, (line, text, code)) in found.iter().zip(expected) {
         assert_eq!((command.line, command.text.as_str(), command.code), (line, text, code));
     }
+    assert_eq!(found.iter().map(|command| command.block).collect::<Vec<_>>(), [1, 1, 2]);
+    assert_eq!(shown_lines(text), [(16, 2, "shown: 3")]);
+}
+
+#[test]
+fn numbers_and_spaces_of_shown_output_are_not_compared() {
+    assert_eq!(stable_text("  2 cells;  margin: 6.16"), stable_text("3 cells; margin: 5.9"));
+    assert_ne!(stable_text("ready to train on"), stable_text("ready for training"));
 }
 
 /// A command of a chapter.
@@ -72,6 +83,8 @@ struct BookCommand {
     text: String,
     /// The exit code that it must have.
     code: i32,
+    /// The number of `sh` blocks up to its own.
+    block: usize,
 }
 
 /// The commands of a chapter, in order.
@@ -79,11 +92,13 @@ fn commands(chapter: &str) -> Vec<BookCommand> {
     let mut found = Vec::new();
     let mut block: Option<&str> = None;
     let mut open: Option<(usize, String)> = None;
+    let mut sh_blocks = 0;
     for (index, line) in chapter.lines().enumerate() {
         let line_number = index + 1;
         if let Some(language) = line.strip_prefix("```") {
             assert!(open.is_none(), "line {line_number}: the block ends within a command");
             block = if block.is_some() { None } else { Some(language.trim_end()) };
+            sh_blocks += usize::from(block == Some("sh"));
             continue;
         }
         if block != Some("sh") {
@@ -97,7 +112,7 @@ fn commands(chapter: &str) -> Vec<BookCommand> {
         if line.ends_with('\\') {
             open = Some((start, text));
         } else {
-            found.push(BookCommand { line: start, code: exit_code(line), text });
+            found.push(BookCommand { line: start, code: exit_code(line), text, block: sh_blocks });
         }
     }
     assert!(block.is_none(), "a block is not closed");
@@ -109,10 +124,34 @@ fn exit_code(line: &str) -> i32 {
     line.rsplit_once("# exit ").and_then(|(_, code)| code.parse().ok()).unwrap_or(0)
 }
 
-/// Runs all commands of a chapter in one fresh folder.
+/// The lines of `text output` blocks: number in the chapter, `sh` blocks before it, text.
+fn shown_lines(chapter: &str) -> Vec<(usize, usize, &str)> {
+    let (mut found, mut sh_blocks, mut inside) = (Vec::new(), 0, false);
+    for (index, line) in chapter.lines().enumerate() {
+        match line.strip_prefix("```") {
+            Some(language) => {
+                sh_blocks += usize::from(language.trim_end() == "sh");
+                inside = language.trim_end() == "text output";
+            }
+            None if inside => found.push((index + 1, sh_blocks, line)),
+            None => {}
+        }
+    }
+    found
+}
+
+/// A line of output without what may differ from run to run: numbers and the width of columns.
+fn stable_text(line: &str) -> String {
+    let text = line.replace(|c: char| c.is_ascii_digit() || c == '.', "");
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Runs all commands of a chapter in one fresh folder, and compares the output that it shows.
 fn run_chapter(file: &str) {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    for command in commands(&read(file)) {
+    let chapter = read(file);
+    let mut printed: Vec<(usize, String)> = Vec::new();
+    for command in commands(&chapter) {
         let output = run(&command.text, folder.path());
         let code = output.status.code();
         assert!(
@@ -124,6 +163,15 @@ fn run_chapter(file: &str) {
             String::from_utf8_lossy(&output.stdout),
             String::from_utf8_lossy(&output.stderr),
         );
+        for stream in [&output.stdout, &output.stderr] {
+            let text = String::from_utf8_lossy(stream);
+            printed.extend(text.lines().map(|line| (command.block, stable_text(line))));
+        }
+    }
+    for (number, block, shown) in shown_lines(&chapter) {
+        let found = printed.contains(&(block, stable_text(shown)));
+        let exempt = shown.is_empty() || shown.contains('…');
+        assert!(found || exempt, "docs/src/{file}:{number}: not printed above: {shown}");
     }
 }
 
