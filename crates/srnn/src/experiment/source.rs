@@ -3,9 +3,10 @@
 
 use super::images::{IMAGES, ImageSource};
 use super::imdb::{IMDB, ImdbSource, ImdbTest};
-use crate::model::Temperature;
+use crate::model::{Temperature, Tokenizer};
 use crate::task::builtin::{Task, TestError, TestSet, UnknownTask, UnknownTest};
 use crate::task::copying::{self, CopyingSizes};
+use crate::task::text::imdb;
 use crate::train::{ArchName, Recipe, Sizes, recipe_copying, recipe_default, recipe_images};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -96,6 +97,14 @@ impl TrainSource {
         match *self {
             TrainSource::Labelled(_) | TrainSource::Images(_) | TrainSource::Imdb(_) => None,
             TrainSource::Copying { delay, .. } => Some(copying::baseline(delay)),
+        }
+    }
+
+    /// How the texts of the source become tokens; `None` if it has no texts.
+    pub fn tokenizer(&self) -> Option<Tokenizer> {
+        match self {
+            TrainSource::Labelled(_) | TrainSource::Copying { .. } | TrainSource::Images(_) => None,
+            TrainSource::Imdb(_) => Some(imdb::TOKENIZER),
         }
     }
 

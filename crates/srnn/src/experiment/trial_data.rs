@@ -3,12 +3,12 @@
 use super::{DataSpec, ImageSource, ImdbSource, TestRow, TestSource, TrainSource};
 use crate::engine::hex::hex;
 use crate::key::Key;
-use crate::model::ImageLayout;
+use crate::model::{ImageLayout, Model, ModelFile, Tokenizer};
 use crate::task::builtin::{self, Task, TestError};
 use crate::task::copying::{self, Copying, CopyingSizes};
 use crate::task::images::{Images, ImagesError};
 use crate::task::text::{ReviewError, imdb};
-use crate::task::{Dataset, Split};
+use crate::task::{Dataset, Split, UNKNOWN};
 use crate::train::Examples;
 use sha2::{Digest as _, Sha256};
 use std::num::NonZeroUsize;
@@ -21,6 +21,8 @@ pub struct TrialData {
     pub sets: TaskSets,
     /// The sha-256 of all sets, in hex.
     pub digest: String,
+    /// How the texts of the data became tokens; `None` for data without texts.
+    pub tokenizer: Option<Tokenizer>,
 }
 
 /// The sets by kind of data.
@@ -111,7 +113,7 @@ pub fn trial_data(
         TaskSets::Copying(sets) => sets.digest(),
         TaskSets::Images(sets) => sets.digest(),
     };
-    Ok(TrialData { sets, digest })
+    Ok(TrialData { sets, digest, tokenizer: data.spec.tokenizer() })
 }
 
 impl TrialData {
@@ -137,8 +139,16 @@ impl TrialData {
         }
     }
 
+    /// A model trained on these data, with all that is needed to read new data.
+    pub fn model_file(&self, model: Model<f32>) -> ModelFile {
+        let (alphabet, classes) = self.names();
+        let unknown = alphabet.iter().position(|name| name == UNKNOWN).map(|id| id as u32);
+        let (image, tokenizer) = (self.image_layout(), self.tokenizer);
+        ModelFile { model, alphabet, unknown, classes, image, tokenizer }
+    }
+
     /// Size and pixel order of the images; `None` for other data.
-    pub fn image_layout(&self) -> Option<ImageLayout> {
+    fn image_layout(&self) -> Option<ImageLayout> {
         match &self.sets {
             TaskSets::Images(sets) => Some(sets.split.train.layout()),
             TaskSets::Labelled(_) | TaskSets::Copying(_) => None,
