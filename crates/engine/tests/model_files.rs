@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use srnn_engine::key::Key;
 use srnn_engine::model::{
     Arch, Cell, Centroids, Gate, ImageLayout, Init, Input, Layer, Model, ModelFile, ModelLimits,
-    Problem, ReadFrom, Readout, Reset, Score, Temperature, When, digest,
+    Problem, ReadFrom, Readout, Reset, Score, Temperature, Tokenizer, When, digest,
 };
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -56,6 +56,7 @@ fn small() -> ModelFile {
         unknown: Some(1),
         classes: names(&["no", "yes"]),
         image: None,
+        tokenizer: None,
     }
 }
 
@@ -397,4 +398,26 @@ fn the_layout_of_images_is_saved_and_checked() {
     let tokens = ModelFile { image: image_model(vec![]).image, ..small() };
     let error = tokens.save(&folder.0).unwrap_err();
     assert!(matches!(error.problem, Problem::ImageInput), "{error}");
+}
+
+#[test]
+fn the_tokenizer_of_texts_is_saved_and_needs_a_model_that_reads_tokens() {
+    for tokenizer in Tokenizer::ALL {
+        let folder = Folder::new("tokenizer");
+        let model = ModelFile { tokenizer: Some(tokenizer), ..small() };
+        model.save(&folder.0).unwrap();
+        assert_eq!(ModelFile::load(&folder.0).unwrap(), model);
+        let numbers = ModelFile { tokenizer: Some(tokenizer), ..image_model(vec![]) };
+        let error = numbers.save(&folder.0).unwrap_err();
+        assert!(matches!(error.problem, Problem::TokenizerInput), "{error}");
+    }
+}
+
+#[test]
+fn a_tokenizer_of_another_name_is_refused_and_the_known_ones_are_named() {
+    let folder = Folder::with_model("other-tokenizer");
+    assert!(!fs::read_to_string(config(&folder.0)).unwrap().contains("tokenizer"));
+    edit_config(&folder.0, |config| config["tokenizer"] = json!("words"));
+    let error = ModelFile::load(&folder.0).unwrap_err();
+    assert!(error.to_string().contains("expected `moses-lower-case`"), "{error}");
 }

@@ -18,6 +18,9 @@ pub struct ModelConfig {
     #[serde(rename = "unknown")]
     _unknown: Option<u32>,
     pub classes: Vec<String>,
+    /// Not used: a certificate is about tokens, not about texts.
+    #[serde(rename = "tokenizer", default)]
+    _tokenizer: Option<String>,
     #[serde(default)]
     pub digest: Option<String>,
     /// Not used: every field that it covers is compared with the certificate.

@@ -73,6 +73,16 @@ fn networks_that_certificates_do_not_cover_are_refused_in_config_and_certificate
 }
 
 #[test]
+fn the_tokenizer_of_a_model_that_reads_texts_is_ignored() {
+    let mut files = certified();
+    let mut config: Value = serde_json::from_slice(&files.config).unwrap();
+    config["tokenizer"] = json!("moses-lower-case");
+    files.config = serde_json::to_vec(&config).unwrap();
+    update_digests(&mut files);
+    assert_eq!(files.check().unwrap().arithmetic, Arithmetic::F32);
+}
+
+#[test]
 fn weights_that_could_overflow_or_are_not_finite_are_refused() {
     for wrong in [2e6, f32::INFINITY, f32::NAN, -3e38] {
         let mut files = certified();

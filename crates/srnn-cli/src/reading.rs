@@ -6,6 +6,7 @@ use crate::failure::Failure;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
+use srnn::engine::model::Tokenizer;
 use srnn::task::files::{
     Cause, ColumnChoice, Contradictions, DataError, DataLimits, Delimiter, Format, OneSymbol,
     ReadOptions, Samples, TableHeader, TokenRule, Unlabelled, read, tokenize,
@@ -42,8 +43,9 @@ pub struct ReadFlags {
     /// What separates the columns of CSV files and event logs: one character, or `tab`.
     #[arg(long, value_name = "CHARACTER")]
     pub delimiter: Option<String>,
-    /// How a text is split into tokens: `whitespace`, `characters`, `separator:TEXT`, or `guess`
-    /// (by whitespace if any sequence has some, else into characters).
+    /// How a text is split into tokens: `whitespace`, `characters`, `separator:TEXT`,
+    /// `moses-lower-case` (words and punctuation of English), or `guess` (by whitespace if any
+    /// sequence has some, else into characters).
     #[arg(long, value_name = "RULE")]
     pub tokens: Option<String>,
     /// What to do with rows without a label [default: refuse].
@@ -190,14 +192,22 @@ pub fn parse_token_rule(text: &str) -> Result<TokenRule, Failure> {
         "guess" => Ok(TokenRule::Guess),
         "whitespace" => Ok(TokenRule::Whitespace),
         "characters" => Ok(TokenRule::Characters),
-        _ => match text.strip_prefix("separator:") {
-            Some(separator) => Ok(TokenRule::Separator(separator.into())),
-            None => Err(Failure::new(
+        _ => separator_rule(text).or(tokenizer_rule(text)).ok_or_else(|| {
+            Failure::new(
                 format!("--tokens {text:?}: unknown rule"),
-                "--tokens whitespace, --tokens characters or --tokens separator:TEXT",
-            )),
-        },
+                "--tokens whitespace, --tokens characters, --tokens separator:TEXT or --tokens \
+                 moses-lower-case",
+            )
+        }),
     }
+}
+
+fn separator_rule(text: &str) -> Option<TokenRule> {
+    Some(TokenRule::Separator(text.strip_prefix("separator:")?.into()))
+}
+
+fn tokenizer_rule(text: &str) -> Option<TokenRule> {
+    Tokenizer::ALL.into_iter().find(|tokenizer| tokenizer.name() == text).map(TokenRule::Text)
 }
 
 /// The value of `--tokens` that stands for a rule.
@@ -207,6 +217,7 @@ pub fn token_rule_name(tokens: &TokenRule) -> String {
         TokenRule::Whitespace => "whitespace".into(),
         TokenRule::Characters => "characters".into(),
         TokenRule::Separator(separator) => format!("separator:{separator}"),
+        TokenRule::Text(tokenizer) => tokenizer.name().into(),
     }
 }
 
@@ -271,6 +282,7 @@ mod tests {
             TokenRule::Whitespace,
             TokenRule::Characters,
             TokenRule::Separator("::".into()),
+            TokenRule::Text(Tokenizer::MosesLowerCase),
         ] {
             assert_eq!(parse_token_rule(&token_rule_name(&rule)).unwrap(), rule);
         }

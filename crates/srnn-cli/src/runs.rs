@@ -58,13 +58,15 @@ impl SavedModel {
         arch.is_memoryless() && arch.is_state_regularized()
     }
 
-    /// The rule that split the training data into tokens: the run's, or a guess from the names of
-    /// the symbols.
+    /// The rule that split the training data into tokens: the run's or the model's, or a guess from
+    /// the names of the symbols.
     pub fn tokens(&self) -> Result<TokenRule, Failure> {
-        match &self.run {
-            Some(run) => Ok(stored_rule(&run.join("data.json"))?.unwrap_or(self.likely_rule())),
-            None => Ok(self.likely_rule()),
-        }
+        let of_run = match &self.run {
+            Some(run) => stored_rule(&run.join("data.json"))?,
+            None => None,
+        };
+        let of_model = self.file.tokenizer.map(TokenRule::Text);
+        Ok(of_run.or(of_model).unwrap_or_else(|| self.likely_rule()))
     }
 
     /// A title for pictures: the name of the data, or of the run.

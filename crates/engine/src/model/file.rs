@@ -6,7 +6,7 @@
 
 use super::digest::{digest, digest_without, little_endian};
 use super::file_error::{FileError, Problem};
-use super::{Arch, ImageLayout, Input, Layout, MAX_PARAMETERS, Model, Slot};
+use super::{Arch, ImageLayout, Input, Layout, MAX_PARAMETERS, Model, Slot, Tokenizer};
 use crate::atomic;
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
@@ -29,6 +29,8 @@ pub struct ModelFile {
     pub classes: Vec<String>,
     /// The images that the model reads; `None` if it reads something else.
     pub image: Option<ImageLayout>,
+    /// How the texts that the model reads become tokens; `None` if it reads something else.
+    pub tokenizer: Option<Tokenizer>,
 }
 
 /// The largest sizes that are read from a file.
@@ -79,6 +81,9 @@ struct ModelConfig {
     /// Optional, as files of early versions do not have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     image: Option<ImageLayout>,
+    /// Optional for the same reason.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tokenizer: Option<Tokenizer>,
     /// [`digest`] of the weights; optional, for weights from other programs.
     #[serde(default)]
     digest: Option<String>,
@@ -142,13 +147,13 @@ impl ModelFile {
         let largest = 8 + limits.header_bytes + 8 * Layout::of(&config.arch).len as u64;
         let bytes = read(&path, "the file's size", largest)?;
         let unchanged = check_config_digest(&config).map_err(at(&dir.join(CONFIG)));
-        let ModelConfig { arch, alphabet, unknown, classes, image, digest: expected, .. } = config;
-        let params = parse_weights(&bytes, &arch, limits).map_err(at(&path))?;
+        let params = parse_weights(&bytes, &config.arch, limits).map_err(at(&path))?;
+        let ModelConfig { arch, alphabet, unknown, classes, image, tokenizer, .. } = config;
         let model = Model { arch, params };
-        check_digest(&model, expected).map_err(at(&path))?;
+        check_digest(&model, config.digest).map_err(at(&path))?;
         // Last: an error above says more about the change.
         unchanged?;
-        Ok(ModelFile { model, alphabet, unknown, classes, image })
+        Ok(ModelFile { model, alphabet, unknown, classes, image, tokenizer })
     }
 
     fn config(&self) -> ModelConfig {
@@ -160,6 +165,7 @@ impl ModelFile {
             unknown: self.unknown,
             classes: self.classes.clone(),
             image: self.image.clone(),
+            tokenizer: self.tokenizer,
             digest: Some(digest(&self.model)),
             config_digest: None,
         };
@@ -232,6 +238,7 @@ fn check_config(config: &ModelConfig, limits: &ModelLimits) -> Result<(), Proble
     check_names("the alphabet", &config.alphabet, symbols, limits)?;
     check_names("the classes", &config.classes, config.arch.classes, limits)?;
     check_image(config, limits)?;
+    check_tokenizer(config)?;
     match config.unknown {
         Some(found) if found as usize >= symbols => Err(Problem::Unknown { found, symbols }),
         _ => Ok(()),
@@ -244,6 +251,13 @@ fn check_image(config: &ModelConfig, limits: &ModelLimits) -> Result<(), Problem
         Input::Real { width: 1 } if image.is_valid(limits.size) => Ok(()),
         Input::Real { width: 1 } => Err(Problem::ImageLayout),
         _ => Err(Problem::ImageInput),
+    }
+}
+
+fn check_tokenizer(config: &ModelConfig) -> Result<(), Problem> {
+    match (config.tokenizer, &config.arch.input) {
+        (Some(_), Input::Real { .. }) => Err(Problem::TokenizerInput),
+        _ => Ok(()),
     }
 }
 

@@ -44,6 +44,8 @@ pub enum Problem {
     ImageLayout,
     #[error("an image is read as one number a step, but the input is another: remove \"image\"")]
     ImageInput,
+    #[error("a tokenizer makes tokens, but the input is numbers: remove \"tokenizer\"")]
+    TokenizerInput,
     #[error("damaged or not a safetensors file ({0}): copy or download it again")]
     Header(String),
     #[error("no tensor {name:?} of shape {expected:?}: {CONFIG} describes another model")]

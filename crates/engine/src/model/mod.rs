@@ -9,6 +9,7 @@ mod file_error;
 mod image_layout;
 mod init;
 mod layout;
+mod tokenizer;
 mod validate;
 
 pub use digest::digest;
@@ -17,6 +18,7 @@ pub use file_error::{FileError, Problem};
 pub use image_layout::ImageLayout;
 pub use init::{Init, Recurrent};
 pub use layout::{LayerSlots, Layout, Slot};
+pub use tokenizer::Tokenizer;
 pub use validate::{ArchError, MAX_PARAMETERS};
 
 use crate::key::Key;

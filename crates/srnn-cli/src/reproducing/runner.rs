@@ -270,9 +270,7 @@ impl TrialPool<'_> {
         };
         outcome.seconds = (checkpoints.seconds() * 1e3).round() / 1e3;
         outcome.program = format!("srnn {}", crate::VERSION);
-        let (alphabet, classes) = trial_data.names();
-        let image = trial_data.image_layout();
-        let model = ModelFile { model, alphabet, unknown: None, classes, image };
+        let model = trial_data.model_file(model);
         let mut store = lock(&self.store);
         self.progress.finish(&outcome);
         store.add(outcome, &model)?;

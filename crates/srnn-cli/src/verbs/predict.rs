@@ -14,14 +14,14 @@ use crate::runs;
 use clap::Args;
 use srnn::engine::model::Input;
 use srnn::task::{Confusion, Vocabulary};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Label sequences with a saved model.
 ///
 /// Prints the label, the probability of each class, and the path through the extracted automaton.
 /// Sequences are arguments, a data file, or lines of stdin. A token that did not occur in training is
 /// read as `<unk>` if the model was trained with it (--min-count). Otherwise the sequence gets no
-/// label.
+/// label. A model that was trained on texts splits typed sentences as it split those texts.
 ///
 /// With --automaton, the extracted automaton classifies and no network is needed. It prints one
 /// class per line, for files of any size in constant memory. If its symbols are single ASCII
@@ -33,6 +33,8 @@ use std::path::PathBuf;
   srnn predict runs/tomita-3 1010 0110
   srnn predict runs/traces --file new.csv --json
   srnn predict runs/reproduce-mnist/models/mnist/lstm/1e-3/seed-1 digit.png
+  srnn predict runs/reproduce-imdb/models/imdb/sr-lstm-k10/light/seed-1 \\
+    \"This film is NOT good, sadly.\"
   srnn predict --automaton runs/tomita-3 --file words.txt --lines --out classes.txt",
     after_help = "Exit codes: 0 done; 1 no input got a label, or the accuracy is below \
                   --fail-under; 2 an error; 130 interrupted"
@@ -41,8 +43,8 @@ pub struct PredictArgs {
     /// A run folder or a model folder. With --automaton also an automaton file, `re:EXPRESSION` or
     /// `tomita:1`…`7`.
     run: PathBuf,
-    /// Sequences, each split into tokens by the model's rule or --tokens. PNG files for a model
-    /// that was trained on images.
+    /// Sequences or sentences, each split into tokens by the model's rule or --tokens. PNG files
+    /// for a model that was trained on images.
     #[arg(value_name = "INPUT")]
     inputs: Vec<String>,
     /// A data file. If it has labels, the accuracy is printed, too.
@@ -92,6 +94,7 @@ pub fn run(arguments: &PredictArgs, output: &Output) -> Result<Answer, Failure> 
         None => saved.tokens()?,
     };
     let inputs = inputs::collect(arguments, &rule, &saved.file.alphabet)?;
+    warn_of_file_names(&arguments.inputs, output);
     let vocabulary = Vocabulary::new(saved.file.alphabet.clone(), saved.file.unknown)?;
     let coverage = engine::CertificateCoverage::of(&saved, arguments.engine);
     let results = classify::classify(&saved, &vocabulary, &inputs, arguments.engine, output);
@@ -105,6 +108,16 @@ pub fn run(arguments: &PredictArgs, output: &Output) -> Result<Answer, Failure> 
     let certificate = coverage.value(arguments.engine, note);
     report::report(&saved, &inputs, &results, confusion.as_ref(), certificate, output)?;
     Ok(verdict(arguments, labelled, confusion.as_ref(), output))
+}
+
+/// PNG files are arguments, so the name of a text file may be taken for its content.
+fn warn_of_file_names(inputs: &[String], output: &Output) {
+    for name in inputs.iter().filter(|name| Path::new(name).is_file()) {
+        output.note(format!(
+            "warning: {name:?} is read as a sequence: --file {name} --lines reads the lines of the \
+             file"
+        ));
+    }
 }
 
 /// Fails if --fail-under is set but no input has a label to compare with.

@@ -76,7 +76,7 @@ fn a_plain_network_is_explained_and_ten_of_many_units_are_lines() {
     let model = Model::new(recipe.arch, &recipe.init, Key::new(1)).unwrap();
     let [alphabet, classes] =
         [&["(", ")", "a"][..], &["no", "yes"]].map(|n| n.iter().map(|n| n.to_string()).collect());
-    let file = ModelFile { model, alphabet, unknown: None, classes, image: None };
+    let file = ModelFile { model, alphabet, unknown: None, classes, image: None, tokenizer: None };
     file.save(&folder.path().join("lstm")).unwrap();
     let brackets = ["--open", "(", "--close", ")"];
     let value =

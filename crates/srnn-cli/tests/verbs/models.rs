@@ -259,7 +259,8 @@ fn inspection_reads_checkpoints() {
     use srnn::engine::Snapshot;
     use srnn::train::{Checkpoint, CheckpointFolder, CheckpointStore, Progress, RunIdentity};
     let folder = tempfile::tempdir().unwrap();
-    let identity = RunIdentity { config: "c".into(), data: "d".into(), parameters: 2, moments: 0 };
+    let identity =
+        RunIdentity { config: "c".into(), data: "d".into(), parameters: 2, moments: 0, carried: 0 };
     let snapshot = Snapshot { params: vec![1.0f32, 2.0], moments: vec![], updates: 30 };
     let progress = Progress { update: 30, ..Progress::default() };
     let checkpoint = Checkpoint { progress, snapshot, best: None, average: None, carried: vec![] };

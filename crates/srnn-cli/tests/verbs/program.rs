@@ -86,6 +86,7 @@ fn model(alphabet: &[&str], classes: &[&str], cell: Cell) -> ModelFile {
         unknown: None,
         classes: names(classes),
         image: None,
+        tokenizer: None,
     }
 }
 

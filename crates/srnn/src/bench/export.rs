@@ -83,6 +83,7 @@ fn model_file(setting: &BenchSetting, model: Model<f32>) -> ModelFile {
         unknown: None,
         classes: (0..setting.shape.classes).map(|i| i.to_string()).collect(),
         image: None,
+        tokenizer: None,
     }
 }
 

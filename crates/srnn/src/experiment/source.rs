@@ -4,9 +4,10 @@
 use super::corpus::{CORPUS, CorpusSource};
 use super::images::{IMAGES, ImageSource};
 use super::imdb::{IMDB, ImdbSource, ImdbTest};
-use crate::model::Temperature;
+use crate::model::{Temperature, Tokenizer};
 use crate::task::builtin::{Task, TestError, TestSet, UnknownTask, UnknownTest};
 use crate::task::copying::{self, CopyingSizes};
+use crate::task::text::imdb;
 use crate::train::{
     ArchName, Recipe, Sizes, recipe_copying, recipe_corpus, recipe_default, recipe_images,
 };
@@ -108,6 +109,17 @@ impl TrainSource {
             | TrainSource::Imdb(_)
             | TrainSource::Corpus(_) => None,
             TrainSource::Copying { delay, .. } => Some(copying::baseline(delay)),
+        }
+    }
+
+    /// How the texts of the source become tokens; `None` if it has no texts.
+    pub fn tokenizer(&self) -> Option<Tokenizer> {
+        match self {
+            TrainSource::Labelled(_)
+            | TrainSource::Copying { .. }
+            | TrainSource::Images(_)
+            | TrainSource::Corpus(_) => None,
+            TrainSource::Imdb(_) => Some(imdb::TOKENIZER),
         }
     }
 

@@ -3,13 +3,13 @@
 use super::{CorpusSource, DataSpec, ImageSource, ImdbSource, TestRow, TestSource, TrainSource};
 use crate::engine::hex::hex;
 use crate::key::Key;
-use crate::model::ImageLayout;
+use crate::model::{ImageLayout, Model, ModelFile, Tokenizer};
 use crate::task::builtin::{self, Task, TestError};
 use crate::task::copying::{self, Copying, CopyingSizes};
 use crate::task::images::{Images, ImagesError};
 use crate::task::text::corpus::Corpus;
 use crate::task::text::{CorpusError, ReviewError, imdb};
-use crate::task::{Dataset, Split};
+use crate::task::{Dataset, Split, UNKNOWN};
 use crate::train::Examples;
 use sha2::{Digest as _, Sha256};
 use std::num::NonZeroUsize;
@@ -22,6 +22,8 @@ pub struct TrialData {
     pub sets: TaskSets,
     /// The sha-256 of all sets, in hex.
     pub digest: String,
+    /// How the texts of the data became tokens; `None` for data without texts.
+    pub tokenizer: Option<Tokenizer>,
 }
 
 /// The sets by kind of data.
@@ -131,7 +133,7 @@ pub fn trial_data(
         TaskSets::Images(sets) => sets.digest(),
         TaskSets::Corpus(sets) => sets.digest(),
     };
-    Ok(TrialData { sets, digest })
+    Ok(TrialData { sets, digest, tokenizer: data.spec.tokenizer() })
 }
 
 impl TrialData {
@@ -162,8 +164,16 @@ impl TrialData {
         }
     }
 
+    /// A model trained on these data, with all that is needed to read new data.
+    pub fn model_file(&self, model: Model<f32>) -> ModelFile {
+        let (alphabet, classes) = self.names();
+        let unknown = alphabet.iter().position(|name| name == UNKNOWN).map(|id| id as u32);
+        let (image, tokenizer) = (self.image_layout(), self.tokenizer);
+        ModelFile { model, alphabet, unknown, classes, image, tokenizer }
+    }
+
     /// Size and pixel order of the images; `None` for other data.
-    pub fn image_layout(&self) -> Option<ImageLayout> {
+    fn image_layout(&self) -> Option<ImageLayout> {
         match &self.sets {
             TaskSets::Images(sets) => Some(sets.split.train.layout()),
             TaskSets::Labelled(_) | TaskSets::Copying(_) | TaskSets::Corpus(_) => None,

@@ -63,7 +63,8 @@ impl LearnData {
     /// A model trained on these data, with their vocabulary.
     pub fn model_file(&self, model: Model<f32>) -> ModelFile {
         let Dataset { alphabet, classes, .. } = self.split.train.clone();
-        ModelFile { model, alphabet, unknown: self.unknown, classes, image: None }
+        let tokenizer = self.tokens.tokenizer();
+        ModelFile { model, alphabet, unknown: self.unknown, classes, image: None, tokenizer }
     }
 
     /// Digests of the three sets as JSON; equal data have equal digests.

@@ -57,7 +57,7 @@ pub fn accuracies(run: &Run) -> [f64; 2] {
 /// The model with the alphabet and classes of the data.
 pub fn model_file(model: Model<f32>, split: &Split) -> ModelFile {
     let (alphabet, classes) = (split.train.alphabet.clone(), split.train.classes.clone());
-    ModelFile { model, alphabet, unknown: None, classes, image: None }
+    ModelFile { model, alphabet, unknown: None, classes, image: None, tokenizer: None }
 }
 
 /// The result of the search for a proof, and its time. A proof for f32 covers f64; f64 is tried

@@ -1,6 +1,7 @@
 //! Words as lines of text, as `predict` reads them.
 
 use crate::failure::Failure;
+use srnn::engine::model::Tokenizer;
 use srnn::task::files::TokenRule;
 use srnn_automata::{Alphabet, Symbol};
 
@@ -21,6 +22,7 @@ impl WordFormat {
             Some(TokenRule::Characters) => String::new(),
             Some(TokenRule::Whitespace) => " ".into(),
             Some(TokenRule::Separator(text)) => checked_separator(text)?,
+            Some(TokenRule::Text(tokenizer)) => return Err(no_text(tokenizer)),
             Some(TokenRule::Guess) | None if single => String::new(),
             Some(TokenRule::Guess) | None => " ".into(),
         };
@@ -69,6 +71,11 @@ fn checked_separator(text: String) -> Result<String, Failure> {
         )),
         false => Ok(text),
     }
+}
+
+fn no_text(tokenizer: Tokenizer) -> Failure {
+    let message = format!("--tokens {}: a text cannot be made from its tokens", tokenizer.name());
+    Failure::new(message, "--tokens whitespace, or --tokens separator:,")
 }
 
 #[cfg(test)]

@@ -26,6 +26,9 @@ pub fn describe(folder: &Path) -> Result<Description, Failure> {
     if let Some(ImageLayout { rows, columns, .. }) = &file.image {
         let _ = writeln!(text, "  images    {rows}×{columns} pixels");
     }
+    if let Some(tokenizer) = file.tokenizer {
+        let _ = writeln!(text, "  texts     tokens by the rule {}", tokenizer.name());
+    }
     let _ = writeln!(text, "  digest    {digest}");
     let _ = writeln!(text, "  {} parameters", layout.len);
     for slot in &layout.slots {
@@ -49,6 +52,7 @@ pub fn describe(folder: &Path) -> Result<Description, Failure> {
         "unknown": file.unknown,
         "classes": file.classes,
         "image": file.image,
+        "tokenizer": file.tokenizer,
         "digest": digest,
         "parameters": layout.len,
         "tensors": tensors.collect::<Vec<_>>(),

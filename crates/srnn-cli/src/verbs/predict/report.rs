@@ -23,11 +23,11 @@ pub fn report(
     output: &Output,
 ) -> Result<(), Failure> {
     let classes = &saved.file.classes;
-    let disagreements = warnings(inputs, results, |result| disagreement(classes, result));
-    let unlabelled = warnings(inputs, results, |result| {
+    let disagreements = warnings(inputs, results, |_, result| disagreement(classes, result));
+    let unlabelled = warnings(inputs, results, |_, result| {
         Some(format!("not labelled: {}", result.network.as_ref().err()?))
     });
-    let unseen = warnings(inputs, results, |result| unseen_warning(saved, result));
+    let unseen = warnings(inputs, results, |input, result| unseen_warning(saved, input, result));
     for found in [&disagreements, &unlabelled, &unseen] {
         for warning in found.iter().take(MAX_WARNINGS) {
             output.note(format!("warning: {warning}"));
@@ -59,10 +59,10 @@ pub fn report(
 fn warnings(
     inputs: &[InputSequence],
     results: &[Classified],
-    warning: impl Fn(&Classified) -> Option<String>,
+    warning: impl Fn(&InputSequence, &Classified) -> Option<String>,
 ) -> Vec<String> {
     let warned = |(input, result): (&InputSequence, &Classified)| {
-        Some(format!("{}: {}", input.place, warning(result)?))
+        Some(format!("{}: {}", input.place, warning(input, result)?))
     };
     inputs.iter().zip(results).filter_map(warned).collect()
 }
@@ -74,9 +74,21 @@ fn disagreement(classes: &[String], result: &Classified) -> Option<String> {
     (network != automaton).then_some(message)
 }
 
-fn unseen_warning(saved: &SavedModel, result: &Classified) -> Option<String> {
+fn unseen_warning(
+    saved: &SavedModel,
+    input: &InputSequence,
+    result: &Classified,
+) -> Option<String> {
     let (position, token) = result.unseen.first()?;
     let unknown = &saved.file.alphabet[saved.file.unknown? as usize];
+    let tokens = input.tokens.len();
+    if result.unseen.len() == tokens {
+        return Some(format!(
+            "0 of {} are known: each is read as {unknown:?}, so the label depends only on their \
+             number",
+            plural(tokens, "token")
+        ));
+    }
     let more = match result.unseen.len() {
         1 => String::new(),
         n => format!(" (and {} more)", n - 1),

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use crate::task::summary::repeats;
+use crate::task::text;
 use crate::task::{Dataset, Sequence};
 
 use super::error::{Cause, CauseAtLine, MAX_NAME_BYTES};
@@ -123,6 +124,10 @@ impl<'a> Collector<'a> {
                     return Err(Cause::EmptyToken { position: position + 1, separator }.at(line));
                 }
                 self.encode(line, text.split(&separator))
+            }
+            TokenRule::Text(tokenizer) => {
+                let tokens = text::tokenize(text, *tokenizer);
+                self.encode(line, tokens.split_ascii_whitespace())
             }
         }?;
         self.push(line, tokens, label, true)

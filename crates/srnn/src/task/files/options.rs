@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::formats::Format;
+use crate::model::Tokenizer;
+use crate::task::text;
 
 /// Options of the readers. The defaults read what [`super::write()`] writes.
 #[derive(Clone, Debug, PartialEq, Default)]
@@ -86,6 +88,21 @@ pub enum TokenRule {
     Characters,
     /// At every occurrence of this string. Nothing is trimmed.
     Separator(String),
+    /// As a text in natural language.
+    Text(Tokenizer),
+}
+
+impl TokenRule {
+    /// The tokenizer of texts, if this is the rule.
+    pub fn tokenizer(&self) -> Option<Tokenizer> {
+        match self {
+            TokenRule::Text(tokenizer) => Some(*tokenizer),
+            TokenRule::Guess
+            | TokenRule::Whitespace
+            | TokenRule::Characters
+            | TokenRule::Separator(_) => None,
+        }
+    }
 }
 
 /// How to treat equal sequences with different labels.
@@ -173,6 +190,9 @@ pub fn tokenize(text: &str, rule: &TokenRule) -> Vec<String> {
         TokenRule::Separator(_) if text.is_empty() => Vec::new(),
         TokenRule::Separator(separator) => {
             text.split(separator.as_str()).map(String::from).collect()
+        }
+        TokenRule::Text(tokenizer) => {
+            text::tokenize(text, *tokenizer).split_ascii_whitespace().map(String::from).collect()
         }
     }
 }

@@ -106,7 +106,7 @@ fn join(names: &[&str], rule: &TokenRule) -> String {
     match rule {
         TokenRule::Characters => names.concat(),
         TokenRule::Separator(separator) => names.join(separator),
-        TokenRule::Guess | TokenRule::Whitespace => names.join(" "),
+        TokenRule::Guess | TokenRule::Whitespace | TokenRule::Text(_) => names.join(" "),
     }
 }
 
@@ -115,6 +115,9 @@ fn join(names: &[&str], rule: &TokenRule) -> String {
 fn settle_rule(dataset: &Dataset, tokens: &TokenRule) -> Result<TokenRule, &'static str> {
     if *tokens == TokenRule::Separator(String::new()) {
         return Err("the separator is empty; use the rule for characters");
+    }
+    if tokens.tokenizer().is_some() {
+        return Err("a text cannot be made from its tokens; use the rule for whitespace");
     }
     if *tokens != TokenRule::Guess {
         return Ok(tokens.clone());

@@ -5,11 +5,12 @@
 //! `test/pos` with a file `ID_STARS.txt` per review; or the published archive of these folders,
 //! `aclImdb_v1.tar.gz`.
 //!
-//! Words are lower-cased [`moses`] tokens. They include the line breaks of the texts, which are
+//! Words are lower-cased [`moses`](super::moses) tokens. They include the line breaks of the texts, which are
 //! HTML. The numbers of words then equal those of the paper.
 
 use super::error::{ReviewCause, ReviewError};
-use super::{moses, reviews};
+use super::{reviews, tokenize};
+use crate::model::Tokenizer;
 use crate::task::{Dataset, Sequence, Split, UNKNOWN};
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -31,6 +32,9 @@ pub struct ImdbOptions {
     /// all but the held-out ones. Default: all.
     pub most: usize,
 }
+
+/// How a review becomes tokens.
+pub const TOKENIZER: Tokenizer = Tokenizer::MosesLowerCase;
 
 /// The names of the classes.
 pub const CLASSES: [&str; 2] = ["negative", "positive"];
@@ -130,8 +134,7 @@ struct WordIds {
 
 impl WordIds {
     fn of_text(&mut self, text: &str) -> Vec<u32> {
-        let tokens = moses::tokenize(text).to_lowercase();
-        tokens.split(' ').filter(|word| !word.is_empty()).map(|word| self.id(word)).collect()
+        tokenize(text, TOKENIZER).split_ascii_whitespace().map(|word| self.id(word)).collect()
     }
 
     fn id(&mut self, word: &str) -> u32 {

@@ -8,6 +8,7 @@ use crate::reading::parse_token_rule;
 use crate::runs;
 use srnn::stream::{ByteClasses, CompiledAutomaton};
 use srnn::task::files::TokenRule;
+use srnn::task::text::tokenize;
 use srnn::task::{UNKNOWN, Vocabulary};
 use srnn_automata::{Alphabet, Moore, State, Symbol};
 
@@ -124,6 +125,14 @@ impl AutomatonClassifier {
             TokenRule::Whitespace | TokenRule::Guess => {
                 line.split_ascii_whitespace().try_fold(start, token)
             }
+            // These tokens are not slices of the line: an unknown one is reported at its begin.
+            TokenRule::Text(tokenizer) => {
+                let tokens = tokenize(line, *tokenizer);
+                tokens.split_ascii_whitespace().try_fold(start, |state, token| {
+                    let unknown = || UnknownSymbol { column: 1, token: token.into() };
+                    self.step(state, token).ok_or_else(unknown)
+                })
+            }
         }
     }
 
@@ -156,6 +165,7 @@ fn column(line: &str, part: &str) -> u64 {
 mod tests {
     use super::*;
     use crate::reading::split_tokens;
+    use srnn::engine::model::Tokenizer;
 
     fn classifier(names: &[&str], rule: TokenRule) -> AutomatonClassifier {
         let alphabet = Alphabet::new(names.iter().map(|name| name.to_string()).collect()).unwrap();
@@ -169,6 +179,7 @@ mod tests {
     #[test]
     fn a_line_is_split_as_a_sequence_is() {
         let separator = TokenRule::Separator(", ".into());
+        let text = TokenRule::Text(Tokenizer::MosesLowerCase);
         for (names, rule, lines) in [
             (&["a", "é"][..], TokenRule::Characters, &["", "aé", " a é\té "][..]),
             (&["a", " "], TokenRule::Characters, &["a a", "  ", ""]),
@@ -176,6 +187,7 @@ mod tests {
             (&["open", "é é"], separator, &["open, é é, open", ""]),
             (&["a", "b"], TokenRule::Guess, &["abba", "a b"]),
             (&["a", "<unk>"], TokenRule::Characters, &["abcä"]),
+            (&["good", "&apos;s", "."], text, &["GOOD's.", "", " "]),
         ] {
             let classifier = classifier(names, rule);
             for line in lines {
@@ -194,6 +206,8 @@ mod tests {
             (unknown_symbol.column, unknown_symbol.token)
         };
         assert_eq!(columns(&["é"], TokenRule::Characters, "éé xé"), (4, "x".into()));
+        let text = TokenRule::Text(Tokenizer::MosesLowerCase);
+        assert_eq!(columns(&["é"], text, "É X"), (1, "x".into()));
         assert_eq!(columns(&["é", "ab"], TokenRule::Whitespace, "é  ab éa"), (7, "éa".into()));
         let comma = TokenRule::Separator(",".into());
         assert_eq!(columns(&["é", "ab"], comma, "ab,é,,é"), (6, String::new()));

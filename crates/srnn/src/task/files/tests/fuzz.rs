@@ -1,5 +1,6 @@
 use super::*;
 use crate::key::{Key, Rng};
+use crate::model::Tokenizer;
 
 const SEEDS: [(&str, Option<&str>, &str); 6] = [
     ("f.csv", None, "label,sequence\nx,\"a\"\"b\"\ny,b c\nx,\n"),
@@ -42,10 +43,11 @@ fn mutate(bytes: &mut Vec<u8>, rng: &mut Rng) {
 
 fn options(format_name: Option<&str>, rng: &mut Rng) -> ReadOptions {
     let separator = TokenRule::Separator("b".into());
-    let rules = [TokenRule::Guess, TokenRule::Whitespace, TokenRule::Characters, separator];
+    let text = TokenRule::Text(Tokenizer::MosesLowerCase);
+    let rules = [TokenRule::Guess, TokenRule::Whitespace, TokenRule::Characters, separator, text];
     ReadOptions {
         format: format_name.map(format),
-        tokens: rules[rng.below(4)].clone(),
+        tokens: rules[rng.below(rules.len())].clone(),
         contradictions: [Contradictions::Refuse, Contradictions::Keep][rng.below(2)],
         unlabelled: [Unlabelled::Refuse, Unlabelled::Skip][rng.below(2)],
         header: [TableHeader::Guess, TableHeader::Present, TableHeader::Absent][rng.below(3)],

@@ -1,4 +1,5 @@
 use super::*;
+use crate::model::Tokenizer;
 
 fn default() -> ReadOptions {
     ReadOptions::default()
@@ -63,7 +64,13 @@ fn tokens_are_split_by_the_rule_given() {
     assert_eq!(lines("d.txt", text, &with(TokenRule::Characters))[0], "x:a| |b|,|c");
     assert_eq!(lines("d.txt", text, &with(TokenRule::Separator(",".into())))[0], "x:a b|c");
     assert_eq!(lines("d.txt", text, &with(TokenRule::Whitespace))[1], "y:b,a");
-    for tokens in [TokenRule::Characters, TokenRule::Whitespace, TokenRule::Separator(",".into())] {
+    let rule = TokenRule::Text(Tokenizer::MosesLowerCase);
+    assert_eq!(
+        lines("d.txt", "x It's A, b.\ny", &with(rule.clone())),
+        ["x:it|&apos;s|a|,|b|.", "y:"]
+    );
+    let comma = TokenRule::Separator(",".into());
+    for tokens in [TokenRule::Characters, TokenRule::Whitespace, comma, rule] {
         let samples = read_text("d.txt", text, &with(tokens.clone())).unwrap();
         let expected: Vec<Vec<String>> = named(&samples.data)
             .iter()

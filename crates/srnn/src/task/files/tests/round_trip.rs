@@ -1,5 +1,6 @@
 use super::*;
 use crate::key::Key;
+use crate::model::Tokenizer;
 use crate::task::{Sequence, tomita};
 
 /// Formats that can be written. A new one adds a column to the tables below.
@@ -117,6 +118,8 @@ fn lone_words_are_refused_where_they_would_be_read_as_characters() {
     data.sequences.iter_mut().for_each(|sequence| sequence.tokens.truncate(1));
     assert!(written(&data, Format::CSV, &TokenRule::Guess).is_err());
     assert!(comes_back(&data, Format::CSV, "d.csv", &TokenRule::Whitespace));
+    let text = TokenRule::Text(Tokenizer::MosesLowerCase);
+    assert!(written(&data, Format::CSV, &text).is_err(), "Moses escapes what it has escaped");
     assert!(comes_back(&data, Format::ABBADINGO, "d.dat", &TokenRule::Guess));
 }
 
