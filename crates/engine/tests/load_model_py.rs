@@ -151,6 +151,7 @@ fn row(input: &Input, steps: usize) -> (Value, Batch) {
         input: Inputs::Real(vectors.concat()),
         targets: Targets::None,
         class_weights: vec![],
+        initial: vec![],
     };
     (json!(vectors), batch)
 }

@@ -1,6 +1,7 @@
 //! Kernels that are compiled once per GPU, for all shapes.
 
 use super::compile;
+use super::stepwise::StepKernels;
 
 /// The common kernels, as functions of type `F`.
 pub struct CommonKernels<F> {
@@ -29,6 +30,7 @@ pub struct CommonKernels<F> {
     /// By rows per block: one, four.
     pub forward: [F; 2],
     pub backward: [F; 2],
+    pub stepwise: StepKernels<F>,
     /// Present where warpgroup products are supported.
     pub warpgroup_in_chunks: Option<F>,
 }
@@ -49,6 +51,7 @@ pub fn common_source(warpgroups: bool) -> String {
         compile::UPDATE,
         compile::GENERIC_FORWARD,
         compile::GENERIC_BACKWARD,
+        compile::STEPWISE,
     ]
     .concat()
 }
@@ -87,6 +90,7 @@ impl<F> CommonKernels<F> {
             copy_words: kernel("copy_words")?,
             forward: [kernel("generic_forward_1")?, kernel("generic_forward_4")?],
             backward: [kernel("generic_backward_1")?, kernel("generic_backward_4")?],
+            stepwise: StepKernels::by_name(&kernel)?,
             warpgroup_in_chunks: match warpgroups {
                 true => Some(kernel("warpgroup_in_chunks")?),
                 false => None,

@@ -21,6 +21,7 @@ pub const HEAD: &str = include_str!("kernels/head.cu");
 pub const UPDATE: &str = include_str!("kernels/update.cu");
 pub const GENERIC_FORWARD: &str = include_str!("kernels/generic_forward.cu");
 pub const GENERIC_BACKWARD: &str = include_str!("kernels/generic_backward.cu");
+pub const STEPWISE: &str = include_str!("kernels/stepwise.cu");
 
 /// Scan kernels that are compiled for each layer: sources in the order in which they are
 /// concatenated, and the names of the two kernels.

@@ -11,7 +11,7 @@ use super::matrix::MatrixOps;
 use super::scan_args::{SUMS, ScanArgs, round_up_4};
 use super::small_k::InputMode;
 use super::upload::DeviceBatch;
-use super::{cluster, small_k, vanilla};
+use super::{cluster, small_k, stepwise, vanilla};
 use crate::Transition;
 use crate::batch::RowStart;
 use crate::form::{Recurrence, recurrence, state_blocks};
@@ -27,6 +27,8 @@ pub enum LayerKernels {
     Vanilla(vanilla::VanillaKernels),
     /// Many centroids, or no centroids and many units (`cluster`).
     Cluster(cluster::ClusterKernels),
+    /// A launch per product and step (`stepwise`).
+    Stepwise,
     /// The generic kernels.
     Generic,
 }
@@ -37,7 +39,9 @@ impl LayerKernels {
         let input = match self {
             LayerKernels::SmallK(small_k) => small_k.input,
             LayerKernels::Cluster(cluster) => cluster.input,
-            LayerKernels::Vanilla(_) | LayerKernels::Generic => InputMode::StepRows,
+            LayerKernels::Vanilla(_) | LayerKernels::Stepwise | LayerKernels::Generic => {
+                InputMode::StepRows
+            }
         };
         input == InputMode::Vectors
     }
@@ -141,7 +145,7 @@ impl CudaLayer {
             h_first: call.first.h,
             c_first: call.first.c,
             draws,
-            carry_in: if call.saves_for_backward {
+            carry_in: if call.saves_for_backward || call.start == RowStart::Given {
                 buffers.carry_in.reserve(stream, steps * round_up_4(n))?
             } else {
                 0
@@ -196,7 +200,10 @@ impl CudaLayer {
         layer_input: LayerInput,
         call: LayerCall,
     ) -> Result<LayerKernels, CudaError> {
-        // Only the generic kernels start from a given state.
+        if self.shape.specialised && stepwise::suits(&self.shape, call) {
+            return Ok(LayerKernels::Stepwise);
+        }
+        // Only these start from a given state.
         if !self.shape.specialised || call.start == RowStart::Given {
             return Ok(LayerKernels::Generic);
         }
@@ -275,6 +282,7 @@ impl CudaLayer {
                 let config = LaunchConfig::linear(self.row_blocks(stream, batch), vanilla.threads);
                 Ok(launch!(stream, &vanilla.forward, config; scan)?)
             }
+            LayerKernels::Stepwise => self.stepwise_forward(stream, batch, scan),
             LayerKernels::Generic => {
                 let (rows_per_block, threads) = self.rows_per_block(stream, &scan);
                 let floats = rows_per_block * (scan.n + 3 * scan.d + scan.k) as usize;

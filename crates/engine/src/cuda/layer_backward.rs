@@ -9,6 +9,7 @@ use super::layer::{
 };
 use super::matrix::MatrixOps;
 use super::scan_args::{LOSS_TERMS, SUMS, ScanArgs, round_up_4};
+use super::stepwise::row_tiles;
 use super::upload::DeviceBatch;
 
 /// Numbers of blocks that write parameter sums, and loss terms.
@@ -68,6 +69,7 @@ impl CudaLayer {
                 let clusters = cluster.clusters(stream, batch);
                 WriterBlocks { sums: clusters, loss_terms: clusters * cluster.blocks() }
             }
+            LayerKernels::Stepwise => WriterBlocks::equal(row_tiles(batch.rows)),
             LayerKernels::SmallK(_) | LayerKernels::Generic => {
                 WriterBlocks::equal(batch.rows.div_ceil(rows_per_block))
             }
@@ -85,6 +87,7 @@ impl CudaLayer {
                     self.last_step_centroid_grads(stream, ops, grads, batch, &scan)?;
                 }
             }
+            LayerKernels::Stepwise => self.stepwise_backward(stream, batch, &mut scan)?,
             LayerKernels::SmallK(_) | LayerKernels::Generic => {
                 let config = LaunchConfig::linear(blocks.sums, threads)
                     .shared(backward_bytes(&scan, rows_per_block));

@@ -144,6 +144,9 @@ pub struct LayerBuffers {
     pub h: Buffer<f32>,
     /// The last step of each row: h, then c of a cell that has one.
     pub last: Buffer<f32>,
+    /// Gradients of h and c from the step after, of a stepwise scan.
+    pub d_carry: Buffer<f32>,
+    pub d_cell: Buffer<f32>,
     pub da_in: Buffer<f32>,
     pub da_state: Buffer<f32>,
     pub d_scores: Buffer<f32>,

@@ -31,6 +31,7 @@ mod row_states;
 mod scan_args;
 mod small_k;
 mod small_k_chunked;
+mod stepwise;
 mod stream;
 mod sums;
 mod token_order;

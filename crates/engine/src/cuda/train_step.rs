@@ -237,7 +237,10 @@ impl CudaTrainer {
         )?;
         Ok(match &*kernels {
             LayerKernels::SmallK(small_k) => Some(small_k.input),
-            LayerKernels::Vanilla(_) | LayerKernels::Cluster(_) | LayerKernels::Generic => None,
+            LayerKernels::Vanilla(_)
+            | LayerKernels::Cluster(_)
+            | LayerKernels::Stepwise
+            | LayerKernels::Generic => None,
         })
     }
 

@@ -6,6 +6,7 @@ use super::dropout::DeviceDropout;
 use super::gpu::{Address, Buffer, Gpu, GpuStream, PinnedBuffer};
 use super::layer::FirstState;
 use super::matrix::NO_ROW;
+use crate::batch::RowStart;
 use crate::tokens::BatchTokens;
 use crate::{Batch, Inputs, Transition};
 use std::sync::Arc;
@@ -55,6 +56,9 @@ pub struct DeviceBatch {
     pub chunks: TimeChunks,
     /// Real inputs `[N,E]`, or 0.
     pub real: Address,
+    /// Steps of the longest row; 0 where rows start from zero, so that such batches of similar size
+    /// are the same step.
+    pub longest: usize,
     /// The states before the first step, bottom layer first; empty where rows start from zero.
     pub first_states: Vec<FirstState>,
     /// What the update sets to zero.
@@ -146,6 +150,10 @@ impl BatchUpload {
             first: place(first),
             chunks: chunks.at(place(times)),
             real: if real.is_empty() { 0 } else { place(first_real) },
+            longest: match batch.row_start() {
+                RowStart::Zero => 0,
+                RowStart::Given => (0..batch.rows()).map(|b| batch.row(b).len()).max().unwrap_or(0),
+            },
             first_states: (states.into_iter().map(|part| part.map(|at| at.map_or(0, place))))
                 .map(|[h, c]| FirstState { h, c })
                 .collect(),
