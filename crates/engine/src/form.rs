@@ -3,7 +3,7 @@
 //! With `h = αS` the recurrence needs only `G = S·Rᵀ` (K rows instead of D): the low-rank form.
 //! Where h is not a mixture of few centroids, a scan carries h itself and reads R: the direct form.
 
-use crate::batch::RowStart;
+use crate::layer_state::RowStart;
 use crate::model::{Cell, Layer, Reset};
 
 /// What a layer carries from step to step.

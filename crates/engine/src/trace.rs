@@ -1,7 +1,7 @@
 //! How a model is run, and what it computed.
 
-use crate::LayerState;
 use crate::key::{Key, Rng};
+use crate::layer_state::LayerState;
 
 /// The map h from probabilities to the next hidden state.
 #[derive(Clone, Copy, Debug, PartialEq)]

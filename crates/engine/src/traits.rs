@@ -2,7 +2,7 @@
 
 use crate::device_error::DeviceError;
 use crate::model::{Arch, Model};
-use crate::reference::{argmax, log_softmax};
+use crate::softmax::{argmax, log_softmax};
 use crate::{
     Batch, Fields, Gradients, IGNORE, LayerState, Loss, Mode, Optimiser, Real, Regime, Snapshot,
     Trace,

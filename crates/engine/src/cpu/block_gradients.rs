@@ -7,7 +7,7 @@ use super::panels::Panels;
 use super::prepare::{PreparedLayer, ReadSource};
 use super::scan::LayerScan;
 use super::scan_buffers::{ScanBuffers, input_vectors};
-use crate::batch::RowStart;
+use crate::layer_state::RowStart;
 use crate::model::Score;
 use pulp::{Simd, WithSimd};
 use std::marker::PhantomData;

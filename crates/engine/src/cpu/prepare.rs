@@ -9,8 +9,8 @@ use super::products::WeightProducts;
 use super::simd::{AlignedVec, padded};
 use super::thread_pool::{Executor, ThreadPool};
 use super::token_table::{TokenInputs, TokenTable};
-use crate::batch::RowStart;
 use crate::form::{Recurrence, recurrence, state_blocks};
+use crate::layer_state::RowStart;
 use crate::model::{Arch, Cell, Gate, Input, Layer, LayerSlots, Layout, Reset, Score};
 use crate::tokens::BatchTokens;
 

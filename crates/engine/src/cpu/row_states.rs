@@ -5,8 +5,9 @@ use super::kernels::ROWS;
 use super::prepare::PreparedLayer;
 use super::scan::{RowLengths, StepOutput};
 use super::scan_buffers::ScanBuffers;
+use crate::Batch;
 use crate::LayerState;
-use crate::batch::{Batch, RowStart};
+use crate::layer_state::RowStart;
 use crate::model::Arch;
 
 /// The states of four rows after their last steps, bottom layer first.

@@ -11,9 +11,9 @@ use super::prepare::PreparedLayer;
 use super::scan::{LayerScan, step_input};
 use super::scan_buffers::{ScanBuffers, input_vectors};
 use crate::Transition;
-use crate::batch::RowStart;
 use crate::form::Recurrence;
 use crate::key::Rng;
+use crate::layer_state::RowStart;
 use pulp::{Simd, WithSimd};
 use std::marker::PhantomData;
 

@@ -4,7 +4,7 @@ use super::chunks::ChunkPolicy;
 use super::gpu::{Address, Buffer};
 use super::grouped::Counters;
 use crate::Transition;
-use crate::batch::RowStart;
+use crate::layer_state::RowStart;
 use crate::model::{Cell, Gate, Layer, LayerSlots, Reset};
 
 /// A macro definition for a kernel that is compiled for a layer.

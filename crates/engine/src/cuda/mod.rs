@@ -49,7 +49,7 @@ use super::{
     Batch, BatchLoss, DeviceError, Fields, Gradients, LayerState, LayerTrace, Loss, Mode,
     NextBatch, Regime, Runner, Snapshot, Step, Trace, Trainer, Transition,
 };
-use crate::batch::RowStart;
+use crate::layer_state::RowStart;
 use crate::model::{Arch, Layout, Model};
 use crate::optimiser::Optimiser;
 use crate::traits::loss_of_logits;

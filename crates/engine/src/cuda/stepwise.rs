@@ -8,7 +8,7 @@ use super::layer::{CudaLayer, LayerCall, LayerShape};
 use super::scan_args::{LOSS_TERMS, SUMS, ScanArgs};
 use super::upload::DeviceBatch;
 use crate::Transition;
-use crate::batch::RowStart;
+use crate::layer_state::RowStart;
 use crate::model::{Cell, Score};
 
 /// The tile of a product, as in the kernels.

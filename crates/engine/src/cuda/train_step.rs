@@ -16,7 +16,7 @@ use super::small_k::InputMode;
 use super::token_order::{TokensByFirstUse, longest_first};
 use super::upload::{self, DeviceBatch, TokenSort};
 use super::{CudaError, CudaTrainer, LAYERS_AT, READOUTS_AT, update};
-use crate::batch::RowStart;
+use crate::layer_state::RowStart;
 use crate::model::{Layer, When};
 use crate::objective::StepShare;
 use crate::{Batch, Fields, NextBatch, Regime, Transition};

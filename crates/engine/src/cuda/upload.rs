@@ -6,7 +6,7 @@ use super::dropout::DeviceDropout;
 use super::gpu::{Address, Buffer, Gpu, GpuStream, PinnedBuffer};
 use super::layer::FirstState;
 use super::matrix::NO_ROW;
-use crate::batch::RowStart;
+use crate::layer_state::RowStart;
 use crate::tokens::BatchTokens;
 use crate::{Batch, Inputs, Transition};
 use std::sync::Arc;

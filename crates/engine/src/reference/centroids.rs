@@ -5,6 +5,7 @@ use crate::Transition;
 use crate::key::Rng;
 use crate::model::{Centroids, Score};
 use crate::objective::RegularisationWeights;
+use crate::softmax::{argmax, log_softmax};
 
 /// The output of one stochastic step.
 #[derive(Clone, Debug)]
@@ -85,11 +86,6 @@ pub fn transition(
     }
 }
 
-/// The index of the largest value; the first of equals.
-pub fn argmax(values: &[f64]) -> usize {
-    (0..values.len()).fold(0, |best, i| if values[i] > values[best] { i } else { best })
-}
-
 /// The index at which the running sum of `probabilities` passes `unit`.
 fn sample(probabilities: &[f64], unit: f64) -> usize {
     let mut sum = 0.0;
@@ -139,11 +135,4 @@ fn scores_backward(
 
 fn distance(u: &[f64], s: &[f64]) -> f64 {
     u.iter().zip(s).map(|(u, s)| (u - s) * (u - s)).sum::<f64>().sqrt()
-}
-
-/// `ln softmax`, shifted by the largest logit so that nothing overflows.
-pub fn log_softmax(logits: &[f64]) -> Vec<f64> {
-    let largest = logits[argmax(logits)];
-    let sum: f64 = logits.iter().map(|l| (l - largest).exp()).sum();
-    logits.iter().map(|l| l - largest - sum.ln()).collect()
 }

@@ -5,8 +5,9 @@ mod centroids;
 mod inputs;
 mod linear;
 mod network;
+mod row_states;
 
-pub use centroids::{argmax, log_softmax};
+pub use crate::softmax::{argmax, log_softmax};
 pub use network::{Network, NetworkState};
 
 use super::weights::{EngineWeights, update_if_finite};
@@ -14,7 +15,7 @@ use super::{
     Batch, DeviceError, Dropout, Fields, Gradients, LayerState, LayerTrace, Loss, Mode, Regime,
     Runner, Snapshot, Step, Trace, Trainer, Transition,
 };
-use crate::batch::RowStart;
+use crate::layer_state::RowStart;
 use crate::model::{Arch, Model};
 use crate::optimiser::Optimiser;
 use network::LayerStep;

@@ -1,13 +1,14 @@
 //! The network as a transition system, and its forward and backward on the rows of a batch.
 
 use super::cell::{self, CellOutput};
-use super::centroids::{self, StochasticOutput, argmax, log_softmax};
+use super::centroids::{self, StochasticOutput};
 use super::inputs::drop_out;
 use super::linear::{add, add_product, add_product_dw, add_product_dx};
 use crate::key::Rng;
 use crate::model::{Arch, Layout, When};
 use crate::objective::StepShare;
-use crate::{Batch, Dropout, IGNORE, LayerState, Loss, Mode, Regime, Transition};
+use crate::softmax::{argmax, log_softmax};
+use crate::{Batch, Dropout, IGNORE, Loss, Mode, Regime, Transition};
 
 /// The state of a network between two steps: `(h, c)` of every layer, bottom first.
 #[derive(Clone, Debug, PartialEq)]
@@ -62,20 +63,6 @@ pub(super) struct RowForward {
     /// What the classifier read `[readouts][features]`, and its logits `[readouts][C]`.
     features: Vec<Vec<f64>>,
     pub logits: Vec<Vec<f64>>,
-}
-
-impl RowForward {
-    /// Writes h and c after the last step to row `b` of `last`, which is empty if rows start from
-    /// zero.
-    pub fn store_last(&self, b: usize, last: &mut [LayerState]) {
-        for (into, steps) in last.iter_mut().zip(&self.layers) {
-            let step = steps.last().expect("rows with initial states have a step");
-            for (into, from) in [(&mut into.h, &step.h), (&mut into.c, &step.output.c)] {
-                let row = into.iter_mut().skip(b * from.len());
-                row.zip(from).for_each(|(into, &x)| *into = x as f32);
-            }
-        }
-    }
 }
 
 impl<'a> Network<'a> {
@@ -223,17 +210,6 @@ impl<'a> Network<'a> {
         features.iter_mut().zip(masks).for_each(|(x, at)| drop_out(dropout.readout_mask(), at, x));
         let logits = features.iter().map(|f| self.head(f)).collect();
         RowForward { layers, features, logits }
-    }
-
-    /// h and c of layer `l` before the first step of row `b`.
-    fn row_start(&self, batch: &Batch, b: usize, l: usize) -> (Vec<f64>, Vec<f64>) {
-        let Some(given) = batch.initial.get(l) else {
-            let NetworkState { mut h, mut c, .. } = self.initial();
-            return (h.swap_remove(l), c.swap_remove(l));
-        };
-        let d = self.arch.layers[l].units;
-        let row = |all: &[f32]| all.iter().skip(b * d).take(d).map(|&x| x as f64).collect();
-        (row(&given.h), row(&given.c))
     }
 
     /// What the classifier reads `[readouts][features]`; an empty row reads the initial state.

@@ -5,6 +5,7 @@ use super::examples::Examples;
 use crate::engine::Real;
 use crate::engine::reference::{argmax, log_softmax};
 use crate::engine::{Fields, IGNORE, Mode, Runner};
+use crate::key::Key;
 use serde::{Deserialize, Serialize};
 
 /// Accuracy, loss and confusion matrix of a network on a set.
@@ -74,6 +75,18 @@ pub fn evaluate_subset<F: Real, E: Runner<F> + ?Sized>(
     let correct: u64 = (0..classes).map(|class| confusion[class][class]).sum();
     let total = confusion.iter().flatten().sum::<u64>() as f64;
     Ok(Evaluation { accuracy: correct as f64 / total, loss: loss / total, confusion })
+}
+
+/// A fixed sample of `count` sequences, ascending, so that the evaluations of a run are comparable. Of
+/// a text it is the beginning, because states are carried.
+pub(super) fn sample(examples: &impl Examples, count: usize, key: &Key) -> Vec<usize> {
+    let mut indices: Vec<usize> = (0..examples.count()).collect();
+    if !examples.continues() {
+        key.child("train sample", 0).rng().shuffle(&mut indices);
+    }
+    indices.truncate(count);
+    indices.sort_unstable();
+    indices
 }
 
 /// Evaluates the network on consecutive windows of a text; states are carried from one to the next.

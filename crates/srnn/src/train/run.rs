@@ -3,7 +3,7 @@
 use super::carried::CarriedStates;
 use super::checkpoint::{Checkpoint, CheckpointStore, RunIdentity};
 use super::config::{KeepModel, Sampling, TrainConfig};
-use super::evaluate::{evaluate, evaluate_subset};
+use super::evaluate::{evaluate, evaluate_subset, sample};
 use super::examples::Examples;
 use super::job::TrainJob;
 use super::observer::{Control, Event, Observer};
@@ -137,7 +137,7 @@ impl<'a, F: Real, E: Trainer<F> + ?Sized, D: Examples> Training<'a, F, E, D> {
             engine,
             identity: RunIdentity::of(job, &arch),
             batches: BatchPrefetcher::new(job, &config, arch),
-            train_sample: train_sample(job),
+            train_sample: sample(&job.split.train, job.config.train_sample, &job.key),
             job,
             config,
             store,
@@ -384,20 +384,6 @@ impl<'a, F: Real, E: Trainer<F> + ?Sized, D: Examples> Training<'a, F, E, D> {
         let train = evaluate(self.engine, &split.train, mode)?;
         Ok(FinalEvaluation { train, valid: evaluate(self.engine, &split.valid, mode)? })
     }
-}
-
-/// A fixed sample of training sequences, ascending, so that the evaluations of a run are comparable.
-fn train_sample<D: Examples>(job: &TrainJob<'_, D>) -> Vec<usize> {
-    let mut indices: Vec<usize> = (0..job.split.train.count()).collect();
-    if job.split.train.continues() {
-        // States are carried, so the sample is one part of the text.
-        indices.truncate(job.config.train_sample);
-        return indices;
-    }
-    job.key.child("train sample", 0).rng().shuffle(&mut indices);
-    indices.truncate(job.config.train_sample);
-    indices.sort_unstable();
-    indices
 }
 
 fn is_finite<F: Real>(snapshot: &Snapshot<F>) -> bool {

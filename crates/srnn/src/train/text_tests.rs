@@ -18,7 +18,7 @@ use crate::task::text::corpus::{CorpusOptions, sets};
 fn split(window: usize) -> Split<Corpus> {
     let folder = tempfile::tempdir().unwrap();
     let lines = ["a x x b\n", "c x x d\n"];
-    let text = |turn: usize| (0..24).map(|i| lines[i * i % 7 % 2 ^ turn]).collect::<String>();
+    let text = |turn: usize| (0..24).map(|i| lines[(i * i % 7 % 2) ^ turn]).collect::<String>();
     for (set, turn) in [("train", 0), ("valid", 1), ("test", 1)] {
         std::fs::write(folder.path().join(format!("{set}.txt")), text(turn)).unwrap();
     }
