@@ -64,9 +64,9 @@ impl Output {
     pub fn print_error(&self, failure: &Failure) {
         let Failure { message, remedy, code } = failure;
         let label = if *code == 130 { "interrupted:" } else { "error:" };
-        eprintln!("{} {}", self.painted(label, RED), escape_control(message));
+        to_stderr(format_args!("{} {}", self.painted(label, RED), escape_control(message)));
         if !remedy.is_empty() {
-            eprintln!("  try: {}", escape_control(remedy));
+            to_stderr(format_args!("  try: {}", escape_control(remedy)));
         }
     }
 
@@ -84,11 +84,11 @@ impl Output {
     fn print_line(&self, line: &str) {
         for (label, color) in [("warning:", YELLOW), ("note:", CYAN)] {
             if let Some(rest) = line.strip_prefix(label) {
-                eprintln!("{}{}", self.painted(label, color), escape_control(rest));
+                to_stderr(format_args!("{}{}", self.painted(label, color), escape_control(rest)));
                 return;
             }
         }
-        eprintln!("{}", escape_control(line));
+        to_stderr(format_args!("{}", escape_control(line)));
     }
 
     fn painted(&self, text: &str, color: &str) -> String {
@@ -108,6 +108,12 @@ impl Output {
             ColorChoice::Auto => std::io::stderr().is_terminal() && !set("NO_COLOR") && !dumb(),
         }
     }
+}
+
+/// Prints a line to stderr. A line that cannot be written is dropped: a reader that goes away, or a full
+/// disk, must not end a training.
+fn to_stderr(line: std::fmt::Arguments<'_>) {
+    let _ = writeln!(std::io::stderr(), "{line}");
 }
 
 /// Escapes control characters and marks of text direction, because names from files could use them

@@ -332,3 +332,23 @@ fn a_language_that_is_not_regular_gets_a_network_with_a_cell_state() {
     }
     assert!(result["automaton"].is_null() && result["no_automaton"].is_string(), "{result}");
 }
+
+/// As in `srnn learn … 2>&1 | head`, or with stderr in a file on a full disk.
+#[test]
+fn a_stderr_that_cannot_be_written_does_not_end_a_training() {
+    let place = TestFolder::new();
+    for (name, full) in [("closed", false), ("full", true)] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let stderr = match full {
+            true => std::fs::File::create("/dev/full").unwrap().into(),
+            false => std::process::Stdio::from(writer),
+        };
+        let mut learn = std::process::Command::new(env!("CARGO_BIN_EXE_srnn"));
+        learn.current_dir(place.path(".")).stdout(std::process::Stdio::null()).stderr(stderr);
+        let small = ["--units", "4", "--k", "3", "--updates", "40", "--seeds", "1", "--out", name];
+        let status = learn.args(["learn", "tomita:1"]).args(small).status().unwrap();
+        assert_eq!(status.code(), Some(0), "{name}");
+        assert!(place.path(name).join("result.json").is_file(), "{name}");
+    }
+}
