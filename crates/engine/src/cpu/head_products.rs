@@ -164,10 +164,10 @@ impl OrderedProduct<'_> {
         for (t, &b_row) in b.rows.iter().enumerate() {
             let b = &b.values[b_row * width + column..][..COLUMNS * S::F32_LANES];
             let b: &[S::f32s; COLUMNS] = vectors::<S>(b).first_chunk().expect("the columns");
-            for r in 0..TILE {
+            for (r, acc) in acc.iter_mut().enumerate() {
                 let x = simd.splat_f32s(a.values[(row + r) * a.row + t * a.next]);
                 for j in 0..COLUMNS {
-                    acc[r][j] = simd.mul_add_e_f32s(x, b[j], acc[r][j]);
+                    acc[j] = simd.mul_add_e_f32s(x, b[j], acc[j]);
                 }
             }
         }
