@@ -83,10 +83,15 @@ impl CpuTrainer {
             executor,
             into,
         );
-        sum.total.head.add_gradients(arch, &self.rest_layout, rest);
+        let (rest, biases) = rest.split_at_mut(self.rest_layout.head_bias.start);
+        // All rows of an embedding that is the classifier's weights have gradients.
+        let weights = match arch.is_tied() {
+            true => row_values,
+            false => &mut rest[self.rest_layout.head_weight.clone()],
+        };
+        sum.total.head.add_gradients(arch, weights, biases);
         if context.head_sums == HeadSums::InBlocks {
-            let into = &mut rest[self.rest_layout.head_weight.clone()];
-            add_weight_gradients(arch, &groups_of(&mut chunks), into, executor);
+            add_weight_gradients(arch, &groups_of(&mut chunks), weights, executor);
         }
         let loss = loss(&sum.total, &layers, share, regime);
         (self.chunk_sums, self.batch_sum) = (chunks, sum);

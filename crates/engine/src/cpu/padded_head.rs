@@ -74,15 +74,14 @@ impl PaddedHead {
         self.weights.iter_mut().enumerate().filter(|(_, part)| !part.is_empty())
     }
 
-    /// The adjoint of [`PaddedHead::assign`]: adds these gradients to `grads`.
-    pub fn add_gradients(&self, arch: &Arch, layout: &Layout, grads: &mut [f32]) {
+    /// The adjoint of [`PaddedHead::assign`]: adds these gradients to those of weights and biases.
+    pub fn add_gradients(&self, arch: &Arch, into: &mut [f32], biases: &mut [f32]) {
         let (d, features) = (arch.top().units, arch.features());
-        let into = &mut grads[layout.head_weight.clone()];
         for (i, (_, part)) in self.parts().enumerate() {
             let rows = into.chunks_exact_mut(features).zip(part.chunks_exact(self.dp));
             rows.for_each(|(into, from)| add(&mut into[i * d..][..d], &from[..d]));
         }
-        add(&mut grads[layout.head_bias.clone()], &self.bias);
+        add(biases, &self.bias);
     }
 
     /// Copies with non-temporal stores, for another core to read.
