@@ -36,7 +36,7 @@ class Model:
         names, nothing = self.arch["readout"]["from"], {name: torch.zeros(d) for name in "huc"}
         read = [torch.cat([step[name] for name in names]) for step in steps or [nothing]]
         read = read[-1] if self.arch["readout"]["when"] == "last" else torch.stack(read)[: len(steps)]
-        return read @ p["head.weight"].T + p["head.bias"]
+        return read @ p.get("head.weight", p.get("embedding.weight")).T + p["head.bias"]
 
     def cell(self, layer, l, x, h, c):
         gate = torch.sigmoid if layer["gate"] == "sigmoid" else lambda a: (0.2 * a + 0.5).clamp(0, 1)

@@ -111,7 +111,7 @@ fn arch(number: usize, cell: Cell, centroids: Option<Centroids>, from: ReadFrom)
     let tokens = Input::Tokens { symbols: ALPHABET.len(), embedding: 3, start, end };
     let input = if one_in(4) { Input::Real { width: 3 } } else { tokens };
     let when = if one_in(3) { When::EveryStep } else { When::Last };
-    Arch { input, layers, readout: Readout { from, when }, classes: 3 }
+    Arch { input, layers, readout: Readout::new(from, when), classes: 3 }
 }
 
 /// A case with random parameters: all of them, as peepholes and biases begin at 0 in training.

@@ -5,8 +5,8 @@ use safetensors::{Dtype, SafeTensors};
 use serde_json::{Value, json};
 use srnn_engine::key::Key;
 use srnn_engine::model::{
-    Arch, Cell, Centroids, Gate, ImageLayout, Init, Input, Layer, Model, ModelFile, ModelLimits,
-    Problem, ReadFrom, Readout, Reset, Score, Temperature, Tokenizer, When, digest,
+    Arch, Cell, Centroids, Gate, HeadWeights, ImageLayout, Init, Input, Layer, Model, ModelFile,
+    ModelLimits, Problem, ReadFrom, Readout, Reset, Score, Temperature, Tokenizer, When, digest,
 };
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -45,7 +45,7 @@ fn small() -> ModelFile {
             Layer { cell: lstm, units: 5, gate: Gate::HardSigmoid, bias: true, centroids },
             Layer { cell: gru, units: 6, gate: Gate::Sigmoid, bias: false, centroids: None },
         ],
-        readout: Readout { from: ReadFrom::U, when: When::Last },
+        readout: Readout::new(ReadFrom::U, When::Last),
         classes: 2,
     };
     let model = Model::new(arch, &Init::default(), Key::new(5)).unwrap();
@@ -324,6 +324,26 @@ fn links_are_followed_to_files_and_rejected_to_anything_else() {
         let error = ModelFile::load(&folder.0).unwrap_err();
         assert!(matches!(error.problem, Problem::NotAFile), "{error}");
     }
+}
+
+#[test]
+fn a_model_with_tied_weights_has_no_weights_of_the_classifier_and_survives_a_round_trip() {
+    let folder = Folder::with_model("tied");
+    let mut file = ModelFile::load(&folder.0).unwrap();
+    let mut arch = file.model.arch.clone();
+    arch.readout.weights = HeadWeights::Embedding;
+    let error = arch.validate().unwrap_err().to_string();
+    assert!(error.contains("cannot be the classifier's weight"), "{error}");
+    arch.classes = arch.input.vocabulary();
+    if let Input::Tokens { embedding, .. } = &mut arch.input {
+        *embedding = arch.layers.last().unwrap().units;
+    }
+    file.classes = (0..arch.classes).map(|class| format!("class {class}")).collect();
+    file.model = Model::new(arch, &Init::default(), Key::new(1)).unwrap();
+    let names: Vec<String> = file.model.layout().slots.into_iter().map(|slot| slot.name).collect();
+    assert!(!names.contains(&"head.weight".into()), "{names:?}");
+    file.save(&folder.0).unwrap();
+    assert_eq!(ModelFile::load(&folder.0).unwrap().model, file.model);
 }
 
 #[test]

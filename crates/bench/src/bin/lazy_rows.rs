@@ -129,7 +129,7 @@ fn model(symbols: usize, embedding: usize) -> Model<f32> {
             bias: true,
             centroids: Some(centroids),
         }],
-        readout: Readout { from: ReadFrom::H, when: When::Last },
+        readout: Readout::new(ReadFrom::H, When::Last),
         classes: 2,
     };
     let init = Init { recurrent: Recurrent::Uniform, ..Init::default() };

@@ -2,7 +2,8 @@
 
 use super::adjoint::compute_parameter_gradients;
 use super::group::{BatchContext, Group, TrainGroup, groups};
-use super::head::PaddedHead;
+use super::head::Readouts;
+use super::large_head::{HeadSums, add_weight_gradients};
 use super::prepare::{LayerMode, PreparedLayer, copy_for_workers, prepare};
 use super::row_states::{GroupStates, collect};
 use super::sums::{ChunkSums, PairwiseSum};
@@ -48,7 +49,8 @@ impl CpuTrainer {
         let inputs = TokenInputs::new(arch, tokens, embedding, &regime.dropout);
         let layers = prepare(arch, layout, params, &inputs, mode, &mut table, executor);
         copy_for_workers(&layers, &mut cpu.layer_copies, &cpu.pool);
-        let head = PaddedHead::prepare(arch, layout, params);
+        let mut head = std::mem::take(&mut cpu.head);
+        head.assign(arch, layout, params, &cpu.pool);
         let share = StepShare::of(batch, arch);
         let context = BatchContext {
             arch,
@@ -57,6 +59,7 @@ impl CpuTrainer {
             layers: &layers,
             table: table.read(),
             head: &head,
+            head_sums: HeadSums::of(arch, batch, cpu.tuning.block_head_from),
             mode: Mode { transition: Transition::Mixture, lambda, tau },
             weights: share.weights(regime).to_f32(),
             margin: regime.margin as f32,
@@ -80,10 +83,19 @@ impl CpuTrainer {
             executor,
             into,
         );
-        sum.total.head.add_gradients(arch, &self.rest_layout, rest);
+        let (rest, biases) = rest.split_at_mut(self.rest_layout.head_bias.start);
+        // All rows of an embedding that is the classifier's weights have gradients.
+        let weights = match arch.is_tied() {
+            true => row_values,
+            false => &mut rest[self.rest_layout.head_weight.clone()],
+        };
+        sum.total.head.add_gradients(arch, weights, biases);
+        if context.head_sums == HeadSums::InBlocks {
+            add_weight_gradients(arch, &groups_of(&mut chunks), weights, executor);
+        }
         let loss = loss(&sum.total, &layers, share, regime);
         (self.chunk_sums, self.batch_sum) = (chunks, sum);
-        self.cpu.table = table;
+        (self.cpu.table, self.cpu.head) = (table, head);
         Gradients { loss, values }
     }
 }
@@ -104,13 +116,16 @@ impl Cpu {
         let chunk_groups: Vec<(usize, Vec<Group>)> =
             (0..count).map(|i| (i, groups_of(i))).collect();
         chunks.resize_with(count.max(chunks.len()), Mutex::default);
+        for unused in &mut chunks[count..] {
+            unused.get_mut().expect("no worker panicked").groups.clear();
+        }
         let states = self.pool.map(&chunk_groups, |worker, (i, groups)| {
             let sums = &mut *chunks[*i].lock().expect("one worker computes each chunk");
             sums.clear(&context, groups);
             self.with_worker_memory(worker, context, |context, buffers| {
                 let mut states: Vec<GroupStates> = vec![];
-                for &group in groups {
-                    let run = TrainGroup { context, group, buffers, sums };
+                for (index, &group) in groups.iter().enumerate() {
+                    let run = TrainGroup { context, group, buffers, sums, index };
                     states.extend(self.tuning.level.run(run));
                 }
                 states
@@ -122,6 +137,13 @@ impl Cpu {
         sum.compute(&chunks, &context, &self.pool);
         collect(context.arch, context.batch.rows(), states.into_iter().flatten())
     }
+}
+
+/// The groups of every chunk that has some.
+fn groups_of(chunks: &mut [Mutex<ChunkSums>]) -> Vec<&[Readouts]> {
+    let groups =
+        chunks.iter_mut().map(|chunk| &*chunk.get_mut().expect("no worker panicked").groups);
+    groups.filter(|groups| !groups.is_empty()).collect()
 }
 
 fn loss(sums: &ChunkSums, layers: &[PreparedLayer], share: StepShare, regime: &Regime) -> Loss {

@@ -1,20 +1,23 @@
 //! Four rows through the whole network: all layers forward, the classifier, all layers backward.
 
 use super::cells::{Gru, GruResetBefore, Lstm};
-use super::head::{HeadBuffers, HeadFeatures, HeadLogits, HeadLoss, PaddedHead};
+use super::head::{HeadBackward, HeadBuffers, HeadFeatures, HeadLogits, HeadLoss, ReadoutSums};
 use super::kernels::ROWS;
+use super::large_head::HeadSums;
+use super::padded_head::PaddedHead;
 use super::prepare::{PreparedLayer, ReadSource};
 use super::row_states::{GroupStates, write_initial};
 use super::scan::{self, HeadGradients, LayerScan, RowLengths, StepOutput};
 use super::scan_buffers::{RecomputePolicy, ScanBuffers};
 use super::sums::ChunkSums;
+use super::targets::targets;
 use crate::dropout::DropoutMask;
 use crate::form::Recurrence;
 use crate::key::Rng;
 use crate::model::{Arch, Cell, Reset, When};
 use crate::objective::RegularisationWeights;
 use crate::tokens::BatchTokens;
-use crate::{Batch, Fields, IGNORE, Inputs, LayerTrace, Mode, Transition};
+use crate::{Batch, Fields, Inputs, LayerTrace, Mode, Transition};
 use pulp::{Simd, WithSimd};
 
 /// What all groups of a batch share.
@@ -26,6 +29,7 @@ pub struct BatchContext<'a> {
     pub layers: &'a [PreparedLayer],
     pub table: &'a [f32],
     pub head: &'a PaddedHead,
+    pub head_sums: HeadSums,
     pub mode: Mode,
     pub weights: RegularisationWeights<f32>,
     pub margin: f32,
@@ -75,40 +79,61 @@ pub struct TrainGroup<'a> {
     pub group: Group,
     pub buffers: &'a mut GroupBuffers,
     pub sums: &'a mut ChunkSums,
+    /// The memory of the read-outs, if they are kept.
+    pub index: usize,
 }
 
 impl WithSimd for TrainGroup<'_> {
     type Output = Option<GroupStates>;
 
     fn with_simd<S: Simd>(self, simd: S) -> Option<GroupStates> {
-        let TrainGroup { context, group, buffers, sums } = self;
+        let TrainGroup { context, group, buffers, sums, index } = self;
         let states = forward_all(simd, context, &group, buffers, None);
-        let when = context.arch.readout.when;
-        let ids = context.batch.target_ids();
-        let target = |readout: usize, r: usize| match group.rows[r] {
-            Some(b) if when == When::Last => ids.get(b).copied().unwrap_or(IGNORE),
-            Some(b) if group.lengths.has(r, readout) => {
-                ids.get(context.batch.row(b).start + readout).copied().unwrap_or(IGNORE)
-            }
-            _ => IGNORE,
-        };
-        let readouts = if when == When::Last { 1 } else { group.lengths.longest() };
-        let targets: Vec<(u32, f64)> = (0..readouts * ROWS)
-            .map(|i| target(i / ROWS, i % ROWS))
-            .map(|y| (y, context.batch.class_weight(y) / context.total_weight))
-            .collect();
-        let readouts = simd.vectorize(HeadLoss {
+        sums.readouts.add(loss(simd, &context, &group, &mut buffers.head));
+        simd.vectorize(HeadBackward {
             buffers: &mut buffers.head,
             head: context.head,
-            targets: &targets,
-            margin: context.margin,
             d_head: &mut sums.head,
         });
-        sums.readouts.add(readouts);
+        if context.head_sums == HeadSums::InBlocks {
+            std::mem::swap(&mut buffers.head.readouts, &mut sums.groups[index]);
+        }
         drop_out(&context, &group, buffers.head.d_features_mut());
         backward_all(simd, context, &group, buffers, sums);
         states
     }
+}
+
+/// The loss of one group, and the rows' last states if the batch gives their initial ones.
+pub struct LossGroup<'a> {
+    pub context: BatchContext<'a>,
+    pub group: Group,
+    pub buffers: &'a mut GroupBuffers,
+}
+
+impl WithSimd for LossGroup<'_> {
+    type Output = (ReadoutSums, Option<GroupStates>);
+
+    fn with_simd<S: Simd>(self, simd: S) -> Self::Output {
+        let LossGroup { context, group, buffers } = self;
+        let states = forward_all(simd, context, &group, buffers, None);
+        (loss(simd, &context, &group, &mut buffers.head), states)
+    }
+}
+
+/// The loss of the read-outs that have a target. Replaces their logits by the gradients of them.
+fn loss<S: Simd>(
+    simd: S,
+    context: &BatchContext<'_>,
+    group: &Group,
+    head: &mut HeadBuffers,
+) -> ReadoutSums {
+    let targets = targets(context, group);
+    head.readouts.rows.clear();
+    head.readouts.rows.extend(targets.iter().map(|target| target.row));
+    simd.vectorize(HeadLogits { buffers: head, head: context.head });
+    let (logits, margin) = (&mut head.logits, context.margin);
+    simd.vectorize(HeadLoss { logits, targets: &targets, margin })
 }
 
 /// The traces of one group.
@@ -144,6 +169,10 @@ impl WithSimd for TraceGroup<'_> {
             }
         };
         let states = forward_all(simd, context, &group, buffers, observes.then_some(&mut record));
+        let rows = HeadBuffers::all_rows(context.arch, group.lengths.longest());
+        buffers.head.readouts.rows.clear();
+        buffers.head.readouts.rows.extend(rows);
+        simd.vectorize(HeadLogits { buffers: &mut buffers.head, head: context.head });
         let classes = context.arch.classes;
         let logits = |r: usize| -> Vec<f32> {
             let readouts = match context.arch.readout.when {
@@ -194,7 +223,7 @@ fn read_inputs(context: &BatchContext<'_>, group: &Group, buffers: &mut ScanBuff
 /// Called with the layer, the step and what the step computed.
 type StepObserver<'a> = &'a mut dyn FnMut(usize, usize, &StepOutput<'_>);
 
-/// All layers forward, and the classifier. Returns the rows' last states if the batch gives their
+/// All layers forward, and the features of the classifier. Returns the rows' last states if the batch gives their
 /// initial ones.
 fn forward_all<S: Simd>(
     simd: S,
@@ -254,7 +283,6 @@ fn forward_all<S: Simd>(
         }
     }
     drop_out(&context, group, buffers.head.features_mut());
-    simd.vectorize(HeadLogits { buffers: &mut buffers.head, head: context.head });
     states
 }
 

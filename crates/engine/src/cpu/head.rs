@@ -1,97 +1,60 @@
 //! The classifier on the output of the top layer.
 
-use super::kernels::{ROWS, add_scaled, dot};
+use super::add_product::StridedMatrix;
+use super::cross_entropy::{cross_entropy, is_correct};
+use super::head_products::{AddDots, BLOCK_ROWS, OrderedProduct, SelectedRows, class_blocks};
+use super::kernels::ROWS;
+use super::padded_head::{PaddedHead, is_read};
 use super::scan::{HeadGradients, RowLengths, StepOutput};
 use super::simd::{AlignedVec, padded};
-use crate::IGNORE;
+use super::targets::ReadoutTarget;
 use crate::dropout::DropoutMask;
-use crate::model::{Arch, Layout, When};
+use crate::model::{Arch, When};
 use pulp::{Simd, WithSimd};
-
-/// The classifier's weights, or their gradients: for each of h, u, c `[C, dp]`, empty where it is
-/// not read; and the bias `[C]`.
-#[derive(Clone, Default)]
-pub struct PaddedHead {
-    pub weights: [AlignedVec; 3],
-    pub bias: Vec<f32>,
-    dp: usize,
-}
-
-/// Which of h, u, c are read.
-fn wanted(arch: &Arch) -> [bool; 3] {
-    let from = arch.readout.from;
-    [from.h(), from.u(), from.c()]
-}
-
-impl PaddedHead {
-    /// The weights of a model.
-    pub fn prepare(arch: &Arch, layout: &Layout, params: &[f32]) -> PaddedHead {
-        let mut head = PaddedHead::default();
-        head.clear(arch);
-        let source = &params[layout.head_weight.clone()];
-        head.each_entry(arch, |into, at| *into = source[at]);
-        head.bias.copy_from_slice(&params[layout.head_bias.clone()]);
-        head
-    }
-
-    /// All zeros.
-    pub fn clear(&mut self, arch: &Arch) {
-        self.dp = padded(arch.top().units);
-        for (part, wanted) in self.weights.iter_mut().zip(wanted(arch)) {
-            part.clear(if wanted { arch.classes * self.dp } else { 0 });
-        }
-        self.bias.clear();
-        self.bias.resize(arch.classes, 0.0);
-    }
-
-    /// The adjoint of [`PaddedHead::prepare`]: adds these gradients to `grads`.
-    pub fn add_gradients(&mut self, arch: &Arch, layout: &Layout, grads: &mut [f32]) {
-        let into = layout.head_weight.start;
-        self.each_entry(arch, |value, at| grads[into + at] += *value);
-        let bias = &mut grads[layout.head_bias.clone()];
-        bias.iter_mut().zip(&self.bias).for_each(|(into, b)| *into += b);
-    }
-
-    /// Copies with non-temporal stores, for another core to read.
-    pub fn copy_non_temporal(&mut self, from: &PaddedHead) {
-        for (into, from) in self.weights.iter_mut().zip(&from.weights) {
-            into.copy_non_temporal(from);
-        }
-        self.bias.clone_from(&from.bias);
-        self.dp = from.dp;
-    }
-
-    /// Adds gradients.
-    pub fn add(&mut self, other: &PaddedHead) {
-        for (into, from) in self.weights.iter_mut().zip(&other.weights) {
-            into.iter_mut().zip(from.iter()).for_each(|(into, from)| *into += from);
-        }
-        self.bias.iter_mut().zip(&other.bias).for_each(|(into, from)| *into += from);
-    }
-
-    /// Visits every entry with its index in `head.weight`.
-    fn each_entry(&mut self, arch: &Arch, mut visit: impl FnMut(&mut f32, usize)) {
-        let (d, features) = (arch.top().units, arch.features());
-        let mut first = 0;
-        for part in self.weights.iter_mut().filter(|part| !part.is_empty()) {
-            for (class, row) in part.chunks_exact_mut(padded(d)).enumerate() {
-                for (j, value) in row[..d].iter_mut().enumerate() {
-                    visit(value, class * features + first + j);
-                }
-            }
-            first += d;
-        }
-    }
-}
 
 /// The features of four rows, their logits, and the gradients of the features.
 #[derive(Default)]
 pub struct HeadBuffers {
+    pub readouts: Readouts,
+    d_features: [AlignedVec; 3],
+    /// `[selected, C]`.
+    pub logits: Vec<f32>,
+}
+
+/// The read-outs of four rows: what the gradients of the classifier's weights are computed from.
+#[derive(Default)]
+pub struct Readouts {
     /// h, u, c `[readouts, ROWS, dp]`.
     features: [AlignedVec; 3],
-    d_features: [AlignedVec; 3],
-    /// `[readouts, ROWS, C]`.
-    pub logits: Vec<f32>,
+    /// The selected rows of the features, ascending.
+    pub rows: Vec<usize>,
+    /// For each block of classes `[selected, classes of the block]`.
+    d_logits: Vec<f32>,
+}
+
+impl Readouts {
+    /// The gradients of the logits of a block of classes.
+    fn d_logits(&self, (first, _): (usize, usize)) -> &[f32] {
+        &self.d_logits[first * self.rows.len()..]
+    }
+
+    /// Adds the gradients of a block of weights to `into`, read-out by read-out. The weights are those
+    /// of a part of the features and of a block of classes.
+    pub fn weight_gradients<'a>(
+        &'a self,
+        part: usize,
+        block: (usize, usize),
+        width: usize,
+        into: &'a mut [f32],
+    ) -> OrderedProduct<'a> {
+        OrderedProduct {
+            c: into,
+            c_rows: &BLOCK_ROWS[..block.1],
+            a: StridedMatrix { values: self.d_logits(block), row: 1, next: block.1 },
+            b: SelectedRows { values: &self.features[part], rows: &self.rows },
+            width,
+        }
+    }
 }
 
 /// Sums over the read-outs that have a target.
@@ -114,24 +77,25 @@ impl ReadoutSums {
 impl HeadBuffers {
     /// Zeros for `steps` steps: the features of an empty row are zeros.
     pub fn resize(&mut self, arch: &Arch, steps: usize) {
-        let readouts = if arch.readout.when == When::Last { 1 } else { steps };
-        let size = readouts * ROWS * padded(arch.top().units);
-        for (part, wanted) in [&mut self.features, &mut self.d_features]
+        let size = HeadBuffers::all_rows(arch, steps).len() * padded(arch.top().units);
+        for (part, is_read) in [&mut self.readouts.features, &mut self.d_features]
             .into_iter()
-            .flat_map(|parts| parts.iter_mut().zip(wanted(arch)))
+            .flat_map(|parts| parts.iter_mut().zip(is_read(arch)))
         {
-            part.resize(if wanted { size } else { 0 });
-            part.fill(0.0);
+            part.clear(if is_read { size } else { 0 });
         }
-        self.logits.clear();
-        self.logits.resize(readouts * ROWS * arch.classes, 0.0);
+    }
+
+    /// The rows of the features of `steps` steps.
+    pub fn all_rows(arch: &Arch, steps: usize) -> std::ops::Range<usize> {
+        0..ROWS * if arch.readout.when == When::Last { 1 } else { steps }
     }
 
     /// Stores the features of step t of the rows whose read-out is there.
     pub fn store(&mut self, arch: &Arch, lengths: &RowLengths, t: usize, output: &StepOutput<'_>) {
         let dp = padded(arch.top().units);
         let every_step = arch.readout.when == When::EveryStep;
-        for (part, from) in self.features.iter_mut().zip([output.h, output.u, output.c]) {
+        for (part, from) in self.readouts.features.iter_mut().zip([output.h, output.u, output.c]) {
             if part.is_empty() {
                 continue;
             }
@@ -145,7 +109,7 @@ impl HeadBuffers {
     }
 
     pub fn features_mut(&mut self) -> HeadFeatures<'_> {
-        HeadFeatures(&mut self.features)
+        HeadFeatures(&mut self.readouts.features)
     }
 
     pub fn d_features_mut(&mut self) -> HeadFeatures<'_> {
@@ -180,7 +144,7 @@ impl HeadFeatures<'_> {
     }
 }
 
-/// Computes all logits.
+/// Computes the logits of the selected rows.
 pub struct HeadLogits<'a> {
     pub buffers: &'a mut HeadBuffers,
     pub head: &'a PaddedHead,
@@ -191,27 +155,36 @@ impl WithSimd for HeadLogits<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let HeadLogits { buffers, head } = self;
-        for (row, logits) in buffers.logits.chunks_exact_mut(head.bias.len()).enumerate() {
-            logits.copy_from_slice(&head.bias);
-            for (part, features) in head.weights.iter().zip(&buffers.features) {
-                for (class, w) in part.chunks_exact(head.dp).enumerate() {
-                    logits[class] += dot(simd, w, &features[row * head.dp..][..head.dp]);
-                }
+        let HeadLogits { buffers: HeadBuffers { readouts, logits, .. }, head } = self;
+        let (classes, width) = (head.bias.len(), head.dp);
+        logits.resize(readouts.rows.len() * classes, 0.0);
+        logits.chunks_exact_mut(classes).for_each(|logits| logits.copy_from_slice(&head.bias));
+        if readouts.rows.is_empty() {
+            return;
+        }
+        for (first, count) in class_blocks(classes) {
+            for (part, weights) in head.parts() {
+                let features =
+                    SelectedRows { values: &readouts.features[part], rows: &readouts.rows };
+                simd.vectorize(AddDots {
+                    logits: &mut logits[first..],
+                    stride: classes,
+                    features,
+                    weights: &weights[first * width..][..count * width],
+                    width,
+                });
             }
         }
     }
 }
 
-/// Cross-entropy of the read-outs, and its gradients.
+/// Cross-entropy of the selected rows. Replaces their logits by its gradients.
 pub struct HeadLoss<'a> {
-    pub buffers: &'a mut HeadBuffers,
-    pub head: &'a PaddedHead,
-    /// `[readouts, ROWS]`: the class and its weight in the loss; [`IGNORE`] where there is none.
-    pub targets: &'a [(u32, f64)],
+    pub logits: &'a mut [f32],
+    /// One per selected row.
+    pub targets: &'a [ReadoutTarget],
     /// Subtracted from the target's logit.
     pub margin: f32,
-    pub d_head: &'a mut PaddedHead,
 }
 
 impl WithSimd for HeadLoss<'_> {
@@ -219,46 +192,60 @@ impl WithSimd for HeadLoss<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) -> ReadoutSums {
-        let HeadLoss { buffers, head, targets, margin, d_head } = self;
-        let (classes, dp) = (head.bias.len(), head.dp);
-        let mut sums = ReadoutSums::default();
-        let mut d_logits = vec![0.0f32; classes];
-        for (row, logits) in buffers.logits.chunks_exact_mut(classes).enumerate() {
-            let (target, weight) = targets[row];
-            if target == IGNORE {
-                continue;
-            }
-            sums.counted += 1;
-            sums.correct += (argmax(logits) == target as usize) as usize;
-            logits[target as usize] -= margin;
-            sums.loss += weight * cross_entropy(logits, target as usize, weight, &mut d_logits);
-            for (part, w) in head.weights.iter().enumerate().filter(|(_, w)| !w.is_empty()) {
-                let features = &buffers.features[part][row * dp..][..dp];
-                let d_features = &mut buffers.d_features[part][row * dp..][..dp];
-                for (class, &d) in d_logits.iter().enumerate() {
-                    add_scaled(simd, d_features, d, &w[class * dp..][..dp]);
-                    let d_w = &mut d_head.weights[part][class * dp..][..dp];
-                    add_scaled(simd, d_w, d, features);
-                }
-            }
-            d_head.bias.iter_mut().zip(&d_logits).for_each(|(b, d)| *b += d);
+        let HeadLoss { logits, targets, margin } = self;
+        let mut sums = ReadoutSums { counted: targets.len(), ..ReadoutSums::default() };
+        let classes = logits.len() / targets.len().max(1);
+        for (&ReadoutTarget { class, weight, .. }, logits) in
+            targets.iter().zip(logits.chunks_exact_mut(classes.max(1)))
+        {
+            sums.correct += is_correct(simd, logits, class) as usize;
+            logits[class] -= margin;
+            sums.loss += weight * cross_entropy(simd, logits, class, weight);
         }
         sums
     }
 }
 
-/// The index of the argmax value; the first of equals.
-pub fn argmax(values: &[f32]) -> usize {
-    (0..values.len()).fold(0, |best, i| if values[i] > values[best] { i } else { best })
+/// The gradients of features, biases and weights, from those of the logits.
+pub struct HeadBackward<'a> {
+    pub buffers: &'a mut HeadBuffers,
+    pub head: &'a PaddedHead,
+    /// Gradients are added. Those of the weights are left out if it has none.
+    pub d_head: &'a mut PaddedHead,
 }
 
-/// `−ln softmax(logits)[target]`, and `weight` times its gradient.
-fn cross_entropy(logits: &[f32], target: usize, weight: f64, d_logits: &mut [f32]) -> f64 {
-    let top = logits[argmax(logits)] as f64;
-    let sum: f64 = logits.iter().map(|&l| (l as f64 - top).exp()).sum();
-    for (d, &l) in d_logits.iter_mut().zip(logits) {
-        *d = (weight * (l as f64 - top).exp() / sum) as f32;
+impl WithSimd for HeadBackward<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let HeadBackward { buffers: HeadBuffers { readouts, d_features, logits }, head, d_head } =
+            self;
+        let (classes, width) = (head.bias.len(), head.dp);
+        let count = readouts.rows.len();
+        readouts.d_logits.resize(count * classes, 0.0);
+        for (i, d_logits) in logits.chunks_exact(classes).enumerate() {
+            for (first, n) in class_blocks(classes) {
+                let into = &mut readouts.d_logits[count * first + i * n..][..n];
+                into.copy_from_slice(&d_logits[first..][..n]);
+            }
+            d_head.bias.iter_mut().zip(d_logits).for_each(|(b, d)| *b += d);
+        }
+        for block in class_blocks(classes) {
+            let (first, n) = block;
+            for (part, weights) in head.parts() {
+                simd.vectorize(OrderedProduct {
+                    c: &mut d_features[part],
+                    c_rows: &readouts.rows,
+                    a: StridedMatrix { values: readouts.d_logits(block), row: n, next: 1 },
+                    b: SelectedRows { values: &weights[first * width..], rows: &BLOCK_ROWS[..n] },
+                    width,
+                });
+            }
+            for (part, d_weights) in d_head.parts_mut() {
+                let into = &mut d_weights[first * width..][..n * width];
+                simd.vectorize(readouts.weight_gradients(part, block, width, into));
+            }
+        }
     }
-    d_logits[target] -= weight as f32;
-    sum.ln() + top - logits[target] as f64
 }

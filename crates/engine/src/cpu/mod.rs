@@ -5,8 +5,10 @@
 //!   into gradients of parameters. `products` and `add_product` are their matrix products.
 //! - `group` carries four rows through the network, `scan` through one layer (`step_forward`,
 //!   `step_backward`, `block_gradients`). `cells` and `centroids` are the two components of a layer, `head` is the
-//!   classifier. `kernels` holds the products of the scan, `lane_sums` their reductions,
+//!   classifier (`padded_head`, `head_products`, `cross_entropy`, `targets`; `large_head` sums the
+//!   gradients of a large one). `kernels` holds the products of the scan, `lane_sums` their reductions,
 //!   `functions` the transcendental functions.
+//! - `inference` runs a model without gradients.
 //! - `row_states` holds the states in which rows start and end, if the batch gives them.
 //! - `gradients` sums over a batch. Rows are independent: a batch is cut into a fixed number of
 //!   chunks, whatever the number of threads (`thread_pool`), and their `sums` are added in a fixed
@@ -22,14 +24,19 @@ mod adjoint;
 mod block_gradients;
 mod cells;
 mod centroids;
+mod cross_entropy;
 mod deferred_rows;
 mod deferred_updates;
 mod functions;
 mod gradients;
 mod group;
 mod head;
+mod head_products;
+mod inference;
 mod kernels;
 mod lane_sums;
+mod large_head;
+mod padded_head;
 mod panels;
 mod prepare;
 mod products;
@@ -40,33 +47,30 @@ mod simd;
 mod step_backward;
 mod step_forward;
 mod sums;
+mod targets;
 mod thread_pool;
 mod token_table;
 mod update;
 
 pub use simd::SimdLevel;
 
-use super::tokens::BatchTokens;
 use super::weights::EngineWeights;
 use super::{
-    Batch, DeviceError, Dropout, Fields, Gradients, LayerState, LayerTrace, Mode, Regime, Runner,
-    Snapshot, Step, Trace, Trainer, Transition,
+    Batch, BatchLoss, DeviceError, Fields, Gradients, LayerState, Mode, Regime, Runner, Snapshot,
+    Step, Trace, Trainer,
 };
 use crate::model::{Arch, Layout, Model};
-use crate::objective::RegularisationWeights;
 use crate::optimiser::Optimiser;
 use deferred_rows::DeferredRows;
 use deferred_updates::is_deferrable;
-use group::{BatchContext, GroupBuffers, RowTrace, TraceGroup, groups};
-use head::PaddedHead;
-use prepare::{LayerMode, PreparedLayer, copy_for_workers, prepare};
-use row_states::collect;
+use group::{BatchContext, GroupBuffers};
+use padded_head::PaddedHead;
+use prepare::PreparedLayer;
 use scan_buffers::RecomputePolicy;
-use std::convert::Infallible;
 use std::sync::Mutex;
 use sums::{ChunkSums, PairwiseSum};
 use thread_pool::{Executor, ThreadPool};
-use token_table::{TokenInputs, TokenTable};
+use token_table::TokenTable;
 use update::deferred_rows;
 
 /// Settings that change the speed of the engine and its last bits, but not what it computes.
@@ -89,6 +93,11 @@ pub struct CpuTuning {
     // 200,000 numbers. ms per step, dense and deferred: 3,000×64 5.2, 5.2; 10,000×64 6.7, 5.9;
     // 100,000×64 14.1, 8.5.
     pub defer_from: usize,
+    /// The smallest classifier, in weights, whose gradients are summed over the whole batch, block by
+    /// block of classes. Those of smaller ones are summed in chunks of the batch. Default 2²⁰.
+    // PERF: 1,280 read-outs, 128 units, two threads. ms per step in chunks and in blocks: 4,000 classes
+    // 36.6, 39.5; 8,000 classes 77.2, 77.0; 33,278 classes 345, 300.
+    pub block_head_from: usize,
 }
 
 impl Default for CpuTuning {
@@ -98,6 +107,7 @@ impl Default for CpuTuning {
             kept_bytes: 8 << 20,
             segment_bytes: 256 << 10,
             defer_from: 1 << 19,
+            block_head_from: 1 << 20,
         }
     }
 }
@@ -122,6 +132,8 @@ pub struct Cpu {
     /// The token table; kept for its memory.
     // PERF: the table of 6,000 tokens takes 25 MB. Reusing it avoids clearing it.
     table: TokenTable,
+    /// The classifier; kept for its memory.
+    head: PaddedHead,
 }
 
 /// Trains a model.
@@ -183,8 +195,8 @@ impl Cpu {
         retain_freed_memory();
         let pool = ThreadPool::new(threads);
         let worker_memory = (0..pool.workers()).map(|_| Mutex::default()).collect();
-        let (batches, layer_copies, table) = Default::default();
-        Cpu { weights, tuning, pool, worker_memory, batches, layer_copies, table }
+        let (batches, layer_copies, table, head) = Default::default();
+        Cpu { weights, tuning, pool, worker_memory, batches, layer_copies, table, head }
     }
 
     fn executor(&self) -> Executor<'_> {
@@ -233,70 +245,6 @@ fn retain_freed_memory() {
     std::hint::black_box(Vec::<u8>::with_capacity(LARGEST_ADAPTIVE_THRESHOLD - (64 << 10)));
 }
 
-impl Runner<f32> for Cpu {
-    type Error = Infallible;
-
-    fn arch(&self) -> &Arch {
-        &self.weights.arch
-    }
-
-    fn model(&self) -> Result<Model<f32>, Infallible> {
-        Ok(self.weights.model())
-    }
-
-    fn trace(
-        &mut self,
-        batch: &Batch,
-        mode: Mode,
-        fields: Fields,
-    ) -> Result<Trace<f32>, Infallible> {
-        self.pool.wake();
-        self.batches += 1;
-        let mut table = std::mem::take(&mut self.table);
-        let EngineWeights { arch, layout, state } = &self.weights;
-        let tokens = BatchTokens::of(batch, arch.input.vocabulary());
-        let executor = Executor { level: self.tuning.level, pool: &self.pool };
-        let params = &state.params;
-        let lambda = if mode.transition == Transition::Mixture { mode.lambda } else { 1.0 };
-        let into = &mut table;
-        let layer_mode = LayerMode { lambda, tau: mode.tau, start: batch.row_start() };
-        let embedding = &params[layout.embedding.clone()];
-        let inputs = TokenInputs::new(arch, &tokens, embedding, &Dropout::NONE);
-        let layers = prepare(arch, layout, params, &inputs, layer_mode, into, executor);
-        copy_for_workers(&layers, &mut self.layer_copies, &self.pool);
-        let head = PaddedHead::prepare(arch, layout, params);
-        let context = BatchContext {
-            arch,
-            batch,
-            tokens: &tokens,
-            layers: &layers,
-            table: table.read(),
-            head: &head,
-            mode,
-            weights: RegularisationWeights::default(),
-            margin: 0.0,
-            dropout: Dropout::NONE.readout_mask(),
-            total_weight: 1.0,
-            recompute: self.tuning.recompute(),
-        };
-        let (rows, states): (Vec<Vec<RowTrace>>, Vec<_>) = self
-            .pool
-            .map(&groups(arch, batch), |worker, &group| {
-                self.with_worker_memory(worker, context, |context, buffers| {
-                    self.tuning.level.run(TraceGroup { context, group, buffers, fields })
-                })
-            })
-            .into_iter()
-            .unzip();
-        let mut rows: Vec<RowTrace> = rows.into_iter().flatten().collect();
-        rows.sort_by_key(|row| row.row);
-        let last = collect(arch, batch.rows(), states.into_iter().flatten());
-        let trace = Trace { last, ..concatenate(rows, layers.len()) };
-        self.table = table;
-        Ok(trace)
-    }
-}
-
 impl Runner<f32> for CpuTrainer {
     type Error = DeviceError;
 
@@ -323,6 +271,13 @@ impl Runner<f32> for CpuTrainer {
         self.apply_all_deferred();
         let Ok(trace) = self.cpu.trace(batch, mode, fields);
         Ok(trace)
+    }
+
+    fn loss(&mut self, batch: &Batch, mode: Mode) -> Result<BatchLoss, DeviceError> {
+        self.cpu.pool.wake();
+        self.apply_all_deferred();
+        let Ok(loss) = self.cpu.loss(batch, mode);
+        Ok(loss)
     }
 }
 
@@ -361,20 +316,4 @@ impl Trainer<f32> for CpuTrainer {
     fn optimiser(&self) -> &Optimiser {
         &self.optimiser
     }
-}
-
-/// One trace of all rows, which are in order.
-fn concatenate(rows: Vec<RowTrace>, layers: usize) -> Trace<f32> {
-    let mut trace =
-        Trace { layers: vec![LayerTrace::default(); layers], logits: vec![], last: vec![] };
-    for row in rows {
-        for (into, from) in trace.layers.iter_mut().zip(row.layers) {
-            into.alpha.extend(from.alpha);
-            into.u.extend(from.u);
-            into.h.extend(from.h);
-            into.c.extend(from.c);
-        }
-        trace.logits.extend(row.logits);
-    }
-    trace
 }

@@ -5,7 +5,7 @@
 
 use super::cells::{CellKernel, ForwardArgs};
 use super::centroids::{log_softmax, mix, scores, softmax};
-use super::head::argmax;
+use super::cross_entropy::argmax;
 use super::kernels::{ROWS, add_scaled};
 use super::prepare::PreparedLayer;
 use super::scan::{LayerScan, step_input};

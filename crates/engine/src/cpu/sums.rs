@@ -1,7 +1,9 @@
 //! Sums over the rows of a batch: gradients of the panels and of the classifier, and loss terms.
 
 use super::group::{BatchContext, Group};
-use super::head::{PaddedHead, ReadoutSums};
+use super::head::{ReadoutSums, Readouts};
+use super::large_head::HeadSums;
+use super::padded_head::PaddedHead;
 use super::panels::{Panels, add};
 use super::prepare::{PreparedLayer, ReadSource, worth_copying};
 use super::scan::RegularisationSums;
@@ -19,7 +21,10 @@ pub struct ChunkSums {
     /// For each distinct token of the batch, its row in the bottom layer's table gradient;
     /// [`ABSENT`] where the chunk does not have the token. Empty without a table.
     pub table_rows: Vec<u32>,
+    /// The gradients of the classifier; without those of the weights if they are summed in blocks.
     pub head: PaddedHead,
+    /// The read-outs of each group, if the weights' gradients are summed in blocks.
+    pub groups: Vec<Readouts>,
     pub readouts: ReadoutSums,
     pub regularisation: Vec<RegularisationSums>,
 }
@@ -44,6 +49,8 @@ impl ChunkSums {
                 }
             }
         }
+        let kept = if context.head_sums == HeadSums::InBlocks { groups.len() } else { 0 };
+        self.groups.resize_with(kept, Readouts::default);
         self.zero(context, count);
     }
 
@@ -66,7 +73,10 @@ impl ChunkSums {
                 },
             );
         }
-        self.head.clear(context.arch);
+        match context.head_sums {
+            HeadSums::InChunks => self.head.clear(context.arch),
+            HeadSums::InBlocks => self.head.clear_biases(context.arch),
+        }
         self.readouts = ReadoutSums::default();
         self.regularisation.clear();
         self.regularisation.resize(context.layers.len(), RegularisationSums::default());

@@ -24,7 +24,9 @@ pub fn deferred_rows(
 ) -> Option<DeferredRows> {
     let EngineWeights { arch, layout, state } = weights;
     let size = layout.embedding.len();
-    (size > 0 && size >= least && allows_deferral(optimiser)).then(|| {
+    // If the classifier's weights are the embedding, every batch has gradients for all its rows.
+    let defers = !arch.is_tied() && allows_deferral(optimiser);
+    (size > 0 && size >= least && defers).then(|| {
         DeferredRows::new(optimiser.rule, arch.input.vocabulary(), arch.input.width(), state)
     })
 }

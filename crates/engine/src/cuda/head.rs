@@ -51,6 +51,8 @@ pub struct Classifier {
     d_features: Buffer<f32>,
     readout_sums: Buffer<f64>,
     parts: Buffer<f64>,
+    /// Gradients of the weights where they are the embedding.
+    tied_grads: Buffer<f32>,
 }
 
 /// Addresses of h, u and c of the top layer; 0 where the classifier does not read them.
@@ -132,6 +134,27 @@ impl Classifier {
             LaunchConfig::linear(blocks, 32 * READOUT_WARPS).shared(Classifier::bytes(arch));
         launch!(stream, &stream.gpu.kernels.classify, config; args)?;
         Ok(())
+    }
+
+    /// Zeroes the gradients of weights that are the embedding; they are kept apart because those of the
+    /// inputs replace rows.
+    pub fn zero_tied_grads(&mut self, stream: &GpuStream, arch: &Arch) -> Result<(), CudaError> {
+        let count = if arch.is_tied() { arch.classes * arch.features() } else { 0 };
+        self.tied_grads.reserve_zeroed(stream, count).map(|_| ())
+    }
+
+    /// The sum that adds the gradients of weights that are the embedding to those of the embedding.
+    pub fn tied_sum(
+        &self,
+        stream: &GpuStream,
+        arch: &Arch,
+        d_embedding: Address,
+    ) -> Option<ProductSpec> {
+        let (rows, width) = (arch.classes, arch.features());
+        let own = Addend::rows(self.tied_grads.address(stream), width, width);
+        let other = Addend::rows(d_embedding, width, width);
+        let into = DeviceMatrix::rows(d_embedding, width);
+        arch.is_tied().then(|| ProductSpec::sum((rows, width), [own, other], into))
     }
 
     /// Logits `[readouts][C]`. If `scale` is given, a small classifier computes the gradients too.
@@ -222,7 +245,11 @@ impl Classifier {
         let features = self.features.address(stream);
         let d_features = self.d_features.reserve(stream, count * width)?;
         let at = |range: &std::ops::Range<usize>| 4 * range.start as u64;
-        let (v, d_v) = (params + at(&layout.head_weight), grads + at(&layout.head_weight));
+        let v = params + at(&layout.head_weight);
+        let d_v = match arch.is_tied() {
+            true => self.tied_grads.address(stream),
+            false => grads + at(&layout.head_weight),
+        };
         let bias = grads + at(&layout.head_bias);
         if Classifier::is_small(arch) && count <= MAX_READOUTS {
             sum_columns(side, &mut self.parts, readout_sums, (count, READOUT_SUMS), report)?;

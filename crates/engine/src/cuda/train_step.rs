@@ -279,6 +279,7 @@ impl CudaTrainer {
         }
         // Queued after the producers that scans wait for in the side stream.
         self.grads.reserve_zeroed(&side, self.layout.len)?;
+        self.head.zero_tied_grads(&side, &self.arch)?;
         self.report.reserve_zeroed(&side, report_len)?;
         self.run_classifier(device_batch, device_batch.coefficients[self.layers.len()])?;
         self.stream.join()
@@ -338,6 +339,9 @@ impl CudaTrainer {
         self.stream.join()?;
         let d_embedding = self.embedding(grads);
         self.drop_embedding(device_batch, (d_embedding, d_embedding))?;
+        if let Some(sum) = self.head.tied_sum(&self.stream, &self.arch, d_embedding) {
+            self.ops.run_all(&self.stream, &[sum])?;
+        }
         if updates {
             let count = self.layout.len;
             let buffers = (params, self.moments.address(&self.stream), grads);

@@ -70,8 +70,10 @@ pub(super) fn initialise(arch: &Arch, init: &Init, key: Key) -> Vec<f32> {
         uniform(&mut params[slots.peephole.clone()], init.peephole, key.child("peephole", 0));
         uniform(&mut params[slots.centroids.clone()], init.centroids, key.child("centroids", 0));
     }
-    let bound = 1.0 / (arch.features() as f64).sqrt();
-    uniform(&mut params[layout.head_weight.clone()], bound, key.child("head", 0));
+    if !arch.is_tied() {
+        let bound = 1.0 / (arch.features() as f64).sqrt();
+        uniform(&mut params[layout.head_weight.clone()], bound, key.child("head", 0));
+    }
     params
 }
 

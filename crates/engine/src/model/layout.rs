@@ -1,6 +1,6 @@
 //! Names, shapes and offsets of the parameters: PyTorch's names, gate order and row-major storage.
 
-use super::{Arch, Layer};
+use super::{Arch, HeadWeights, Layer};
 use std::ops::Range;
 
 /// One named tensor inside the flat parameter vector.
@@ -40,7 +40,7 @@ pub struct Layout {
     pub embedding: Range<usize>,
     /// The layers, bottom first.
     pub layers: Vec<LayerSlots>,
-    /// `head.weight` `[C, features]`.
+    /// `head.weight` `[C, features]`; the range of the embedding if they are tied.
     pub head_weight: Range<usize>,
     /// `head.bias` `[C]`.
     pub head_bias: Range<usize>,
@@ -66,7 +66,10 @@ impl Layout {
             .map(|l| slots.push_layer(l, &arch.layers[l], arch.width_below(l)))
             .collect::<Option<Vec<_>>>()?;
         let features = arch.features();
-        let head_weight = slots.push("head.weight".into(), &[arch.classes, features])?;
+        let head_weight = match arch.readout.weights {
+            HeadWeights::Own => slots.push("head.weight".into(), &[arch.classes, features])?,
+            HeadWeights::Embedding => embedding.clone(),
+        };
         let head_bias = slots.push("head.bias".into(), &[arch.classes])?;
         Some(Layout {
             slots: slots.list,
@@ -83,10 +86,11 @@ impl Layout {
         self.layers[0].w_ih.end
     }
 
-    /// The layout of all tensors but the embedding, counted from its end.
+    /// The layout of all tensors but the embedding, counted from its end. Head weights that are the
+    /// embedding are empty.
     pub(crate) fn without_embedding(&self) -> Layout {
         let by = self.embedding.end;
-        let shifted = |range: &Range<usize>| range.start - by..range.end - by;
+        let shifted = |range: &Range<usize>| range.start.max(by) - by..range.end - by;
         let slots = self.slots.iter().filter(|slot| slot.range.start >= by);
         Layout {
             slots: slots.map(|slot| Slot { range: shifted(&slot.range), ..slot.clone() }).collect(),

@@ -240,6 +240,35 @@ pub struct Readout {
     pub from: ReadFrom,
     /// At which steps.
     pub when: When,
+    /// The classifier's weights. Default: its own.
+    // Not written if it is the default: architectures from before it have the same digest.
+    #[serde(default, skip_serializing_if = "HeadWeights::are_own")]
+    pub weights: HeadWeights,
+}
+
+impl Readout {
+    /// A classifier with its own weights.
+    pub fn new(from: ReadFrom, when: When) -> Readout {
+        Readout { from, when, weights: HeadWeights::Own }
+    }
+}
+
+/// The weights of the classifier.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum HeadWeights {
+    /// A matrix of its own.
+    #[default]
+    Own,
+    /// The embedding (weight tying): class c has the embedding of token c. There are as many classes
+    /// as tokens, and the classifier reads as many numbers as an embedding has.
+    Embedding,
+}
+
+impl HeadWeights {
+    fn are_own(&self) -> bool {
+        *self == HeadWeights::Own
+    }
 }
 
 /// Which vectors of the top layer the classifier reads.
@@ -304,6 +333,11 @@ impl Arch {
     /// E of a layer: the width of what it reads.
     pub fn width_below(&self, layer: usize) -> usize {
         if layer == 0 { self.input.width() } else { self.layers[layer - 1].units }
+    }
+
+    /// Whether the classifier's weights are the embedding.
+    pub fn is_tied(&self) -> bool {
+        self.readout.weights == HeadWeights::Embedding
     }
 
     /// Whether every layer carries h alone.

@@ -26,6 +26,20 @@ pub enum ArchError {
         "the read-out asks for the cell state c, but a GRU has none: read h or u, or use an LSTM"
     )]
     NoCellState,
+    /// Classes or features that are not those of the embedding that is the head's weight.
+    #[error(
+        "the embedding cannot be the classifier's weight: it has {vocabulary} rows of {width}, and there are {classes} classes and {features} features: make them equal, or give the classifier its own weights"
+    )]
+    Untieable {
+        /// V.
+        vocabulary: usize,
+        /// E.
+        width: usize,
+        /// C.
+        classes: usize,
+        /// The width of what the classifier reads.
+        features: usize,
+    },
     /// Too many parameters.
     #[error("the network would have more than {limit} parameters: lower units, k or embedding")]
     TooLarge {
@@ -55,6 +69,11 @@ impl Arch {
         }
         if self.readout.from.c() && !self.top().cell.has_memory() {
             return Err(ArchError::NoCellState);
+        }
+        let (vocabulary, width) = (self.input.vocabulary(), self.input.width());
+        let (classes, features) = (self.classes, self.features());
+        if self.is_tied() && (vocabulary, width) != (classes, features) {
+            return Err(ArchError::Untieable { vocabulary, width, classes, features });
         }
         match Layout::checked(self) {
             Some(layout) if layout.len <= MAX_PARAMETERS => Ok(()),

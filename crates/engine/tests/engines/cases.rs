@@ -11,8 +11,8 @@ pub use large_batches::large_batches;
 
 use srnn_engine::key::{Key, Rng};
 use srnn_engine::model::{
-    Arch, Cell, Centroids, Gate, Input, Layer, Layout, Model, ReadFrom, Readout, Reset, Score,
-    Temperature, When,
+    Arch, Cell, Centroids, Gate, HeadWeights, Input, Layer, Layout, Model, ReadFrom, Readout,
+    Reset, Score, Temperature, When,
 };
 use srnn_engine::{Batch, Dropout, IGNORE, Inputs, LayerState, Regime, Targets};
 
@@ -91,7 +91,12 @@ fn tokens(symbols: usize, embedding: usize, start: bool, end: bool) -> Input {
 }
 
 fn read(from: ReadFrom, when: When) -> Readout {
-    Readout { from, when }
+    Readout::new(from, when)
+}
+
+/// The same read-out with the embedding as its weights.
+fn tie(readout: Readout) -> Readout {
+    Readout { weights: HeadWeights::Embedding, ..readout }
 }
 
 /// Cell × gate × score × λ. The other options rotate, with periods that are coprime where it matters.
@@ -172,7 +177,29 @@ fn edge_cases() -> Vec<Spec> {
     let mut specs = shapes();
     specs.extend(stacks());
     specs.extend(extremes());
+    specs.extend(tied());
     specs
+}
+
+/// The classifier's weights are the embedding: few classes and many, with and without dropout.
+fn tied() -> Vec<Spec> {
+    let of = |name: &str, classes: usize, from, when, regime| Spec {
+        name: format!("tied: {name}"),
+        input: tokens(classes - 2, 14, true, true),
+        readout: tie(read(from, when)),
+        classes,
+        regime,
+        ..Spec::default()
+    };
+    vec![
+        of("few classes, last step", 5, ReadFrom::Uc, When::Last, PAPER),
+        of("few classes, every step, all terms", 6, ReadFrom::Hc, When::EveryStep, ALL_TERMS),
+        of("many classes, every step, all terms", 90, ReadFrom::Uc, When::EveryStep, ALL_TERMS),
+        Spec {
+            weighted: true,
+            ..of("many classes, last step", 70, ReadFrom::Hc, When::Last, ALL_TERMS)
+        },
+    ]
 }
 
 /// D around the vector widths, K around 1, 8 and 16, B around the rows of a kernel.

@@ -57,3 +57,12 @@ fn the_cpu_engine_gives_the_same_bits_with_and_without_deferred_rows() {
     };
     engines_agree_to_the_bit(from(usize::MAX), from(0));
 }
+
+#[test]
+fn the_cpu_engine_gives_the_same_bits_with_gradients_of_classifiers_in_chunks_and_in_blocks() {
+    let from = |threads, block_head_from| {
+        let tuning = CpuTuning { block_head_from, ..CpuTuning::default() };
+        move |model: &Model<f32>, optimiser| CpuTrainer::tuned(model, optimiser, threads, tuning)
+    };
+    engines_agree_to_the_bit(from(1, usize::MAX), from(2, 0));
+}

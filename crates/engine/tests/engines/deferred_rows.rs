@@ -42,7 +42,7 @@ fn model(embedding: usize) -> Model<f32> {
             bias: true,
             centroids: Some(centroids),
         }],
-        readout: Readout { from: ReadFrom::H, when: When::Last },
+        readout: Readout::new(ReadFrom::H, When::Last),
         classes: 2,
     };
     let mut model = Model::new(arch, &Init::default(), Key::new(1)).expect("a sound network");

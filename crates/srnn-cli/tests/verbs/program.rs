@@ -77,7 +77,7 @@ fn model(alphabet: &[&str], classes: &[&str], cell: Cell) -> ModelFile {
     let layer =
         Layer { cell, units: 4, gate: Gate::Sigmoid, bias: true, centroids: Some(centroids) };
     let input = Input::Tokens { symbols: alphabet.len(), embedding: 4, start: true, end: false };
-    let readout = Readout { from: ReadFrom::H, when: When::Last };
+    let readout = Readout::new(ReadFrom::H, When::Last);
     let arch = Arch { input, layers: vec![layer], readout, classes: classes.len() };
     let names = |names: &[&str]| names.iter().map(|name| name.to_string()).collect();
     ModelFile {

@@ -4,7 +4,7 @@ use super::setting::BenchSetting;
 use super::without_remedy;
 use crate::UserError;
 use crate::key::Key;
-use crate::model::{Layout, Model};
+use crate::model::{Layout, Model, When};
 use srnn_engine::reference::ReferenceTrainer;
 use srnn_engine::{Batch, Gradients, Optimiser, Rule, Trainer};
 
@@ -51,7 +51,8 @@ pub(super) fn expected(
     let shape = setting.shape;
     let rows = shape.rows.min(ROWS);
     // The forward pass and twice as much for the backward pass, of the cell's four blocks.
-    let products_per_step = 3 * rows * 4 * shape.units * (shape.units + shape.width);
+    let head = if shape.when == When::EveryStep { shape.classes * shape.units } else { 0 };
+    let products_per_step = 3 * rows * (4 * shape.units * (shape.units + shape.width) + head);
     let steps = shape.steps.min((MAX_PRODUCTS / products_per_step).max(2));
     let batch = setting.batch(rows, steps, Key::new(seed).child("check", 0));
     let unused = Optimiser::new(Rule::ADAM, f64::INFINITY);

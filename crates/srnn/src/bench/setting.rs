@@ -7,7 +7,7 @@ use crate::model::{
     Arch, Cell, Centroids, Gate, Init, Input, Layer, Model, ReadFrom, Readout, Recurrent, Reset,
     Score, Temperature, When,
 };
-use srnn_engine::{Batch, Inputs, Regime, Targets};
+use srnn_engine::{Batch, Inputs, LayerState, Regime, Targets};
 
 /// A cell and its sizes.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,6 +50,9 @@ pub struct BenchShape {
     pub symbols: usize,
     /// C.
     pub classes: usize,
+    /// When the classifier reads. At every step it is a language model: rows have no start and end
+    /// token, and start from given states.
+    pub when: When,
 }
 
 /// A cell, with centroids (`sr-`) or plain, with peepholes (`-p`) or without.
@@ -91,6 +94,13 @@ const IMDB: f64 =
 /// of W.
 const COPYING: f64 = TEN_CENTROIDS + 2.0 * 2.0 * 10.0 * 1024.0 / TWO_CORES;
 
+/// The shape of `reproduce lm`.
+const LANGUAGE_MODEL: BenchShape = BenchShape {
+    classes: 33_278,
+    when: When::EveryStep,
+    ..BenchShape::tokens(64, 20, 300, 300, 1_000, 33_278)
+};
+
 /// The named settings: the shapes of the paper's experiments.
 pub fn named_settings() -> Vec<BenchSetting> {
     let lstm = |name: &str, shape, two_cores, h200| BenchSetting {
@@ -111,6 +121,7 @@ pub fn named_settings() -> Vec<BenchSetting> {
         lstm("imdb", BenchShape::tokens(32, 300, 256, 256, 10, 10_000), IMDB, Some(0.2)),
         lstm("copying", digits(520, 10, 10), COPYING, Some(0.35)),
         BenchSetting { cell: BenchCell::SrGru, ..tomita },
+        BenchSetting::free(BenchCell::SrLstmP, LANGUAGE_MODEL).named("lm"),
     ]
 }
 
@@ -124,7 +135,7 @@ impl BenchShape {
         k: usize,
         symbols: usize,
     ) -> BenchShape {
-        BenchShape { rows, steps, width, units, k, symbols, classes: 2 }
+        BenchShape { rows, steps, width, units, k, symbols, classes: 2, when: When::Last }
     }
 
     /// Two classes, and an input of numbers.
@@ -135,7 +146,7 @@ impl BenchShape {
         units: usize,
         k: usize,
     ) -> BenchShape {
-        BenchShape { rows, steps, width, units, k, symbols: 0, classes: 2 }
+        BenchShape { symbols: 0, ..BenchShape::tokens(rows, steps, width, units, k, 0) }
     }
 }
 
@@ -190,6 +201,10 @@ impl BenchSetting {
         BenchSetting { name: "free".into(), cell, shape, lambda: 1.0, floor: TimeFloor::default() }
     }
 
+    fn named(self, name: &str) -> BenchSetting {
+        BenchSetting { name: name.into(), ..self }
+    }
+
     /// The same sizes with a cell and λ; the floor is unknown if either changes.
     pub fn with(&self, cell: BenchCell, lambda: f64) -> BenchSetting {
         let same = cell == self.cell && lambda == self.lambda;
@@ -213,14 +228,15 @@ impl BenchSetting {
 
     /// A random batch of `rows` rows of `steps` steps.
     pub(super) fn batch(&self, rows: usize, steps: usize, key: Key) -> Batch {
-        let BenchShape { width, symbols, classes, .. } = self.shape;
+        let BenchShape { width, symbols, classes, when, .. } = self.shape;
         let mut input = key.child("input", 0).rng();
         let mut targets = key.child("targets", 0).rng();
-        let token = |stream: &mut Rng, t: usize| match t {
-            0 => symbols as u32,
-            t if t + 1 == steps => symbols as u32 + 1,
-            _ => stream.below(symbols) as u32,
+        let token = |stream: &mut Rng, t: usize| match when {
+            When::Last if t == 0 => symbols as u32,
+            When::Last if t + 1 == steps => symbols as u32 + 1,
+            When::Last | When::EveryStep => stream.below(symbols) as u32,
         };
+        let mut class = |count: usize| (0..count).map(|_| targets.below(classes) as u32).collect();
         Batch {
             offsets: (0..=rows).map(|b| b * steps).collect(),
             input: match symbols {
@@ -229,19 +245,26 @@ impl BenchSetting {
                     (0..rows * steps).map(|i| token(&mut input, i % steps)).collect(),
                 ),
             },
-            targets: Targets::Rows((0..rows).map(|_| targets.below(classes) as u32).collect()),
+            targets: match when {
+                When::Last => Targets::Rows(class(rows)),
+                When::EveryStep => Targets::Steps(class(rows * steps)),
+            },
             class_weights: vec![],
-            initial: vec![],
+            initial: match when {
+                When::Last => vec![],
+                When::EveryStep => LayerState::zeros(&self.arch(), rows),
+            },
         }
     }
 
     fn arch(&self) -> Arch {
-        let BenchShape { width, units, k, symbols, classes, .. } = self.shape;
+        let BenchShape { width, units, k, symbols, classes, when, .. } = self.shape;
+        let framed = when == When::Last;
         let centroids = Centroids { k, score: Score::Dot, tau: Temperature::ONE };
         Arch {
             input: match symbols {
                 0 => Input::Real { width },
-                _ => Input::Tokens { symbols, embedding: width, start: true, end: true },
+                _ => Input::Tokens { symbols, embedding: width, start: framed, end: framed },
             },
             layers: vec![Layer {
                 cell: self.cell.cell(),
@@ -250,7 +273,7 @@ impl BenchSetting {
                 bias: true,
                 centroids: self.cell.has_centroids().then_some(centroids),
             }],
-            readout: Readout { from: ReadFrom::H, when: When::Last },
+            readout: Readout::new(if framed { ReadFrom::H } else { ReadFrom::U }, when),
             classes,
         }
     }
@@ -272,7 +295,7 @@ impl BenchSetting {
         if let Some((name, _)) = sizes.iter().find(|(_, size)| *size == 0) {
             return wrong(format!("{name} is 0"), "give at least 1");
         }
-        if symbols > 0 && steps < 2 {
+        if symbols > 0 && steps < 2 && self.shape.when == When::Last {
             let remedy = "give at least 2: tokens include a start and an end token";
             return wrong(format!("T (steps) is {steps}"), remedy);
         }

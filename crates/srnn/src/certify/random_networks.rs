@@ -30,7 +30,7 @@ pub fn random_network(kind: usize, index: u64) -> RandomNetwork {
     let input =
         Input::Tokens { symbols: 2, embedding: 1 + rng.below(4), start: option(5), end: option(6) };
     let from = if option(7) { ReadFrom::U } else { ReadFrom::H };
-    let readout = Readout { from, when: When::Last };
+    let readout = Readout::new(from, When::Last);
     let arch = Arch { input, layers, readout, classes: 2 + rng.below(2) };
     arch.validate().expect("a valid architecture");
     let scale = [0.1, 0.4, 1.0, 2.0, 5.0][rng.below(5)];

@@ -37,7 +37,7 @@ pub use trial::{Trial, TrialId};
 pub use trial_data::{SequenceCounts, TrialData, TrialDataError, trial_data};
 pub(crate) use trial_data::{SplitWithTests, TaskSets};
 
-use crate::model::{Init, ReadFrom};
+use crate::model::{HeadWeights, Init, ReadFrom};
 use crate::train::{ArchName, TrainConfig};
 use serde::{Deserialize, Serialize};
 
@@ -121,6 +121,9 @@ pub struct TrainSetting {
     /// The input of the classifier. Default h.
     #[serde(default = "hidden")]
     pub readout: ReadFrom,
+    /// The weights of the classifier. Default: its own.
+    #[serde(default)]
+    pub head: HeadWeights,
     /// Whether every sequence has an end token. Default: no.
     #[serde(default)]
     pub end: bool,

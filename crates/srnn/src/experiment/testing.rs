@@ -5,7 +5,7 @@ use super::{
     DataSpec, Experiment, Measure, ModelSpec, Quick, ReportedErrors, TestRow, TrainSetting, Trial,
     TrialOutcome, Validation,
 };
-use crate::model::ReadFrom;
+use crate::model::{HeadWeights, ReadFrom};
 use crate::train::{ArchName, Schedule, Stop, TrainConfig};
 
 /// Two data sets, two models, two settings, two seeds, two tests.
@@ -45,7 +45,8 @@ fn setting(name: &str, rate: f64) -> TrainSetting {
     let train =
         TrainConfig { schedule, learning_rate, validate_every: 4, ..TrainConfig::default() };
     let (readout, init) = (ReadFrom::H, None);
-    TrainSetting { name: name.into(), readout, end: false, updates: None, init, train }
+    let (head, name) = (HeadWeights::Own, name.into());
+    TrainSetting { name, readout, head, end: false, updates: None, init, train }
 }
 
 fn test(name: &str, spec: &str) -> TestRow {

@@ -65,6 +65,7 @@ impl Trial<'_> {
             *end = setting.end;
         }
         recipe.arch.readout.from = setting.readout;
+        recipe.arch.readout.weights = setting.head;
         recipe.init = setting.init.unwrap_or(recipe.init);
         let mut train = setting.train.clone();
         if let Some(updates) = setting.updates {

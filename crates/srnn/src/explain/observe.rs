@@ -211,7 +211,7 @@ mod tests {
         let arch = Arch {
             input: Input::Tokens { symbols: 2, embedding: 2, start: true, end: true },
             layers: vec![layer],
-            readout: Readout { from: ReadFrom::U, when: When::Last },
+            readout: Readout::new(ReadFrom::U, When::Last),
             classes: 2,
         };
         let model = Model::new(arch, &Init::default(), Key::new(1)).unwrap();

@@ -67,7 +67,7 @@ pub fn euclidean(mut layer: Layer) -> Layer {
 /// Two symbols and two classes; the classifier reads `from` at the last step.
 pub fn arch(layers: Vec<Layer>, start: bool, end: bool, from: ReadFrom) -> Arch {
     let input = Input::Tokens { symbols: 2, embedding: 4, start, end };
-    Arch { input, layers, readout: Readout { from, when: When::Last }, classes: 2 }
+    Arch { input, layers, readout: Readout::new(from, When::Last), classes: 2 }
 }
 
 /// A random network with weights large enough to keep its states apart.

@@ -389,7 +389,7 @@ mod tests {
     fn pixel_arch() -> Arch {
         Arch {
             input: Input::Real { width: 1 },
-            readout: crate::model::Readout { from: crate::model::ReadFrom::Hc, when: When::Last },
+            readout: crate::model::Readout::new(crate::model::ReadFrom::Hc, When::Last),
             classes: 10,
             ..copying_recipe().arch
         }

@@ -165,7 +165,7 @@ pub fn recipe_default(sizes: &Sizes) -> Recipe {
         // precompute W·E per token, so its width costs nothing per step.
         input: tokens(sizes, EndToken::Without),
         layers: vec![layer(sizes, Reset::AfterMatrix, Gate::Sigmoid, Biases::With)],
-        readout: Readout { from: ReadFrom::H, when: When::Last },
+        readout: Readout::new(ReadFrom::H, When::Last),
         classes: sizes.classes,
     };
     let config = TrainConfig::default();
@@ -187,7 +187,7 @@ pub fn recipe_memory(sizes: &Sizes) -> Result<Recipe, NoCellState> {
     let arch = Arch {
         input: tokens(sizes, EndToken::With),
         layers: vec![layer(sizes, Reset::AfterMatrix, Gate::Sigmoid, Biases::With)],
-        readout: Readout { from: ReadFrom::U, when: When::Last },
+        readout: Readout::new(ReadFrom::U, When::Last),
         classes: sizes.classes,
     };
     let schedule = Schedule {
@@ -225,10 +225,10 @@ pub fn recipe_paper(sizes: &Sizes) -> Recipe {
         input: tokens(sizes, EndToken::With),
         layers: vec![layer(sizes, Reset::BeforeMatrix, Gate::HardSigmoid, Biases::Without)],
         // "The end token lets the network consider both the cell state and the hidden state."
-        readout: Readout {
-            from: if sizes.arch.has_cell_state() { ReadFrom::Uc } else { ReadFrom::H },
-            when: When::Last,
-        },
+        readout: Readout::new(
+            if sizes.arch.has_cell_state() { ReadFrom::Uc } else { ReadFrom::H },
+            When::Last,
+        ),
         classes: sizes.classes,
     };
     let rule = Rule::RmsProp { decay: 0.9, momentum: 0.9, epsilon: 1e-6, centred: false };
@@ -258,7 +258,7 @@ pub fn recipe_copying(sizes: &Sizes, delay: NonZeroUsize) -> Recipe {
     let arch = Arch {
         input: Input::Tokens { symbols, embedding: units, start: false, end: false },
         layers: vec![layer(sizes, Reset::AfterMatrix, Gate::Sigmoid, Biases::With)],
-        readout: Readout { from: ReadFrom::U, when: When::EveryStep },
+        readout: Readout::new(ReadFrom::U, When::EveryStep),
         classes,
     };
     let train = TrainConfig {
@@ -284,10 +284,10 @@ pub fn recipe_images(sizes: &Sizes) -> Recipe {
     let arch = Arch {
         input: Input::Real { width: 1 },
         layers: vec![layer(sizes, Reset::AfterMatrix, Gate::Sigmoid, Biases::With)],
-        readout: Readout {
-            from: if sizes.arch.has_cell_state() { ReadFrom::Hc } else { ReadFrom::H },
-            when: When::Last,
-        },
+        readout: Readout::new(
+            if sizes.arch.has_cell_state() { ReadFrom::Hc } else { ReadFrom::H },
+            When::Last,
+        ),
         classes: sizes.classes,
     };
     let train = TrainConfig {
@@ -311,7 +311,7 @@ pub fn recipe_corpus(sizes: &Sizes) -> Recipe {
     let arch = Arch {
         input: Input::Tokens { symbols, embedding: units, start: false, end: false },
         layers: vec![layer(sizes, Reset::AfterMatrix, Gate::Sigmoid, Biases::With)],
-        readout: Readout { from: ReadFrom::U, when: When::EveryStep },
+        readout: Readout::new(ReadFrom::U, When::EveryStep),
         classes,
     };
     let train = TrainConfig {

@@ -37,6 +37,8 @@ pub(super) fn given_states() -> Vec<Spec> {
         regime: ALL_TERMS,
         ..named("twenty rows, all terms".into(), vec![layer(LSTM_P, 33, dot(50))], 0.4)
     });
+    let tied = named("tied weights".into(), vec![layer(LSTM_P, 7, dot(12))], 1.0);
+    specs.push(Spec { input: tokens(6, 7, false, false), readout: tie(tied.readout), ..tied });
     specs
 }
 

@@ -55,6 +55,10 @@ fn specs() -> Vec<Spec> {
         },
         classes(70, named("classes beyond those of the small classifier", layer(LSTM, 7, dot(5)))),
         dropping(classes(70, named("dropout with many classes", layer(LSTM, 7, dot(5))))),
+        steps(
+            ReadFrom::Uc,
+            classes(333, named("several blocks of classes", layer(LSTM, 7, dot(5)))),
+        ),
         Spec {
             input: tokens(200, 3, false, false),
             lengths: vec![40; 4],

@@ -3,6 +3,7 @@
 use crate::reading::parse_count;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use srnn::bench::{BenchCell, BenchShape};
+use srnn::engine::model::When;
 
 /// Parses `--shape`: `B,T,IN,D,K`, or `B,T,IN,D,K,V` for tokens.
 pub fn parse_shape(text: &str) -> Result<BenchShape, String> {
@@ -21,7 +22,8 @@ pub fn parse_shape(text: &str) -> Result<BenchShape, String> {
         return Err("V is 0: leave V out for a real input, without symbols".into());
     }
     let [rows, steps, width, units, k] = numbers[..5] else { unreachable!("counted above") };
-    Ok(BenchShape { rows, steps, width, units, k, symbols: symbols.unwrap_or(0), classes: 2 })
+    let (symbols, classes, when) = (symbols.unwrap_or(0), 2, When::Last);
+    Ok(BenchShape { rows, steps, width, units, k, symbols, classes, when })
 }
 
 /// Parses `--cell`.
