@@ -23,6 +23,7 @@ mod head;
 mod layer;
 mod layer_backward;
 mod layer_types;
+mod loss;
 mod matrix;
 mod prefetch;
 mod prepare;
@@ -266,15 +267,6 @@ impl CudaTrainer {
         let layers = self.layers.iter().map(|layer| self.layer_trace(layer, batch.steps(), fields));
         let layers = layers.collect::<Result<_, _>>()?;
         Ok(Trace { layers, logits, last: self.try_last_states()? })
-    }
-
-    fn try_loss(&mut self, batch: &Batch, mode: Mode) -> Result<BatchLoss, CudaError> {
-        let Mode { lambda, tau, .. } = mode;
-        let regime = Regime { lambda, tau, ..Regime::plain(0.0) };
-        let (spec, _) = self.take_prefetched_or_upload(batch, &regime)?;
-        self.run_loss(&spec)?;
-        let (loss, _) = self.read_report(batch, &regime)?;
-        Ok((loss, self.try_last_states()?))
     }
 
     fn try_last_states(&self) -> Result<Vec<LayerState>, CudaError> {

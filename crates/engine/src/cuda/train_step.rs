@@ -252,21 +252,9 @@ impl CudaTrainer {
         }
     }
 
-    /// The loss without gradients.
-    pub(super) fn run_loss(&mut self, spec: &StepSpec) -> Result<(), CudaError> {
-        let StepSpec { device_batch, call, .. } = spec;
-        self.forward_pass(device_batch, *call)?;
-        let scale = device_batch.coefficients[self.layers.len()];
-        let report = self.report.address(&self.stream);
-        let sums = report + 8 * READOUTS_AT as u64;
-        self.head.loss(&self.stream, &self.arch, device_batch, scale, sums)?;
-        self.host_report.copy_from_device(&self.stream, report, self.report_len())?;
-        self.host_report.record_copies(&self.stream)
-    }
-
     /// The forward pass of the network and the classifier. The side stream zeroes `grads` and the
     /// report.
-    fn forward_pass(
+    pub(super) fn forward_pass(
         &mut self,
         device_batch: &DeviceBatch,
         call: LayerCall,
