@@ -3,6 +3,7 @@
 mod common;
 
 use common::images::{write_images, write_png, write_png_folders};
+use common::texts::write_reviews;
 use common::{Ended, TestFolder, read};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -523,4 +524,36 @@ fn a_folder_of_png_files_is_learned_and_new_files_are_classified() {
     assert!(ended.stderr.contains("nowhere.png: there is no such file"), "{}", ended.stderr);
     let ended = place.run(&["predict", model, "--file", "dots.toml"]);
     assert!(ended.stderr.contains("name PNG files as arguments"), "{}", ended.stderr);
+}
+
+/// The built-in figure of IMDB, with few words and units.
+fn small_imdb_learning() -> String {
+    let whole = include_str!("../experiments/imdb-learning.toml");
+    let small = whole.replace("spec = \"imdb\"\nseed", "spec = \"imdb:vocabulary=14\"\nseed");
+    let small = small.replace("units = 256", "units = 6").replace("k = 10", "k = 3");
+    assert!(small.contains("vocabulary=14") && small.contains("layers = 2"), "{small}");
+    small
+}
+
+#[test]
+fn the_figure_of_imdb_has_curves_of_both_read_outs_and_of_two_layers() {
+    let place = TestFolder::new();
+    place.write("learning.toml", &small_imdb_learning());
+    write_reviews(&place.path("sets/imdb"), 20);
+    let files = ["--file", "learning.toml", "--data", "sets", "--out", "out"];
+    let result = place.run(&[&["reproduce", "--quick", "--json"], &files[..]].concat()).good();
+    assert_eq!(result["run"], json!(10), "5 models, each with 2 read-outs");
+    let curves = read(place.path("out/curves.csv"));
+    for model in ["lstm", "lstm-p", "sr-lstm-k10", "sr-lstm-p-k10", "sr-lstm-p-k10-2layers"] {
+        for setting in ["h", "c"] {
+            let start = format!("\nimdb,{model},{setting},1,3,");
+            assert!(curves.contains(&start), "{start}: {curves}");
+        }
+    }
+    let config = |model: &str| -> Value {
+        let folder = place.path("out/models/imdb").join(model).join("c/seed-1");
+        serde_json::from_str(&read(folder.join("config.json"))).unwrap()
+    };
+    let layers = |model: &str| config(model)["arch"]["layers"].as_array().unwrap().len();
+    assert_eq!([layers("sr-lstm-p-k10"), layers("sr-lstm-p-k10-2layers")], [1, 2]);
 }

@@ -1,11 +1,12 @@
-//! Models that read texts: trained on reviews or on a table, used on sentences as people type them.
+//! Models that read texts: trained on reviews, on a table or on a corpus, used on sentences as people
+//! type them.
 
 mod common;
 
+use common::texts::{write_corpus, write_reviews};
 use common::{Ended, TestFolder};
 use serde_json::{Value, json};
 use std::io::Write as _;
-use std::path::Path;
 use std::process::Stdio;
 
 /// Reviews in lower case and upper case, with words that are in one class only.
@@ -36,23 +37,11 @@ strings = 2
 
 const MODEL: &str = "out/models/made-up/sr-lstm-p/plain/seed-1";
 
-/// Lines `label \t id \t stars \t text`.
-fn write_reviews(folder: &Path) {
-    let line = |id: usize, label: usize| {
-        let word = ["dull", "GRAND"][label];
-        format!("{label}\t{id}\t7\tA {word} film, isn't it? Number {id}!\n")
-    };
-    let lines = |count: usize| (0..count).map(|n| line(n / 2, n % 2)).collect::<String>();
-    std::fs::create_dir_all(folder).unwrap();
-    std::fs::write(folder.join("train.tsv"), lines(60)).unwrap();
-    std::fs::write(folder.join("test.tsv"), lines(2)).unwrap();
-}
-
 /// A folder with a model that was trained on the reviews.
 fn trained() -> TestFolder {
     let place = TestFolder::new();
     place.write("reviews.toml", REVIEWS);
-    write_reviews(&place.path("sets/imdb"));
+    write_reviews(&place.path("sets/imdb"), 2);
     let files = ["--file", "reviews.toml", "--data", "sets", "--out", "out"];
     let ended = place.run(&[&["reproduce"], &files[..]].concat());
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
@@ -170,4 +159,154 @@ fn words_of_a_text_cannot_be_sent_to_a_program_by_the_rule_for_texts() {
     let ended = place.run(&rule);
     assert_eq!(ended.code, Some(2));
     assert!(ended.stderr.contains("a text cannot be made from its tokens"), "{}", ended.stderr);
+}
+
+/// A language model of five words, `<unk>` and `<eos>`.
+const CORPUS: &str = r#"
+item = "words"
+title = "Words"
+about = "A test"
+seeds = 1
+measure = "perplexity"
+[[data]]
+name = "made-up"
+spec = "corpus:words:vocabulary=7:window=4"
+seed = 1
+[[models]]
+name = "lstm"
+arch = "lstm"
+units = 8
+layers = 2
+[[settings]]
+name = "plain"
+readout = "u"
+updates = 150
+train = { validate_every = 50, batch_size = 4, sampling = "streams", learning_rate = { kind = "constant", rate = 0.03 }, schedule = { curriculum = 0 } }
+[[tests]]
+name = "all"
+spec = "corpus"
+strings = 2
+"#;
+
+const LANGUAGE_MODEL: &str = "out/models/made-up/lstm/plain/seed-1";
+
+/// A folder with a language model of the lines `the cat sat down` and `the dog sat down`.
+fn language_model() -> TestFolder {
+    let place = TestFolder::new();
+    place.write("words.toml", CORPUS);
+    write_corpus(&place.path("sets/words"));
+    let files = ["--file", "words.toml", "--data", "sets", "--out", "out"];
+    let ended = place.run(&[&["reproduce"], &files[..]].concat());
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    place
+}
+
+/// The word of an object `{ "word": …, "probability": … }`, and its probability.
+fn word(value: &Value) -> (&str, f64) {
+    (value["word"].as_str().unwrap(), value["probability"].as_f64().unwrap())
+}
+
+#[test]
+fn a_language_model_gives_the_next_words_and_the_perplexity_of_a_sentence() {
+    let place = language_model();
+    let found = predictions(&place, &[LANGUAGE_MODEL, "the dog sat", "the"]);
+    let next: Vec<(&str, f64)> = found[0]["next"].as_array().unwrap().iter().map(word).collect();
+    assert_eq!(next.len(), 5);
+    assert!(next[0].0 == "down" && next[0].1 > 0.9, "{next:?}");
+    assert!(next.is_sorted_by(|a, b| a.1 >= b.1), "{next:?}");
+    let after_the = found[1]["next"].as_array().unwrap()[..2].iter().map(word);
+    let mut animals: Vec<&str> = after_the.map(|(word, _)| word).collect();
+    animals.sort();
+    assert_eq!(animals, ["cat", "dog"], "{found:?}");
+
+    let words = found[0]["words"].as_array().unwrap();
+    let (first, probability) = word(&words[0]);
+    assert!(first == "the" && probability > 0.9, "the first word follows <eos>: {words:?}");
+    let surprises: Vec<f64> = words.iter().map(|w| w["surprise"].as_f64().unwrap()).collect();
+    for (word, surprise) in words.iter().zip(&surprises) {
+        let probability = word["probability"].as_f64().unwrap();
+        assert!((surprise + probability.log2()).abs() < 1e-9, "{word}");
+    }
+    let expected = (surprises.iter().sum::<f64>() / 3.0).exp2();
+    assert!((found[0]["perplexity"].as_f64().unwrap() - expected).abs() < 1e-9, "{found:?}");
+    assert!((1.05..2.0).contains(&expected), "one of three words has two choices: {expected}");
+
+    let text = place.run(&["predict", LANGUAGE_MODEL, "the dog sat"]).stdout;
+    let start = format!("the dog sat\tperplexity: {expected:.2}\tnext words: down 0.9");
+    assert!(text.starts_with(&start), "{text}");
+    assert_eq!(text.matches(", ").count(), 4, "{text}");
+}
+
+#[test]
+fn a_language_model_predicts_a_word_from_those_before_it_in_every_engine() {
+    let place = language_model();
+    let long = "the cat sat down <eos> the dog sat down <eos> ".repeat(15);
+    let sentences = [LANGUAGE_MODEL, &long, "the dog", "the"];
+    let found = predictions(&place, &sentences);
+    let reference = predictions(&place, &[&sentences[..], &["--engine", "reference"]].concat());
+    let list = |value: &Value, key: &str| -> Vec<f64> {
+        value[key].as_array().unwrap().iter().map(|found| word(found).1).collect()
+    };
+    let close = |a: &[f64], b: &[f64]| {
+        a.len() == b.len() && a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-4)
+    };
+    for (cpu, reference) in found.iter().zip(&reference) {
+        for key in ["words", "next"] {
+            assert!(close(&list(cpu, key), &list(reference, key)), "{cpu} {reference}");
+        }
+    }
+    assert_eq!(list(&found[0], "words").len(), 150, "longer than a batch");
+    assert!(list(&found[0], "words").iter().all(|&p| p > 0.3), "{}", found[0]);
+    let dog = list(&found[1], "words")[1];
+    let after_the = found[2]["next"].as_array().unwrap().iter().map(word);
+    let expected = after_the.into_iter().find(|(word, _)| *word == "dog").unwrap().1;
+    assert!((dog - expected).abs() < 1e-6, "{dog} {expected}");
+}
+
+#[test]
+fn a_language_model_reads_unknown_words_as_unk_and_names_them() {
+    let place = language_model();
+    let typed = predictions(&place, &[LANGUAGE_MODEL, "the Zebra sat"]);
+    let named = predictions(&place, &[LANGUAGE_MODEL, "the <unk> sat"]);
+    assert_eq!(typed[0]["unseen"], json!([{ "position": 2, "token": "Zebra" }]));
+    assert_eq!(named[0]["unseen"], json!([]));
+    for key in ["next", "perplexity"] {
+        assert_eq!(typed[0][key], named[0][key]);
+    }
+    assert_eq!(typed[0]["words"][1]["word"], json!("Zebra"));
+    let warned = place.run(&["predict", LANGUAGE_MODEL, "the Zebra sat on it"]).stderr;
+    let expected = "argument 1: \"Zebra\", word 2, is read as \"<unk>\" (and 2 more)";
+    assert!(warned.contains(expected), "{warned}");
+}
+
+#[test]
+fn a_language_model_reads_lines_and_has_no_perplexity_of_an_empty_one() {
+    let place = language_model();
+    place.write("lines.txt", "the dog sat\n\n");
+    let lines = predictions(&place, &[LANGUAGE_MODEL, "--file", "lines.txt", "--lines"]);
+    let typed = predictions(&place, &[LANGUAGE_MODEL, "the dog sat"]);
+    assert_eq!(lines[0]["next"], typed[0]["next"]);
+    assert_eq!((&lines[1]["perplexity"], &lines[1]["words"]), (&Value::Null, &json!([])));
+    assert_eq!(lines[1]["next"][0]["word"], json!("the"));
+    let empty = place.run(&["predict", LANGUAGE_MODEL, ""]).stdout;
+    assert!(empty.starts_with("ε\tperplexity: -\tnext words: the 0."), "{empty}");
+    place.write("table.csv", "text;label\nthe dog sat;good\n");
+    let table = place.run(&["predict", LANGUAGE_MODEL, "--file", "table.csv"]);
+    assert!(table.stderr.contains("the labels of the file are not used"), "{}", table.stderr);
+    let file = ["--file", "table.csv", "--fail-under", "0.5"];
+    let refused = place.run(&[&["predict", LANGUAGE_MODEL], &file[..]].concat());
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.stderr.contains("is a language model"), "{}", refused.stderr);
+}
+
+#[test]
+fn a_copying_model_is_not_a_language_model() {
+    let place = TestFolder::new();
+    let text = CORPUS.replace("corpus:words:vocabulary=7:window=4", "copy:T=3:40");
+    let text = text.replace("spec = \"corpus\"", "spec = \"copy\"").replace("streams", "epochs");
+    place.write("copy.toml", &text.replace("\"perplexity\"", "\"cross-entropy\""));
+    let ended = place.run(&["reproduce", "--file", "copy.toml", "--out", "out"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let found = predictions(&place, &[LANGUAGE_MODEL, "1234"]);
+    assert!(found[0]["label"].is_string() && found[0]["next"].is_null(), "{}", found[0]);
 }

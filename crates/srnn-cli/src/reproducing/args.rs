@@ -7,7 +7,7 @@ use srnn::experiment::Experiment;
 use std::path::{Path, PathBuf};
 
 /// The built-in experiments by name.
-const BUILTIN: [(&str, &str); 11] = [
+const BUILTIN: [(&str, &str); 12] = [
     ("tomita", include_str!("../../experiments/tomita.toml")),
     ("bp", include_str!("../../experiments/bp.toml")),
     ("bp-k", include_str!("../../experiments/bp-k.toml")),
@@ -16,6 +16,7 @@ const BUILTIN: [(&str, &str); 11] = [
     ("palindromes", include_str!("../../experiments/palindromes.toml")),
     ("copying", include_str!("../../experiments/copying.toml")),
     ("imdb", include_str!("../../experiments/imdb.toml")),
+    ("imdb-learning", include_str!("../../experiments/imdb-learning.toml")),
     ("imdb-small", include_str!("../../experiments/imdb-small.toml")),
     ("lm", include_str!("../../experiments/lm.toml")),
     ("mnist", include_str!("../../experiments/mnist.toml")),
@@ -90,9 +91,11 @@ fn small(whole: &Experiment) -> Result<Experiment, Failure> {
     Ok(small)
 }
 
-/// A built-in experiment. `tab:bp_k`, its label in the paper's source, is accepted for `bp-k`.
+/// A built-in experiment. `tab:bp_k`, its label in the paper's source, is accepted for `bp-k`, and
+/// `fig:imdb_learning` for `imdb-learning`.
 fn builtin(item: &str) -> Result<Experiment, Failure> {
-    let wanted = item.strip_prefix("tab:").unwrap_or(item).replace('_', "-");
+    let label = ["tab:", "fig:"].iter().find_map(|kind| item.strip_prefix(kind));
+    let wanted = label.unwrap_or(item).replace('_', "-");
     match BUILTIN.iter().find(|(name, _)| *name == wanted) {
         Some((name, text)) => parse(text, &format!("experiments/{name}.toml")),
         None => {
@@ -112,11 +115,14 @@ mod tests {
         for (name, _) in BUILTIN {
             let whole = builtin(name).unwrap();
             assert_eq!(whole.item, name);
-            assert_eq!(builtin(&format!("tab:{}", name.replace('-', "_"))).unwrap(), whole);
+            for kind in ["tab", "fig"] {
+                let label = format!("{kind}:{}", name.replace('-', "_"));
+                assert_eq!(builtin(&label).unwrap(), whole);
+            }
             whole.quick().validate().unwrap();
             assert!(whole.quick().trials().len() < whole.trials().len(), "{name}");
         }
-        let failure = builtin("tab:lm").unwrap_err();
+        let failure = builtin("fig:dyck").unwrap_err();
         assert!(failure.remedy.contains("tomita"), "{failure:?}");
     }
 

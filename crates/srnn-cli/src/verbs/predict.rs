@@ -5,14 +5,16 @@ mod classify;
 mod engine;
 mod images;
 mod inputs;
+mod language_model;
 mod report;
 
 use crate::failure::{Answer, Failure};
 use crate::output::Output;
 use crate::reading::{ReadFlags, parse_token_rule};
-use crate::runs;
+use crate::runs::{self, SavedModel};
 use clap::Args;
 use srnn::engine::model::Input;
+use srnn::task::files::TokenRule;
 use srnn::task::{Confusion, Vocabulary};
 use std::path::{Path, PathBuf};
 
@@ -22,6 +24,8 @@ use std::path::{Path, PathBuf};
 /// Sequences are arguments, a data file, or lines of stdin. A token that did not occur in training is
 /// read as `<unk>` if the model was trained with it (--min-count). Otherwise the sequence gets no
 /// label. A model that was trained on texts splits typed sentences as it split those texts.
+///
+/// For a language model, prints the perplexity of each sentence and the most probable next words.
 ///
 /// With --automaton, the extracted automaton classifies and no network is needed. It prints one
 /// class per line, for files of any size in constant memory. If its symbols are single ASCII
@@ -35,6 +39,7 @@ use std::path::{Path, PathBuf};
   srnn predict runs/reproduce-mnist/models/mnist/lstm/1e-3/seed-1 digit.png
   srnn predict runs/reproduce-imdb/models/imdb/sr-lstm-k10/light/seed-1 \\
     \"This film is NOT good, sadly.\"
+  srnn predict runs/reproduce-lm/models/wikitext-2/lstm/dropout/seed-1 \"The game was\"
   srnn predict --automaton runs/tomita-3 --file words.txt --lines --out classes.txt",
     after_help = "Exit codes: 0 done; 1 no input got a label, or the accuracy is below \
                   --fail-under; 2 an error; 130 interrupted"
@@ -89,10 +94,10 @@ pub fn run(arguments: &PredictArgs, output: &Output) -> Result<Answer, Failure> 
             "use a model that reads tokens, or one that `reproduce` trained on images",
         ));
     }
-    let rule = match &arguments.reading.tokens {
-        Some(text) => parse_token_rule(text)?,
-        None => saved.tokens()?,
-    };
+    let rule = token_rule(arguments, &saved)?;
+    if language_model::is_language_model(&saved.file) {
+        return language_model::run(arguments, &saved, &rule, output);
+    }
     let inputs = inputs::collect(arguments, &rule, &saved.file.alphabet)?;
     warn_of_file_names(&arguments.inputs, output);
     let vocabulary = Vocabulary::new(saved.file.alphabet.clone(), saved.file.unknown)?;
@@ -108,6 +113,14 @@ pub fn run(arguments: &PredictArgs, output: &Output) -> Result<Answer, Failure> 
     let certificate = coverage.value(arguments.engine, note);
     report::report(&saved, &inputs, &results, confusion.as_ref(), certificate, output)?;
     Ok(verdict(arguments, labelled, confusion.as_ref(), output))
+}
+
+/// The rule of --tokens, or the model's.
+fn token_rule(arguments: &PredictArgs, saved: &SavedModel) -> Result<TokenRule, Failure> {
+    match &arguments.reading.tokens {
+        Some(text) => parse_token_rule(text),
+        None => saved.tokens(),
+    }
 }
 
 /// PNG files are arguments, so the name of a text file may be taken for its content.

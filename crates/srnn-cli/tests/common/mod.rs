@@ -2,6 +2,7 @@
 #![allow(dead_code)] // Every test program uses a part of this.
 
 pub mod images;
+pub mod texts;
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,7 @@
 //! Validation of experiments before anything is run.
 
 use super::{Experiment, Shortcut, Trial};
+use crate::engine::model::ModelLimits;
 use crate::model::ArchError;
 use crate::task::builtin::TestError;
 use crate::train::ConfigError;
@@ -100,6 +101,7 @@ impl Experiment {
         self.check_shortcuts()?;
         self.check_quick()?;
         self.models.iter().try_for_each(check_centroids)?;
+        self.models.iter().try_for_each(check_layers)?;
         for name in self.models.iter().flat_map(|model| &model.settings) {
             known("settings of [[models]]", name, "[[settings]]", &settings)?;
         }
@@ -184,6 +186,13 @@ fn check_centroids(model: &super::ModelSpec) -> Result<(), ExperimentError> {
         (false, Some(_)) => "its architecture has no centroids: leave k out",
     };
     Err(ExperimentError::Centroids { model: model.name.clone(), problem })
+}
+
+fn check_layers(model: &super::ModelSpec) -> Result<(), ExperimentError> {
+    let what = format!("layers of the model \"{}\"", model.name);
+    // Networks with more layers could be saved but not loaded.
+    let most = ModelLimits::default().layers as u64;
+    in_range(&what, model.layers.unwrap_or(1) as u64, 1, most)
 }
 
 fn check_trial(trial: &Trial<'_>) -> Result<(), ExperimentError> {

@@ -107,6 +107,9 @@ pub struct ModelSpec {
     pub units: Option<usize>,
     /// K: centroids, for architectures that have them.
     pub k: Option<usize>,
+    /// The number of layers, which are equal. Default 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub layers: Option<usize>,
     /// The names of its settings; empty for all, as it should be where models are compared.
     #[serde(default)]
     pub settings: Vec<String>,

@@ -36,7 +36,7 @@ fn data(name: &str, spec: &str, paper: &str) -> DataSpec {
 
 fn model(name: &str, k: Option<usize>) -> ModelSpec {
     let arch = if k.is_some() { ArchName::SrGru } else { ArchName::Gru };
-    ModelSpec { name: name.into(), arch, units: Some(4), k, settings: vec![] }
+    ModelSpec { name: name.into(), arch, units: Some(4), k, layers: None, settings: vec![] }
 }
 
 fn setting(name: &str, rate: f64) -> TrainSetting {

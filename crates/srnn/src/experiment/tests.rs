@@ -40,11 +40,12 @@ fn the_digest_of_a_trial_depends_on_what_determines_its_outcome_and_not_on_names
     let all: HashSet<String> = base.trials().iter().map(Trial::digest).collect();
     assert_eq!(all.len(), 16, "no two trials have the same digest");
     let first = |experiment: &Experiment| experiment.trials()[0].digest();
-    let changes: [fn(&mut Experiment); 9] = [
+    let changes: [fn(&mut Experiment); 10] = [
         |e| e.data[0].seed = 2,
         |e| e.data[0].spec = "tomita:3".parse().unwrap(),
         |e| e.models[0].units = Some(5),
         |e| e.models[0].k = Some(4),
+        |e| e.models[0].layers = Some(2),
         |e| e.settings[0].end = true,
         |e| e.settings[0].updates = Some(13),
         |e| e.settings[0].init = Some(Init { forget_bias: 1.0, ..Init::default() }),
@@ -62,6 +63,33 @@ fn the_digest_of_a_trial_depends_on_what_determines_its_outcome_and_not_on_names
     renamed.tests[0].name = "other".into();
     renamed.seeds = 7;
     assert_eq!(first(&renamed), first(&base));
+}
+
+#[test]
+fn the_layers_of_a_model_are_equal_and_one_layer_is_the_default() {
+    let mut experiment = experiment();
+    let layers = |experiment: &Experiment| experiment.trials()[0].recipe().arch.layers;
+    let single = (layers(&experiment), experiment.trials()[0].digest());
+    experiment.models[0].layers = Some(1);
+    assert_eq!((layers(&experiment), experiment.trials()[0].digest()), single);
+    experiment.models[0].layers = Some(3);
+    assert_eq!(layers(&experiment), vec![single.0[0].clone(); 3]);
+    experiment.validate().unwrap();
+    let trial = experiment.trials()[0];
+    let data = trial_data(trial.data, trial.tests, NO_FILES.as_ref()).unwrap();
+    let done = run_trial(&trial, &data, &Hardware::cpu(1), &mut NoCheckpoints, &mut NoObserver);
+    assert_eq!(done.unwrap().model.arch.layers.len(), 3);
+}
+
+#[test]
+fn an_absent_number_of_layers_is_not_written() {
+    let model = experiment().models[0].clone();
+    let written = serde_json::to_string(&model).unwrap();
+    assert!(!written.contains("layers"), "{written}");
+    assert_eq!(serde_json::from_str::<ModelSpec>(&written).unwrap(), model);
+    let stacked = ModelSpec { layers: Some(2), ..model };
+    let written = serde_json::to_string(&stacked).unwrap();
+    assert_eq!(serde_json::from_str::<ModelSpec>(&written).unwrap(), stacked);
 }
 
 #[test]
@@ -348,7 +376,7 @@ fn curves_are_of_the_selected_trial_and_the_other_seeds_of_its_setting() {
 #[test]
 fn invalid_experiments_are_refused() {
     type Change = fn(&mut Experiment);
-    let cases: [(&str, Change); 17] = [
+    let cases: [(&str, Change); 19] = [
         ("[[data]] is empty", |e| e.data.clear()),
         ("\"one\" twice", |e| e.data[1].name = "one".into()),
         ("\"../one\" in [[data]]", |e| e.data[0].name = "../one".into()),
@@ -360,6 +388,8 @@ fn invalid_experiments_are_refused() {
         ("their number is 3", |e| e.paper[0].errors.push(0.5)),
         ("is 17: must be from 0 to 1", |e| e.paper[0].errors[0] = 17.0),
         ("\"gru\": its architecture has no centroids", |e| e.models[1].k = Some(2)),
+        ("layers of the model \"gru\" is 0: must be", |e| e.models[1].layers = Some(0)),
+        ("is 65: must be from 1 to 64", |e| e.models[0].layers = Some(65)),
         ("one/sr-gru/slow/seed-1: the read-out", |e| e.settings[0].readout = ReadFrom::Uc),
         ("one/sr-gru/fast/seed-1: batch_size", |e| e.settings[1].train.batch_size = 0),
         ("\"best\", which [[settings]]", |e| e.models[0].settings = vec!["best".into()]),

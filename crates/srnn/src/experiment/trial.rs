@@ -61,6 +61,7 @@ impl Trial<'_> {
         let default = data.spec.sizes(model.arch);
         let (units, k) = (model.units.unwrap_or(default.units), model.k.unwrap_or(0));
         let mut recipe = data.spec.recipe(&Sizes { units, k, ..default });
+        recipe.arch.layers = vec![recipe.arch.top().clone(); model.layers.unwrap_or(1)];
         if let Input::Tokens { end, .. } = &mut recipe.arch.input {
             *end = setting.end;
         }

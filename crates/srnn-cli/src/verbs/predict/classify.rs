@@ -98,8 +98,8 @@ fn read_automaton(saved: &SavedModel, output: &Output) -> Option<NamedAutomaton>
     read.inspect_err(warn).ok()
 }
 
-/// The tokens that are read as `<unk>`.
-fn unseen_tokens(vocabulary: &Vocabulary, tokens: &[String]) -> Vec<(usize, String)> {
+/// The tokens that are read as `<unk>`: index and name.
+pub fn unseen_tokens(vocabulary: &Vocabulary, tokens: &[String]) -> Vec<(usize, String)> {
     let Some(unknown) = vocabulary.unknown() else { return vec![] };
     let name = &vocabulary.symbols()[unknown as usize];
     let is_unseen =

@@ -29,12 +29,7 @@ pub fn report(
     });
     let unseen = warnings(inputs, results, |input, result| unseen_warning(saved, input, result));
     for found in [&disagreements, &unlabelled, &unseen] {
-        for warning in found.iter().take(MAX_WARNINGS) {
-            output.note(format!("warning: {warning}"));
-        }
-        if found.len() > MAX_WARNINGS {
-            output.note(format!("warning: and {} more like this", found.len() - MAX_WARNINGS));
-        }
+        note_warnings(found, output);
     }
     let mut text = String::new();
     for (input, result) in inputs.iter().zip(results) {
@@ -54,6 +49,16 @@ pub fn report(
         "per_class": confusion.map(Confusion::scores),
     });
     output.result(text, &value)
+}
+
+/// Prints the first warnings of one kind, and the number of the others.
+pub fn note_warnings(found: &[String], output: &Output) {
+    for warning in found.iter().take(MAX_WARNINGS) {
+        output.note(format!("warning: {warning}"));
+    }
+    if found.len() > MAX_WARNINGS {
+        output.note(format!("warning: and {} more like this", found.len() - MAX_WARNINGS));
+    }
 }
 
 fn warnings(
@@ -89,11 +94,16 @@ fn unseen_warning(
             plural(tokens, "token")
         ));
     }
-    let more = match result.unseen.len() {
+    let more = and_more(result.unseen.len());
+    Some(format!("token {token:?}, number {}, is read as {unknown:?}{more}", position + 1))
+}
+
+/// How many tokens a warning does not name, if it names one of `count`.
+pub fn and_more(count: usize) -> String {
+    match count {
         1 => String::new(),
         n => format!(" (and {} more)", n - 1),
-    };
-    Some(format!("token {token:?}, number {}, is read as {unknown:?}{more}", position + 1))
+    }
 }
 
 /// One line: word, label, the probability of each class, path.
@@ -144,8 +154,6 @@ fn prediction(saved: &SavedModel, input: &InputSequence, result: &Classified) ->
             .zip(network.probabilities.iter().map(|&p| json!(p)))
             .collect::<Map<_, _>>()
     });
-    let unseen =
-        result.unseen.iter().map(|(at, token)| json!({ "position": at + 1, "token": token }));
     let path = result.automaton.as_ref();
     let automaton_label = path.and_then(|path| path.label.as_ref());
     json!({
@@ -155,9 +163,14 @@ fn prediction(saved: &SavedModel, input: &InputSequence, result: &Classified) ->
         "probabilities": probabilities,
         "truth": input.label,
         "reason": result.network.as_ref().err(),
-        "unseen": unseen.collect::<Vec<_>>(),
+        "unseen": unseen_tokens_value(&result.unseen),
         "path": path.map(|path| &path.states),
         "automaton_label": automaton_label,
         "agrees": automaton_label.zip(label).map(|(automaton, network)| automaton == network),
     })
+}
+
+/// Tokens that are read as `<unk>`, as JSON; positions from 1.
+pub fn unseen_tokens_value(unseen: &[(usize, String)]) -> Value {
+    unseen.iter().map(|(at, token)| json!({ "position": at + 1, "token": token })).collect()
 }
