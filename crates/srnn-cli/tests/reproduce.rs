@@ -550,10 +550,15 @@ fn the_figure_of_imdb_has_curves_of_both_read_outs_and_of_two_layers() {
             assert!(curves.contains(&start), "{start}: {curves}");
         }
     }
-    let config = |model: &str| -> Value {
-        let folder = place.path("out/models/imdb").join(model).join("c/seed-1");
-        serde_json::from_str(&read(folder.join("config.json"))).unwrap()
+    let arch = |model: &str, setting: &str| -> Value {
+        let folder = place.path("out/models/imdb").join(model).join(setting).join("seed-1");
+        let config: Value = serde_json::from_str(&read(folder.join("config.json"))).unwrap();
+        config["arch"].clone()
     };
-    let layers = |model: &str| config(model)["arch"]["layers"].as_array().unwrap().len();
+    let layers = |model: &str| arch(model, "c")["layers"].as_array().unwrap().len();
     assert_eq!([layers("sr-lstm-p-k10"), layers("sr-lstm-p-k10-2layers")], [1, 2]);
+    for setting in ["h", "c"] {
+        let readout = arch("sr-lstm-p-k10-2layers", setting)["readout"]["from"].clone();
+        assert_eq!(readout, json!(setting));
+    }
 }
