@@ -1,7 +1,7 @@
 //! Batches: rows of steps, and their targets.
 
 use crate::layer_state::{LayerState, RowStart};
-use crate::model::Input;
+use crate::model::{Arch, Input};
 
 /// Rows of different lengths, one after the other: row `b` has the steps
 /// `offsets[b]..offsets[b + 1]`. Start and end tokens are part of the rows. Nothing is padded.
@@ -77,8 +77,23 @@ impl Batch {
     }
 
     /// Where the rows start.
-    pub(crate) fn row_start(&self) -> RowStart {
-        if self.initial.is_empty() { RowStart::Zero } else { RowStart::Given }
+    ///
+    /// # Panics
+    /// If given states do not fit the architecture and the rows.
+    pub(crate) fn row_start(&self, arch: &Arch) -> RowStart {
+        if self.initial.is_empty() {
+            return RowStart::Zero;
+        }
+        let (layers, states) = (arch.layers.len(), self.initial.len());
+        assert_eq!(states, layers, "initial states of {states} layers instead of {layers}");
+        for (l, (state, layer)) in self.initial.iter().zip(&arch.layers).enumerate() {
+            let (found, h) = ([state.h.len(), state.c.len()], self.rows() * layer.units);
+            let expected = [h, if layer.cell.has_memory() { h } else { 0 }];
+            assert_eq!(found, expected, "numbers of h and c in the initial state of layer {l}");
+        }
+        let empty = (0..self.rows()).find(|&b| self.row(b).is_empty());
+        assert_eq!(empty, None, "a row with an initial state has no step");
+        RowStart::Given
     }
 
     /// The targets, one per read-out; empty without targets.
@@ -106,5 +121,33 @@ impl Batch {
     pub fn stochastic_steps(&self, end_token: bool) -> usize {
         let nonempty = (0..self.rows()).filter(|&b| !self.row(b).is_empty()).count();
         self.steps() - if end_token { nonempty } else { 0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::LayerState;
+    use crate::model::{Cell, Gate, Layer, ReadFrom, Readout, When};
+
+    fn arch() -> Arch {
+        let (cell, gate) = (Cell::Lstm { peephole: false }, Gate::Sigmoid);
+        let input = Input::Tokens { symbols: 3, embedding: 2, start: false, end: false };
+        let layers = vec![Layer { cell, units: 4, gate, bias: true, centroids: None }];
+        Arch { input, layers, readout: Readout::new(ReadFrom::H, When::Last), classes: 2 }
+    }
+
+    #[test]
+    #[should_panic(expected = "initial state of layer 0")]
+    fn states_of_another_number_of_rows_are_refused() {
+        let batch = Batch::of_words(&arch().input, [vec![0], vec![1, 2]]);
+        Batch { initial: LayerState::zeros(&arch(), 3), ..batch }.row_start(&arch());
+    }
+
+    #[test]
+    #[should_panic(expected = "has no step")]
+    fn an_empty_row_has_no_initial_state() {
+        let batch = Batch::of_words(&arch().input, [vec![0], vec![]]);
+        Batch { initial: LayerState::zeros(&arch(), 2), ..batch }.row_start(&arch());
     }
 }

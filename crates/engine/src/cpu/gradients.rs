@@ -43,7 +43,7 @@ impl CpuTrainer {
         let EngineWeights { arch, layout, state } = &cpu.weights;
         let executor = Executor { level: cpu.tuning.level, pool: &cpu.pool };
         let params = &state.params;
-        let (lambda, tau, start) = (regime.lambda, regime.tau, batch.row_start());
+        let (lambda, tau, start) = (regime.lambda, regime.tau, batch.row_start(arch));
         let mode = LayerMode { lambda, tau, start };
         let embedding = &params[layout.embedding.clone()];
         let inputs = TokenInputs::new(arch, tokens, embedding, &regime.dropout);

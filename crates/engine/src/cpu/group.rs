@@ -358,7 +358,7 @@ fn layer_scan<'a>(context: &BatchContext<'a>, group: &Group, l: usize) -> LayerS
     weights.commitment /= p.d as f32;
     let (lengths, mode, recompute) = (group.lengths, context.mode, context.recompute);
     let table = if l == 0 { context.table } else { &[] };
-    let start = context.batch.row_start();
+    let start = context.batch.row_start(context.arch);
     LayerScan { p, table, lengths, mode, weights, emits_hidden, start, recompute }
 }
 

@@ -1,6 +1,6 @@
 //! The gradients of the weights of a large classifier. They are computed when all groups have run,
 //! from their read-outs, one block of classes after the other. The sums are those of the chunks, in the
-//! same order, so they have the bits of the sums that every chunk has of its own.
+//! same order, so the result is bit-identical to [`HeadSums::InChunks`].
 
 use super::head::Readouts;
 use super::head_products::{CLASS_BLOCK, class_blocks};

@@ -20,7 +20,7 @@ impl GroupStates {
     /// Space for the states; `None` if rows start from zero.
     pub fn new(arch: &Arch, batch: &Batch, group: Group) -> Option<GroupStates> {
         let layers = || LayerState::zeros(arch, ROWS);
-        (batch.row_start() == RowStart::Given).then(|| GroupStates { group, layers: layers() })
+        (batch.row_start(arch) == RowStart::Given).then(|| GroupStates { group, layers: layers() })
     }
 
     /// Stores h and c of layer `l` for the rows that end with step t.

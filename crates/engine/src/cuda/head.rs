@@ -136,8 +136,8 @@ impl Classifier {
         Ok(())
     }
 
-    /// Zeroes the gradients of weights that are the embedding; they are kept apart because those of the
-    /// inputs replace rows.
+    /// Zeroes the gradients of weights that are the embedding. They have a buffer of their own, because
+    /// the gradients of the inputs overwrite whole rows of the embedding's gradient.
     pub fn zero_tied_grads(&mut self, stream: &GpuStream, arch: &Arch) -> Result<(), CudaError> {
         let count = if arch.is_tied() { arch.classes * arch.features() } else { 0 };
         self.tied_grads.reserve_zeroed(stream, count).map(|_| ())

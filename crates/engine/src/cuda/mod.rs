@@ -50,7 +50,6 @@ use super::{
     Batch, BatchLoss, DeviceError, Fields, Gradients, LayerState, LayerTrace, Loss, Mode,
     NextBatch, Regime, Runner, Snapshot, Step, Trace, Trainer, Transition,
 };
-use crate::layer_state::RowStart;
 use crate::model::{Arch, Layout, Model};
 use crate::optimiser::Optimiser;
 use crate::traits::loss_of_logits;
@@ -220,8 +219,9 @@ impl CudaTrainer {
         self.run_or_replay(spec, from)?;
         // The next batch is copied to a staging buffer while this step runs. Its forward pass is
         // queued behind this step.
-        // A forward pass that starts from given states would overwrite the last states of this one.
-        if let Some(next) = next().filter(|next| next.batch.row_start() == RowStart::Zero) {
+        // A batch that starts from given states is not prefetched: its forward pass would overwrite
+        // the last states of the current batch.
+        if let Some(next) = next().filter(|next| next.batch.initial.is_empty()) {
             self.prefetch(next)?;
         }
         let (loss, norm) = self.read_report(batch, regime)?;

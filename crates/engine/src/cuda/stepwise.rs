@@ -1,6 +1,7 @@
 //! Scans as one launch per product and step (`kernels/stepwise.cu`): for LSTM layers in the direct
 //! form whose rows start from given states.
-// PERF: at D = 300, K = 1,000 the generic kernels leave most of the GPU idle.
+// PERF: at D = 300, K = 1,000 and 64 rows the generic kernels run 16 blocks, and each reads all of R
+// and S in every step (records/lm/2026-11-18-h200).
 
 use super::CudaError;
 use super::gpu::{Address, GpuStream, LaunchConfig, launch};

@@ -119,7 +119,8 @@ impl CudaTrainer {
         regime: &Regime,
     ) -> Result<(StepSpec, Pass), CudaError> {
         let update = self.updates + 1;
-        self.rows_with_states = if batch.row_start() == RowStart::Given { batch.rows() } else { 0 };
+        self.rows_with_states =
+            if batch.row_start(&self.arch) == RowStart::Given { batch.rows() } else { 0 };
         match self.prefetched.take() {
             Some(prefetched) if prefetched.is_for(batch, regime, update) => {
                 Ok((prefetched.spec, prefetched.from))
@@ -167,7 +168,7 @@ impl CudaTrainer {
             has_entropy: regime.entropy != 0.0,
             gate_penalty: regime.saturation != 0.0 || regime.writing != 0.0,
             saves_for_backward: true,
-            start: batch.row_start(),
+            start: batch.row_start(&self.arch),
             coefficients: 0,
             first: FirstState::default(),
             store_h: StoreWhen::Never,

@@ -6,7 +6,6 @@ use super::dropout::DeviceDropout;
 use super::gpu::{Address, Buffer, Gpu, GpuStream, PinnedBuffer};
 use super::layer::FirstState;
 use super::matrix::NO_ROW;
-use crate::layer_state::RowStart;
 use crate::tokens::BatchTokens;
 use crate::{Batch, Inputs, Transition};
 use std::sync::Arc;
@@ -150,9 +149,9 @@ impl BatchUpload {
             first: place(first),
             chunks: chunks.at(place(times)),
             real: if real.is_empty() { 0 } else { place(first_real) },
-            longest: match batch.row_start() {
-                RowStart::Zero => 0,
-                RowStart::Given => (0..batch.rows()).map(|b| batch.row(b).len()).max().unwrap_or(0),
+            longest: match batch.initial.is_empty() {
+                true => 0,
+                false => (0..batch.rows()).map(|b| batch.row(b).len()).max().unwrap_or(0),
             },
             first_states: (states.into_iter().map(|part| part.map(|at| at.map_or(0, place))))
                 .map(|[h, c]| FirstState { h, c })

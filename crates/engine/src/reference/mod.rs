@@ -154,7 +154,7 @@ impl Trainer<f64> for ReferenceTrainer {
 
 /// Space for the last states of a batch; empty if its rows start from zero.
 fn last_states(arch: &Arch, batch: &Batch) -> Vec<LayerState> {
-    match batch.row_start() {
+    match batch.row_start(arch) {
         RowStart::Zero => vec![],
         RowStart::Given => LayerState::zeros(arch, batch.rows()),
     }

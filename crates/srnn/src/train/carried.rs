@@ -57,7 +57,7 @@ impl CarriedStates {
 }
 
 /// Cuts `count` windows of a text into `rows` rows of consecutive windows. Batch `j` has window `j`
-/// of every row; the last row may be shorter.
+/// of every row. The last row that has windows may be shorter; rows after it have none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct WindowRows {
     count: usize,

@@ -4,7 +4,7 @@ use super::batch::Sampler;
 use super::config::TrainConfig;
 use super::examples::Examples;
 use crate::key::Key;
-use crate::model::{Arch, Layout};
+use crate::model::{Arch, Layout, When};
 
 /// Estimated memory, updates and tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,11 +68,20 @@ fn activations(arch: &Arch, config: &TrainConfig, train: &impl Examples) -> u64 
         vectors * layer.units as u64 + 2 * k
     });
     let per_step = layers.fold(arch.input.width() as u64, u64::saturating_add);
+    // The logits and their gradients.
+    let readouts = match arch.readout.when {
+        When::Last => config.batch_size as u64,
+        When::EveryStep => steps,
+    };
+    let head = readouts.saturating_mul(2 * arch.classes as u64);
     let table = steps.min(arch.input.vocabulary() as u64);
     let bottom = &arch.layers[0];
     let row = bottom.units as u64 * bottom.cell.blocks() as u64;
     let tables = table.saturating_mul(row).saturating_mul(TABLES);
-    steps.saturating_mul(per_step).saturating_add(tables).saturating_mul(NUMBER)
+    [tables, head]
+        .into_iter()
+        .fold(steps.saturating_mul(per_step), u64::saturating_add)
+        .saturating_mul(NUMBER)
 }
 
 /// The number of start and end tokens per sequence.

@@ -21,7 +21,7 @@ pub struct Evaluation {
 }
 
 /// The largest number of rows in which a text is evaluated, and the fewest windows of a row. Each row
-/// starts from the zero state.
+/// starts from the zero state, which costs the first words of a row a little.
 const TEXT_ROWS: usize = 32;
 const ROW_WINDOWS: usize = 64;
 

@@ -271,7 +271,8 @@ impl<'a, F: Real, E: Trainer<F> + ?Sized, D: Examples> Training<'a, F, E, D> {
             Some(NextBatch { batch: self.batches.prefetch(after), regime: next_regime })
         };
         let step = self.engine.step_and_prefetch(&batch, &regime, &mut next)?;
-        if let (Some(states), true) = (&mut self.carried, step.is_finite()) {
+        // A skipped update has states, too: only its gradient overflowed.
+        if let (Some(states), true) = (&mut self.carried, step.loss.is_finite()) {
             states.keep(&self.engine.last_states()?);
         }
         if !step.loss.is_finite() {

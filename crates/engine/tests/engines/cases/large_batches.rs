@@ -3,7 +3,7 @@
 //!
 //! They are separate because the reference is slow: updates and finite differences skip them.
 
-use super::{Case, GRU, LSTM, LSTM_P, Spec, centroids, dot, layer, read, tokens};
+use super::{Case, GRU, LSTM, LSTM_P, Spec, centroids, dot, layer, read, tie, tokens};
 use srnn_engine::model::{Input, Layer, ReadFrom, Score, When};
 use srnn_engine::{Dropout, Regime};
 
@@ -35,7 +35,22 @@ fn specs() -> Vec<Spec> {
         let dropout = Dropout { readout: 0.4, embedding: 0.25, seed: 3 };
         Spec { regime: Regime { dropout, ..spec.regime }, ..spec }
     };
+    // Several tiles of rows and columns, and several chunks of the depth.
+    let given = |name, layer: Layer| Spec {
+        lengths: lengths(67).into_iter().map(|length| length.max(1)).collect(),
+        given_states: true,
+        ..steps(ReadFrom::U, named(name, layer))
+    };
     vec![
+        given("given states, many centroids", layer(LSTM_P, 70, dot(150))),
+        given("given states, plain", layer(LSTM, 150, None)),
+        Spec {
+            input: tokens(20_000, 14, false, false),
+            readout: tie(read(ReadFrom::U, When::EveryStep)),
+            classes: 20_000,
+            lengths: vec![9; 5],
+            ..named("tied, thousands of classes", layer(LSTM, 14, None))
+        },
         named("few centroids", layer(LSTM_P, 9, dot(5))),
         end(named("few centroids, end token", layer(GRU, 9, dot(5)))),
         named("many centroids", layer(LSTM, 20, dot(25))),

@@ -24,6 +24,9 @@ pub(super) const MAX_LINE: u64 = 1 << 24;
 /// The largest number of bytes of a text, after decompression.
 pub(super) const MAX_BYTES: u64 = 1 << 32;
 
+/// The largest number of words of a text: of a compressed one, empty lines would fill the memory.
+pub(super) const MAX_WORDS: usize = 1 << 28;
+
 /// How texts become sequences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CorpusOptions {
@@ -171,6 +174,7 @@ fn read(
     let mut tokens = vec![];
     read_lines(path, &mut |line| {
         tokens.extend(line.split_ascii_whitespace().chain([END_OF_LINE]).map(&mut *id_of));
+        if tokens.len() > MAX_WORDS { Err(CorpusCause::ManyWords) } else { Ok(()) }
     })?;
     if tokens.is_empty() {
         return Err(CorpusCause::Empty.at(path, None));
@@ -179,7 +183,10 @@ fn read(
 }
 
 /// Calls `visit` with every line, without its end.
-fn read_lines(path: &PathBuf, visit: &mut dyn FnMut(&str)) -> Result<(), CorpusError> {
+fn read_lines(
+    path: &PathBuf,
+    visit: &mut dyn FnMut(&str) -> Result<(), CorpusCause>,
+) -> Result<(), CorpusError> {
     let unreadable = |error: std::io::Error| CorpusCause::Unreadable { why: error.to_string() };
     let file = File::open(path).map_err(|error| unreadable(error).at(path, None))?;
     let opened = decompress(file).map_err(|error| unreadable(error).at(path, None))?;
@@ -202,7 +209,7 @@ fn read_lines(path: &PathBuf, visit: &mut dyn FnMut(&str)) -> Result<(), CorpusE
             _ => {}
         }
         let text = str::from_utf8(&line).map_err(|_| at(CorpusCause::NotUtf8))?;
-        visit(text.strip_suffix('\n').unwrap_or(text));
+        visit(text.strip_suffix('\n').unwrap_or(text)).map_err(at)?;
     }
 }
 

@@ -1,6 +1,6 @@
 //! Errors about texts for language models. Each names file, line, cause and remedy.
 
-use super::corpus::{MAX_BYTES, MAX_LINE};
+use super::corpus::{MAX_BYTES, MAX_LINE, MAX_WORDS};
 use std::path::Path;
 
 /// A text that cannot be used. The message also says what to do.
@@ -31,6 +31,8 @@ pub enum CorpusCause {
     LongLine,
     #[error("more than {MAX_BYTES} bytes of text")]
     Large,
+    #[error("more than {MAX_WORDS} words")]
+    ManyWords,
     #[error("the text is empty")]
     Empty,
     #[error(
@@ -50,7 +52,7 @@ impl CorpusCause {
             CorpusCause::Damaged { .. } => "compress it again, or download it again".into(),
             CorpusCause::NotUtf8 => "save it as UTF-8".into(),
             CorpusCause::LongLine => "break it into lines".into(),
-            CorpusCause::Large => "use a part of it".into(),
+            CorpusCause::Large | CorpusCause::ManyWords => "use a part of it".into(),
             CorpusCause::Empty => "give at least one line".into(),
             CorpusCause::FewWords { found, .. } => format!("set vocabulary={} or less", found + 1),
         }
