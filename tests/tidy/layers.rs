@@ -29,6 +29,7 @@ const SRNN: Modules = &[
     ("noise", &["task", "extract"]),
     ("stream", &[]),
     ("certify", &["extract"]),
+    ("compile", &["extract", "certify"]),
     ("explain", &[]),
     ("render", &["explain"]),
     ("notation", &["user_error", "files", "extract", "render"]),

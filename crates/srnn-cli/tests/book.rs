@@ -20,6 +20,7 @@ chapters! {
     the_commands_for_researchers_run: "researchers.md",
     the_commands_of_the_verbs_run: "verbs.md",
     the_commands_of_the_certificate_run: "certificate.md",
+    the_commands_of_the_compiled_automata_run: "compiled.md",
     the_commands_of_the_formats_run: "formats.md",
     the_commands_of_the_model_format_run: "model-format.md",
     the_commands_of_the_performance_chapter_run: "performance.md",

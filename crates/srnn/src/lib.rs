@@ -31,6 +31,7 @@
 
 pub mod bench;
 pub mod certify;
+pub mod compile;
 pub mod experiment;
 pub mod explain;
 pub mod extract;

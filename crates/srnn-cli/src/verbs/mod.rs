@@ -4,6 +4,7 @@ mod bench;
 mod certify;
 mod check;
 mod compare;
+mod compile;
 mod completions;
 mod conform;
 mod convert;
@@ -35,6 +36,7 @@ pub enum Verb {
     Certify(Box<certify::CertifyArgs>),
     Check(check::CheckArgs),
     Compare(compare::CompareArgs),
+    Compile(Box<compile::CompileArgs>),
     Conform(Box<conform::ConformArgs>),
     Convert(convert::ConvertArgs),
     Data(data::DataArgs),
@@ -57,6 +59,7 @@ pub fn run(verb: Verb, output: &Output) -> Result<Answer, Failure> {
         Verb::Certify(arguments) => certify::run(&arguments, output),
         Verb::Check(arguments) => check::run(&arguments, output),
         Verb::Compare(arguments) => compare::run(&arguments, output),
+        Verb::Compile(arguments) => compile::run(&arguments, output),
         Verb::Conform(arguments) => conform::run(&arguments, output),
         Verb::Convert(arguments) => convert::run(&arguments, output),
         Verb::Data(arguments) => data::run(&arguments, output),

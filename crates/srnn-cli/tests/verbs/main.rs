@@ -3,6 +3,7 @@
 mod automata;
 mod bad_input;
 mod bench;
+mod compile;
 mod conform;
 mod data;
 mod data_sources;
