@@ -263,7 +263,14 @@ fn inspection_reads_checkpoints() {
         RunIdentity { config: "c".into(), data: "d".into(), parameters: 2, moments: 0, carried: 0 };
     let snapshot = Snapshot { params: vec![1.0f32, 2.0], moments: vec![], updates: 30 };
     let progress = Progress { update: 30, ..Progress::default() };
-    let checkpoint = Checkpoint { progress, snapshot, best: None, average: None, carried: vec![] };
+    let checkpoint = Checkpoint {
+        progress,
+        snapshot,
+        best: None,
+        average: None,
+        phases: vec![],
+        carried: vec![],
+    };
     let mut keeper = CheckpointFolder::new(folder.path().join("checkpoints/seed-1"));
     keeper.save(&identity, &checkpoint).unwrap();
     let about = |path: &str| srnn(folder.path(), &["inspect", path, "--json"]).yes().json();

@@ -189,7 +189,7 @@ mod tests {
         };
         let recipe = crate::train::recipe_default(&crate::train::Sizes::of(2, 2));
         let model = crate::model::Model::new(recipe.arch, &recipe.init, crate::key::Key::new(1));
-        SeedOutcome { seed: 3, run, model: model.unwrap(), quality: None }
+        SeedOutcome { seed: 3, run, model: model.unwrap(), phases: vec![], quality: None }
     }
 
     #[test]

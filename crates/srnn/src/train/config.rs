@@ -2,6 +2,7 @@
 
 use super::config_check::ConfigError;
 use super::learning_rate::LearningRate;
+use super::phases::KeepPhases;
 use super::regularisation::Regularisation;
 use super::schedule::Schedule;
 use crate::engine::{Optimiser, Regime, Rule};
@@ -37,6 +38,9 @@ pub struct TrainConfig {
     pub stopping: EarlyStopping,
     /// Which network is the result. Default: the last, because hardening lasts until the end.
     pub keep: KeepModel,
+    /// Whether networks of earlier phases are kept beside the result. Default: never.
+    #[serde(skip_serializing_if = "KeepPhases::is_never")]
+    pub keep_phases: KeepPhases,
     /// Updates between two checkpoints. Default 500.
     pub checkpoint_every: u64,
 }
@@ -136,6 +140,7 @@ impl Default for TrainConfig {
             train_sample: 512,
             stopping: EarlyStopping::Never,
             keep: KeepModel::Last,
+            keep_phases: KeepPhases::Never,
             checkpoint_every: 500,
         }
     }

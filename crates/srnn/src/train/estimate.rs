@@ -22,6 +22,9 @@ pub struct Estimate {
 /// saved, the packed parameters, and the gradient sums of the engine's eight chunks.
 const COPIES: u64 = 4 + 1 + 8;
 
+/// Networks of phases, and their copies in a checkpoint being saved.
+const PHASES: u64 = 2 * 4;
+
 /// Token tables: the table itself, and the gradient sums of eight chunks.
 const TABLES: u64 = 1 + 8;
 
@@ -53,7 +56,8 @@ pub fn estimate(
 
 /// Bytes of parameters, moments, best network, and copies of them.
 fn parameters(arch: &Arch, config: &TrainConfig) -> u64 {
-    let vectors = COPIES + 2 * (1 + config.optimiser.rule.moments() as u64);
+    let phases = if config.keep_phases.is_never() { 0 } else { PHASES };
+    let vectors = COPIES + 2 * (1 + config.optimiser.rule.moments() as u64) + phases;
     (Layout::of(arch).len as u64).saturating_mul(vectors * NUMBER)
 }
 

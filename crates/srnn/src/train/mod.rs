@@ -16,6 +16,7 @@ mod job;
 mod learning_rate;
 mod observer;
 mod outcome;
+mod phases;
 mod prefetch;
 mod progress;
 mod recipe;
@@ -29,6 +30,7 @@ mod stop;
 #[cfg(test)]
 mod testing;
 mod text_examples;
+mod training;
 
 pub use batch::{Sampler, batch};
 pub use checkpoint::{
@@ -44,11 +46,12 @@ pub use job::{TrainJob, TrainJobError};
 pub use learning_rate::LearningRate;
 pub use observer::{Control, Event, NoObserver, Observer};
 pub use outcome::{FinalEvaluation, Run, TrainError};
+pub use phases::{KeepPhases, PhaseNetwork, PhasedRun, without_centroids};
 pub use progress::{EvalScore, Progress, Record};
 pub use recipe::{ArchName, Recipe, Sizes, recipe_default, recipe_memory, recipe_paper};
 pub(crate) use recipe::{recipe_copying, recipe_corpus, recipe_images};
 pub use regularisation::{Averaging, InputNoise, Regularisation};
-pub use run::{resume, train, train_or_resume};
+pub use run::{resume, train, train_or_resume, train_phases};
 pub use schedule::{Phase, Reseed, Schedule};
 pub use seeds::{Quality, SeedOutcome, Selection, SelectionReason};
 pub(crate) use seeds::{SeedPlan, TrainContext, select, train_seeds};

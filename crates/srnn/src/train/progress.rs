@@ -2,6 +2,7 @@
 
 use super::config::{EarlyStopping, KeepModel, TrainConfig};
 use super::evaluate::Evaluation;
+use super::phases::best_of_phases;
 use super::schedule::Phase;
 use crate::engine::Step;
 use serde::{Deserialize, Serialize};
@@ -18,6 +19,9 @@ pub struct Progress {
     pub window: WindowSums,
     /// The update of the best evaluation, where the best network is kept.
     pub best: Option<u64>,
+    /// The updates of the best evaluation of every phase, where networks of phases are kept.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub phase_best: Vec<u64>,
     /// Updates skipped because their gradient was not finite.
     #[serde(default, rename = "lost")]
     pub skipped_updates: u64,
@@ -164,6 +168,9 @@ impl Progress {
         });
         if config.keep != KeepModel::Last {
             self.best = best(&self.history, config).map(|record| record.update);
+        }
+        if !config.keep_phases.is_never() {
+            self.phase_best = best_of_phases(&self.history);
         }
     }
 

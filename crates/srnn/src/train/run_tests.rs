@@ -2,20 +2,25 @@ use super::super::batch::Sampler;
 use super::super::checkpoint::{
     CheckpointError, CheckpointFolder, LatestCheckpoint, NoCheckpoints,
 };
-use super::super::config::{EarlyStopping, Sampling};
+use super::super::config::{EarlyStopping, KeepModel, Sampling, TrainConfig};
 use super::super::learning_rate::LearningRate;
-use super::super::observer::NoObserver;
+use super::super::observer::{Control, NoObserver};
 use super::super::regularisation::{Averaging, Regularisation};
-use super::super::schedule::Schedule;
+use super::super::schedule::{Reseed, Schedule};
+use super::super::stop::{NonFinite, Stop};
 use super::super::testing::{
     arch, copying_engine, copying_recipe, engine, short_words, small_copying, small_split, words,
 };
+use super::super::training::is_finite;
 use super::*;
 use crate::engine::Optimiser;
 use crate::engine::Runner;
 use crate::engine::cpu::CpuTrainer;
 use crate::engine::reference::ReferenceTrainer;
-use crate::engine::{Batch, Fields, Gradients, LayerState, Regime, Step, Trace};
+use crate::engine::{
+    Batch, DeviceError, Fields, Gradients, LayerState, Mode, NextBatch, Regime, Snapshot, Step,
+    Trace,
+};
 use crate::key::Key;
 use crate::model::Arch;
 use crate::model::{Init, Model};

@@ -194,6 +194,11 @@ impl Schedule {
         last
     }
 
+    /// Whether a phase ends after this many updates.
+    pub fn ends_phase(&self, updates: u64) -> bool {
+        updates > 0 && self.phase(updates - 1) != self.phase(updates)
+    }
+
     /// The phase that ends the run.
     pub fn last_phase(&self) -> Phase {
         self.phase(self.updates())

@@ -5,8 +5,9 @@ use super::examples::Examples;
 use super::job::TrainJob;
 use super::observer::Observer;
 use super::outcome::{Run, TrainError};
+use super::phases::{PhaseNetwork, PhasedRun};
 use super::recipe::Recipe;
-use super::run::train_or_resume;
+use super::run::train_phases;
 use crate::engine::Arithmetic;
 use crate::engine::{DeviceError, Trainer};
 use crate::engine::{Optimiser, Real};
@@ -55,6 +56,8 @@ pub struct SeedOutcome<F> {
     pub run: Run,
     /// The resulting network.
     pub model: Model<F>,
+    /// The networks of earlier phases, if the configuration keeps them.
+    pub phases: Vec<PhaseNetwork<F>>,
     /// How well an automaton can be extracted from it, where that was tried.
     pub quality: Option<Quality>,
 }
@@ -175,8 +178,9 @@ where
     let mut engine = context.trainer(&model, config.optimiser)?;
     let mut checkpoints = context.checkpoints(seed);
     let mut observer = context.observer(seed);
-    let run = train_or_resume(&mut *engine, &job, &mut *checkpoints, &mut *observer)?;
-    Ok(SeedOutcome { seed, run, model: engine.model()?, quality: None })
+    let trained = train_phases(&mut *engine, &job, &mut *checkpoints, &mut *observer)?;
+    let PhasedRun { run, phases } = trained;
+    Ok(SeedOutcome { seed, run, model: engine.model()?, phases, quality: None })
 }
 
 /// Selects a seed; `None` where no run has a result. The criteria, in order:
@@ -300,7 +304,8 @@ mod tests {
             history: vec![],
             final_evaluation: Some(FinalEvaluation { train: valid.clone(), valid }),
         };
-        SeedOutcome { seed: 1, run, model: Model { arch: arch(1, 1), params: vec![] }, quality }
+        let model = Model { arch: arch(1, 1), params: vec![] };
+        SeedOutcome { seed: 1, run, model, phases: vec![], quality }
     }
 
     fn quality(closed: bool, agreement: f64, states: usize) -> Option<Quality> {

@@ -34,12 +34,18 @@ fn checkpoint(update: u64) -> Checkpoint<f64> {
         train: score,
         valid: score,
     };
-    let progress =
-        Progress { update, history: vec![record], best: Some(update), ..Default::default() };
+    let progress = Progress {
+        update,
+        history: vec![record],
+        best: Some(update),
+        phase_best: vec![update],
+        ..Default::default()
+    };
+    let phases = vec![vec![-x, 0.1, x]];
     let moments = vec![vec![x, -0.0, 0.1], vec![0.3, x / 3.0, 1e-300]];
     let snapshot = Snapshot { params: vec![x, 1.0 / x, -x], moments, updates: update };
     let (best, average) = (Some(vec![x, 2.0, 3.0]), Some(vec![3.0, x, 0.5]));
-    Checkpoint { progress, snapshot, best, average, carried: vec![0.25, -x] }
+    Checkpoint { progress, snapshot, best, average, phases, carried: vec![0.25, -x] }
 }
 
 fn save(folder: &mut CheckpointFolder, update: u64) -> Result<(), CheckpointError> {
@@ -150,7 +156,7 @@ const DAMAGES: &[(&str, &str, Damage)] = &[
     (STATE, "no tensor \"best.params\"", |c| {
         replace_with_digest(c, STATE, &state::encode(&Checkpoint { best: None, ..checkpoint(20) }));
     }),
-    (STATE, "7 tensors instead of 6", |c| {
+    (STATE, "8 tensors instead of 7", |c| {
         let mut other = checkpoint(20);
         other.snapshot.moments.push(vec![0.0; 3]);
         replace_with_digest(c, STATE, &state::encode(&other));

@@ -36,6 +36,8 @@ pub struct Checkpoint<F> {
     pub best: Option<Vec<F>>,
     /// The average of the weights, if there is one.
     pub average: Option<Vec<F>>,
+    /// Parameters of the best evaluation of every phase, in the order of `progress.phase_best`.
+    pub phases: Vec<Vec<F>>,
     /// The states that are carried to the next update; empty if none are.
     pub carried: Vec<F>,
 }

@@ -11,13 +11,20 @@ const BEST: &str = "best.params";
 const AVERAGE: &str = "average.params";
 const CARRIED: &str = "carried";
 
+/// The largest number of phases that keep a network.
+const MAX_PHASES: u64 = 4;
+
+fn phase(index: usize) -> String {
+    format!("phase.{index}.params")
+}
+
 fn moment(index: usize) -> String {
     format!("moment.{index}")
 }
 
 /// The maximum size of the tensor file of a run; 64 KiB are for names and shapes.
 pub fn max_bytes(identity: &RunIdentity) -> u64 {
-    let vectors = 3 + identity.moments as u64;
+    let vectors = 3 + MAX_PHASES + identity.moments as u64;
     let numbers = vectors * identity.parameters as u64 + identity.carried as u64;
     (1 << 16) + numbers * size_of::<f64>() as u64
 }
@@ -30,6 +37,8 @@ pub fn encode<F: Real>(checkpoint: &Checkpoint<F>) -> Vec<u8> {
     for (name, params) in [(BEST, &checkpoint.best), (AVERAGE, &checkpoint.average)] {
         vectors.extend(params.iter().map(|params| (name.to_string(), params)));
     }
+    let phases = checkpoint.phases.iter().enumerate();
+    vectors.extend(phases.map(|(index, params)| (phase(index), params)));
     if !checkpoint.carried.is_empty() {
         vectors.push((CARRIED.to_string(), &checkpoint.carried));
     }
@@ -57,11 +66,12 @@ pub fn decode<F: Real>(
     let best = progress.best.map(|_| vector(BEST)).transpose()?;
     let has_average = tensors.names().contains(&AVERAGE);
     let average = has_average.then(|| vector(AVERAGE)).transpose()?;
+    let phases = read_phases(&progress, vector)?;
     let carried = match identity.carried {
         0 => vec![],
         numbers => read_vector(&tensors, CARRIED, numbers)?,
     };
-    let parts = [moments.len(), best.iter().len(), average.iter().len()];
+    let parts = [moments.len(), best.iter().len(), average.iter().len(), phases.len()];
     let expected = 1 + parts.iter().sum::<usize>() + !carried.is_empty() as usize;
     if tensors.len() != expected {
         return Err(format!("{} tensors instead of {expected}", tensors.len()));
@@ -69,7 +79,23 @@ pub fn decode<F: Real>(
     let made = progress.update.checked_sub(progress.skipped_updates);
     let updates = made.ok_or("more skipped updates than updates")?;
     let snapshot = Snapshot { params, moments, updates };
-    Ok(Checkpoint { progress, snapshot, best, average, carried })
+    Ok(Checkpoint { progress, snapshot, best, average, phases, carried })
+}
+
+/// The parameters of every phase. A phase without its evaluation in the history is damage.
+fn read_phases<F>(
+    progress: &Progress,
+    vector: impl Fn(&str) -> Result<Vec<F>, String>,
+) -> Result<Vec<Vec<F>>, String> {
+    let updates = &progress.phase_best;
+    if updates.len() as u64 > MAX_PHASES {
+        return Err(format!("{} phases, at most {MAX_PHASES} keep a network", updates.len()));
+    }
+    let evaluated = |update: &u64| progress.history.iter().any(|record| record.update == *update);
+    match updates.iter().find(|update| !evaluated(update)) {
+        Some(update) => Err(format!("no evaluation of update {update}, the best of a phase")),
+        None => (0..updates.len()).map(|index| vector(&phase(index))).collect(),
+    }
 }
 
 fn read_vector<F: Real>(
