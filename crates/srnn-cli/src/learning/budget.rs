@@ -3,10 +3,9 @@
 use super::resolve::Resolved;
 use crate::failure::Failure;
 use srnn::engine::DeviceName;
-use srnn::engine::model::Arch;
 use srnn::format::grouped;
 use srnn::learn::LearnData;
-use srnn::train::{Estimate, estimate};
+use srnn::train::estimate;
 
 /// The memory limit if the system does not report free memory.
 const DEFAULT_LIMIT: u64 = 4 << 30;
@@ -41,7 +40,7 @@ pub fn check_memory(
         return Ok(plan);
     }
     let share = largest_share(resolved.seeds.len(), workers);
-    let seconds = FIXED_SECONDS + core_seconds(&recipe.arch, &all) * share;
+    let seconds = FIXED_SECONDS + all.core_seconds * share;
     Ok(format!("{plan} and {}", duration(seconds)))
 }
 
@@ -64,6 +63,21 @@ pub fn parse_bytes(text: &str) -> Result<u64, String> {
     Ok((number * factor) as u64)
 }
 
+/// Parses a time: `60s`, `5min`, `1h`, `90`.
+pub fn parse_seconds(text: &str) -> Result<f64, String> {
+    let wrong = || format!("{text:?} is not a time: write 60s, 5min or 1h");
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let factor = match unit.trim() {
+        "" | "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3_600.0,
+        _ => return Err(wrong()),
+    };
+    let seconds = number.parse::<f64>().map_err(|_| wrong())? * factor;
+    if seconds >= 1.0 && seconds <= 1e7 { Ok(seconds) } else { Err(wrong()) }
+}
+
 /// Three quarters of the free memory, in bytes.
 fn default_limit() -> u64 {
     let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
@@ -72,10 +86,6 @@ fn default_limit() -> u64 {
     kib.map_or(DEFAULT_LIMIT, |kib| kib.saturating_mul(768))
 }
 
-/// Multiplications per second and core, overhead included. Tomita 3 with 100 units and 50 centroids
-/// took 44 core-seconds of training; other machines and shapes differ by a factor of two or three.
-const MULTIPLICATIONS_PER_SECOND: f64 = 2.4e10;
-
 /// Seconds for selection and extraction, which do not grow with training: they took 2 to 4 for two
 /// symbols.
 const FIXED_SECONDS: f64 = 3.0;
@@ -83,21 +93,6 @@ const FIXED_SECONDS: f64 = 3.0;
 /// The fraction of all training that the busiest worker does. A seed is not split between workers.
 fn largest_share(seeds: usize, workers: usize) -> f64 {
     seeds.div_ceil(workers.max(1)) as f64 / seeds.max(1) as f64
-}
-
-fn core_seconds(arch: &Arch, all: &Estimate) -> f64 {
-    let per_token: usize = arch
-        .layers
-        .iter()
-        .map(|layer| {
-            let (d, blocks) = (layer.units, layer.cell.blocks());
-            let rank = layer.centroids.map_or(d, |centroids| centroids.k.min(d));
-            // Recurrence, centroid scores, nonlinearities.
-            blocks * d * rank + layer.centroids.map_or(0, |c| c.k * d) + 20 * blocks * d
-        })
-        .sum();
-    // The backward pass takes twice as long as the forward pass.
-    3.0 * per_token as f64 * all.tokens as f64 / MULTIPLICATIONS_PER_SECOND
 }
 
 fn bytes(count: u64) -> String {
@@ -127,6 +122,16 @@ mod tests {
             [1.0, 0.5, 0.25]
         );
         assert_eq!(largest_share(4, 3), 0.5, "one of three workers has two seeds");
+    }
+
+    #[test]
+    fn times_are_parsed_with_their_unit() {
+        assert_eq!(parse_seconds("90"), Ok(90.0));
+        assert_eq!(parse_seconds("1.5 min"), Ok(90.0));
+        assert_eq!(parse_seconds("2h"), Ok(7_200.0));
+        for bad in ["", "soon", "5d", "-1", "0", "0.5s", "1e9h"] {
+            assert!(parse_seconds(bad).is_err(), "{bad:?}");
+        }
     }
 
     #[test]

@@ -121,8 +121,9 @@ impl LearnCallbacks for RunCallbacks<'_> {
             Stage::Select => "select",
             Stage::Extract => "extract",
             Stage::Certify => "certify",
+            Stage::Candidate(kind) => kind.key(),
         });
-        let training = matches!(stage, Stage::Train | Stage::Retrain);
+        let training = matches!(stage, Stage::Train | Stage::Retrain | Stage::Candidate(_));
         self.stop.trained.store(!training, Ordering::Relaxed);
         match stage {
             Stage::Train => {}
@@ -133,6 +134,7 @@ impl LearnCallbacks for RunCallbacks<'_> {
             Stage::Select => self.output.note("selecting a seed …"),
             Stage::Extract => self.output.note("extracting the automaton …"),
             Stage::Certify => self.output.note("searching for a proof …"),
+            Stage::Candidate(kind) => self.output.note(format!("candidate: {} …", kind.title())),
         }
         self.control()
     }

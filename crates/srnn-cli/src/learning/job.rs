@@ -2,11 +2,12 @@
 
 use super::callbacks::{RunCallbacks, StopFlags};
 use super::resolve::Resolved;
+use super::settings::CandidateChoice;
 use crate::failure::{Answer, Failure};
 use crate::output::Output;
 use serde_json::json;
 use srnn::engine::Hardware;
-use srnn::learn::{LabelPolicy, LearnData, LearnError, LearnRequest, learn};
+use srnn::learn::{CandidatePlan, LabelPolicy, LearnData, LearnError, LearnRequest, learn};
 use srnn::report::{LearnReport, Requirements};
 use srnn::run::RunFolder;
 use srnn::train::TrainError;
@@ -89,6 +90,10 @@ fn request(job: &LearnJob) -> LearnRequest<'_> {
             Some(true) => LabelPolicy::Trust,
             _ => LabelPolicy::Check,
         },
+        candidates: job.resolved.comparison.map(|choice| {
+            let CandidateChoice { preference, budget } = choice;
+            CandidatePlan::new(&job.data.split, &job.resolved.seeds, preference, budget)
+        }),
         ..LearnRequest::new(&job.data)
     }
 }

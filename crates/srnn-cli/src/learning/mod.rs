@@ -12,4 +12,4 @@ pub use budget::{check_memory, parse_bytes};
 pub use data::{data_record, data_warnings, describe_data, read_data};
 pub use job::{LearnJob, finished_result, run_job};
 pub use resolve::Resolved;
-pub use settings::{DataSettings, NetworkSettings, Settings, is_unset};
+pub use settings::{ComparisonSettings, DataSettings, NetworkSettings, Settings, is_unset};

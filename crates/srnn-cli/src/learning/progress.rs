@@ -44,6 +44,7 @@ impl LearnProgress {
             Round::Given => seed.to_string(),
             Round::Corrected => format!("{seed} (corrected labels)"),
             Round::CorrectedAll => format!("{seed} (corrected labels, all data)"),
+            Round::Candidate(kind) => format!("{seed} ({})", kind.title()),
         };
         let display = match self {
             LearnProgress::Bars(bars) => {

@@ -1,13 +1,19 @@
 //! Settings with all defaults filled in.
 
 use super::data::LearnSource;
-use super::settings::{DataSettings, NetworkSettings, RecipeName, Settings};
+use super::settings::{
+    CandidateChoice, CandidateSet, ComparisonSettings, DataSettings, NetworkSettings, RecipeName,
+    Settings,
+};
 use crate::failure::Failure;
 use srnn::engine::DeviceName;
 use srnn::engine::key::Key;
 use srnn::engine::model::{Arch, Input, Temperature};
+use srnn::learn::CandidatePlan;
 use srnn::task::{self, Split};
-use srnn::train::{ArchName, Recipe, Sizes, TrainJob, recipe_default, recipe_memory, recipe_paper};
+use srnn::train::{
+    ArchName, KeepPhases, Recipe, Sizes, TrainJob, recipe_default, recipe_memory, recipe_paper,
+};
 
 /// Settings with all defaults filled in.
 #[derive(Clone, Debug)]
@@ -26,6 +32,8 @@ pub struct Resolved {
     pub data: DataSettings,
     /// Network and training.
     pub recipe: Recipe,
+    /// The comparison with other kinds of models; `None` to train one network.
+    pub comparison: Option<CandidateChoice>,
 }
 
 impl Settings {
@@ -34,18 +42,45 @@ impl Settings {
     /// # Errors
     /// If the settings are not valid for them.
     pub fn resolve(&self, split: &Split) -> Result<Resolved, Failure> {
-        let recipe = self.recipe(split)?;
+        let (recipe, mut seeds) = (self.recipe(split)?, self.seed_list()?);
+        let comparison = self.comparison()?;
+        let recipe = match comparison {
+            Some(choice) => self.compared_recipe(recipe, split, &mut seeds, choice),
+            None => recipe,
+        };
         recipe.arch.validate()?;
         TrainJob { split, config: &recipe.train, key: Key::new(0) }.validate(&recipe.arch)?;
         Ok(Resolved {
             source: self.source()?,
-            seeds: self.seed_list()?,
+            seeds,
             fail_under: self.fail_under,
             must_certify: self.must_certify,
             device: self.device.unwrap_or_default(),
             data: self.data()?,
             recipe,
+            comparison,
         })
+    }
+
+    /// The recipe of the SR-GRU in a comparison: it keeps the networks of its phases, and fits the
+    /// budget. A recipe from a configuration file fits already.
+    fn compared_recipe(
+        &self,
+        mut recipe: Recipe,
+        split: &Split,
+        seeds: &mut Vec<u64>,
+        choice: CandidateChoice,
+    ) -> Recipe {
+        if self.train.is_some() {
+            return recipe;
+        }
+        recipe.train.keep_phases = KeepPhases::LowestLoss;
+        let count = seeds.len();
+        let (recipe, allowed) = CandidatePlan::fit_automaton(&recipe, split, count, choice.budget);
+        if self.seeds.is_none() {
+            seeds.truncate(allowed);
+        }
+        recipe
     }
 
     fn recipe(&self, split: &Split) -> Result<Recipe, Failure> {
@@ -108,6 +143,19 @@ impl Resolved {
         Ok(format!("{comment}{}", toml::to_string(&self.settings())?))
     }
 
+    /// The comparison as settings. One network is what a configuration with an architecture means,
+    /// so it is not written.
+    fn comparison_settings(&self) -> ComparisonSettings {
+        match self.comparison {
+            None => ComparisonSettings::default(),
+            Some(CandidateChoice { preference, budget }) => ComparisonSettings {
+                candidates: Some(CandidateSet::All),
+                prefer: Some(preference),
+                budget: Some(budget),
+            },
+        }
+    }
+
     /// The same as settings.
     pub fn settings(&self) -> Settings {
         let Recipe { arch, init, train } = self.recipe.clone();
@@ -117,6 +165,7 @@ impl Resolved {
             seeds: Some(self.seeds.len() as u64),
             fail_under: self.fail_under,
             must_certify: self.must_certify,
+            comparison: self.comparison_settings(),
             device: Some(self.device),
             data: match self.source {
                 LearnSource::BuiltIn(_) => DataSettings { split: None, ..self.data.clone() },

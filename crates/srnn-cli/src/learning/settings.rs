@@ -1,5 +1,6 @@
 //! Settings of a run from flags and configuration files.
 
+use super::budget::parse_seconds;
 use super::data::LearnSource;
 use crate::failure::Failure;
 use crate::reading::{ReadFlags, parse_count};
@@ -7,6 +8,7 @@ use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 use srnn::engine::DeviceName;
 use srnn::engine::model::{Arch, Init, Temperature};
+use srnn::learn::Preference;
 use srnn::train::{ArchName, TrainConfig};
 use std::path::{Path, PathBuf};
 
@@ -33,6 +35,9 @@ pub struct Settings {
     pub must_certify: Option<bool>,
     /// The training device.
     pub device: Option<DeviceName>,
+    /// Whether several kinds of models are compared.
+    #[serde(skip_serializing_if = "is_unset")]
+    pub comparison: ComparisonSettings,
     /// Files, split and label noise.
     pub data: DataSettings,
     /// Network and training by recipe and sizes.
@@ -44,6 +49,42 @@ pub struct Settings {
     pub init: Option<Init>,
     /// Settings of the training loop.
     pub train: Option<TrainConfig>,
+}
+
+/// Which kinds of models are trained, and which of them is kept.
+#[derive(Args, Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[command(next_help_heading = "Candidates")]
+pub struct ComparisonSettings {
+    /// all: compare automaton, SR-GRU, SR-LSTM-P, plain networks and n-grams; one: train only the
+    /// network that --arch or --recipe describes [default: all for files, if no option of the network
+    /// is given].
+    #[arg(long, value_enum)]
+    pub candidates: Option<CandidateSet>,
+    /// readable: keep the most readable candidate within one standard error of the best; accuracy:
+    /// the best; automaton or proof: an automaton, a proved one [default: readable].
+    #[arg(long, value_parser = parse_preference)]
+    pub prefer: Option<Preference>,
+    /// Time for all candidates on two cores, such as 60s or 10min. Networks that would take longer
+    /// are trained for fewer updates [default: 5min].
+    #[arg(long, value_name = "TIME", value_parser = parse_seconds)]
+    pub budget: Option<f64>,
+}
+
+/// Which kinds of models are trained.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CandidateSet {
+    /// All kinds.
+    All,
+    /// One network.
+    One,
+}
+
+/// Parses the argument of --prefer.
+fn parse_preference(text: &str) -> Result<Preference, String> {
+    let found = Preference::ALL.into_iter().find(|preference| preference.name() == text);
+    found.ok_or_else(|| "use readable, accuracy, automaton or proof".into())
 }
 
 /// Files, split and label noise.
@@ -105,6 +146,18 @@ pub struct NetworkSettings {
           default_missing_value = "balanced")]
     pub class_weights: Option<String>,
 }
+
+/// How candidates are compared.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CandidateChoice {
+    /// Which one is kept.
+    pub preference: Preference,
+    /// Seconds on two cores.
+    pub budget: f64,
+}
+
+/// Default of --budget.
+const BUDGET: f64 = 300.0;
 
 /// A set of hyperparameters.
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -206,6 +259,25 @@ impl Settings {
         fraction("label-noise", self.data.label_noise, "0.05")?;
         self.check_split()?;
         self.seed_list().map(drop)
+    }
+
+    /// The comparison of candidates; `None` to train one network. A file is learned by comparison,
+    /// unless an option or a table describes the network.
+    pub(super) fn comparison(&self) -> Result<Option<CandidateChoice>, Failure> {
+        let ComparisonSettings { candidates, prefer, budget } = self.comparison;
+        let described = self.arch.is_some() || self.train.is_some() || !is_unset(&self.network);
+        let file = matches!(self.source()?, LearnSource::File(_));
+        let compared = match candidates {
+            Some(set) => set == CandidateSet::All,
+            None => file && !described,
+        };
+        if !compared && (prefer.is_some() || budget.is_some()) {
+            let message =
+                "--prefer and --budget choose among candidates, and one network is trained";
+            return Err(Failure::new(message, "add --candidates all, or leave them out"));
+        }
+        let preference = prefer.unwrap_or_default();
+        Ok(compared.then_some(CandidateChoice { preference, budget: budget.unwrap_or(BUDGET) }))
     }
 
     /// Built-in tasks define their own sets, so `--split` is refused.

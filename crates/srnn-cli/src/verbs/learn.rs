@@ -2,8 +2,8 @@
 
 use crate::failure::{Answer, Failure};
 use crate::learning::{
-    DataSettings, LearnJob, NetworkSettings, Resolved, Settings, check_memory, data_record,
-    data_warnings, describe_data, parse_bytes, read_data, run_job,
+    ComparisonSettings, DataSettings, LearnJob, NetworkSettings, Resolved, Settings, check_memory,
+    data_record, data_warnings, describe_data, parse_bytes, read_data, run_job,
 };
 use crate::output::Output;
 use crate::reading::parse_count;
@@ -66,6 +66,8 @@ pub struct Learn {
     #[arg(long)]
     print_config: bool,
     #[command(flatten)]
+    comparison: ComparisonSettings,
+    #[command(flatten)]
     network: NetworkSettings,
     #[command(flatten)]
     data: DataSettings,
@@ -107,6 +109,7 @@ fn settings(learn: &Learn) -> Result<Settings, Failure> {
         must_certify: learn.must_certify.then_some(true),
         device: learn.device,
         data: learn.data.clone(),
+        comparison: learn.comparison.clone(),
         network: learn.network.clone(),
         ..Settings::default()
     };

@@ -27,6 +27,14 @@ pub enum ExtractError {
         /// The layer, counted from 0 at the bottom.
         layer: usize,
     },
+    /// States that training did not harden.
+    #[error(
+        "the network was kept as it was before its states were hardened, so they form no finite set"
+    )]
+    NotHardened,
+    /// A model that is not a network.
+    #[error("the kept model is not a network")]
+    NotANetwork,
     /// Inputs that are not tokens.
     #[error(
         "the network reads vectors of {width} numbers, not tokens, so there is no alphabet: \

@@ -1,9 +1,11 @@
 //! Training data with its metadata.
 
+use super::{NgramFile, NgramModel};
 use crate::model::{Model, ModelFile};
 use crate::task::files::{HeldOutIssues, LineNumbers, TokenRule};
 use crate::task::tomita::{self, Grammar};
-use crate::task::{Dataset, Split};
+use crate::task::{Confusion, Dataset, Split};
+use crate::train::Evaluation;
 use serde_json::{Value, json};
 use srnn_automata::Moore;
 
@@ -65,6 +67,22 @@ impl LearnData {
         let Dataset { alphabet, classes, .. } = self.split.train.clone();
         let tokenizer = self.tokens.tokenizer();
         ModelFile { model, alphabet, unknown: self.unknown, classes, image: None, tokenizer }
+    }
+
+    /// A baseline fitted to these data, with their vocabulary.
+    pub fn ngram_file(&self, model: NgramModel) -> NgramFile {
+        let Dataset { alphabet, classes, .. } = self.split.train.clone();
+        let (format, unknown) = (NgramFile::FORMAT.into(), self.unknown);
+        NgramFile { format, alphabet, unknown, classes, model }
+    }
+
+    /// The confusion matrix of an evaluation on a held-out set. Sequences with unknown tokens count
+    /// as errors.
+    pub fn confusion(&self, evaluation: &Evaluation, issues: &HeldOutIssues) -> Confusion {
+        let mut confusion = Confusion::new(self.split.train.classes.clone());
+        confusion.counts = evaluation.confusion.clone();
+        issues.unreadable.iter().for_each(|sequence| confusion.add_unreadable(sequence.label));
+        confusion
     }
 
     /// Digests of the three sets as JSON; equal data have equal digests.

@@ -8,11 +8,16 @@
 //! Nothing here prints or reads a clock. [`LearnCallbacks`] provide checkpoints, progress and the
 //! time of each stage. `Learned::save` is in [`report`](crate::report).
 
+mod candidates;
 mod data;
 mod label_check;
 mod retrain;
 mod select;
 
+pub use candidates::{
+    Candidate, CandidateKind, CandidatePlan, Comparison, Feature, KeepReason, MAX_READABLE_STATES,
+    Measure, NgramFile, NgramFileError, NgramModel, Preference, Score,
+};
 pub use data::LearnData;
 pub use label_check::{Correction, LabelPolicy, LabelVerdict, NotCorrected};
 
@@ -52,6 +57,8 @@ pub struct LearnRequest<'a> {
     pub label_policy: LabelPolicy,
     /// Limits of the proof search.
     pub proof: ProofSearch,
+    /// Other kinds of models to compare with the recipe's. Default: none.
+    pub candidates: Option<CandidatePlan>,
 }
 
 impl<'a> LearnRequest<'a> {
@@ -66,6 +73,7 @@ impl<'a> LearnRequest<'a> {
             extraction: default_extract_config(alphabet.len()),
             label_policy: LabelPolicy::default(),
             proof: ProofSearch::default(),
+            candidates: None,
         }
     }
 
@@ -89,6 +97,8 @@ pub enum Stage {
     Extract,
     /// A proof is searched for that the network equals an automaton on every word.
     Certify,
+    /// A candidate besides the recipe's network is fitted.
+    Candidate(CandidateKind),
 }
 
 /// The labels and sequences that networks are trained on.
@@ -100,6 +110,8 @@ pub enum Round {
     Corrected,
     /// Training and validation set together, with corrected labels.
     CorrectedAll,
+    /// A candidate besides the recipe's network, with the labels as given.
+    Candidate(CandidateKind),
 }
 
 /// Hooks into the pipeline. The defaults do nothing.
@@ -133,8 +145,12 @@ pub struct Learned<'a> {
     pub device: String,
     /// Whether labels were trusted or corrected.
     pub label_verdict: LabelVerdict,
-    /// All seeds of the last round, in the order of training.
+    /// All seeds of the round that was kept, in the order of training.
     pub outcomes: Vec<SeedOutcome<f32>>,
+    /// Their round.
+    pub round: Round,
+    /// The seeds of candidates that were not kept.
+    pub other_rounds: Vec<(Round, Vec<SeedOutcome<f32>>)>,
     /// The selected seed, and the criterion.
     pub selection: Selection,
     /// The selected network on the validation set, with the labels as given.
@@ -145,6 +161,10 @@ pub struct Learned<'a> {
     pub extraction: Result<Extraction, ExtractError>,
     /// The result of the proof search; `None` if the network cannot have an automaton.
     pub verdict: Option<Verdict>,
+    /// The candidates, if several kinds of models were compared.
+    pub comparison: Option<Comparison>,
+    /// The kept model, if it is the baseline and not a network.
+    pub ngrams: Option<NgramModel>,
 }
 
 impl Learned<'_> {
@@ -208,18 +228,33 @@ pub fn learn<'a, C: LearnCallbacks>(
 ) -> Result<Learned<'a>, LearnError> {
     assert!(!request.seeds.is_empty(), "a request needs at least one seed");
     let pipeline = Pipeline::new(request, callbacks)?;
+    let Some(plan) = &request.candidates else { return learn_automaton(&pipeline) };
+    // The cheapest candidate comes first.
+    let split = &request.data.split;
+    pipeline.begin(Stage::Candidate(CandidateKind::Ngrams))?;
+    let ngrams = NgramModel::fit(&split.train, &split.valid);
+    let learned = learn_automaton(&pipeline)?;
+    candidates::compare(&pipeline, plan, ngrams, learned)
+}
+
+/// Learns with the recipe of the request.
+fn learn_automaton<'a, C: LearnCallbacks>(
+    pipeline: &Pipeline<'_, 'a, C>,
+) -> Result<Learned<'a>, LearnError> {
+    let request = pipeline.request;
     pipeline.begin(Stage::Train)?;
-    let outcomes = pipeline.train(&request.seeds, Round::Given, &request.data.split)?;
+    let (recipe, split) = (&request.recipe, &request.data.split);
+    let outcomes = pipeline.train(recipe, &request.seeds, Round::Given, split)?;
     if request.label_policy == LabelPolicy::Trust || label_check::any_fits(&outcomes) {
         return pipeline.finish(outcomes, LabelVerdict::Trusted);
     }
     pipeline.begin(Stage::CheckLabels)?;
-    let selected = match label_check::check_labels(&pipeline, &outcomes) {
+    let selected = match label_check::check_labels(pipeline, &outcomes) {
         Err(why) => return pipeline.finish(outcomes, LabelVerdict::NotCorrected(why)),
         Ok(selected) => selected,
     };
     pipeline.begin(Stage::Retrain)?;
-    let Retrained { mut rounds, reproduced } = retrain(&pipeline, &selected.simplified.automaton)?;
+    let Retrained { mut rounds, reproduced } = retrain(pipeline, &selected.simplified.automaton)?;
     rounds.insert(0, (Round::Given, outcomes));
     let (round, last) = rounds.pop().expect("there is a retraining round");
     let suspects = suspected_labels(&selected.simplified.automaton, &request.data.split);
@@ -252,11 +287,12 @@ impl<'r, 'a, C: LearnCallbacks> Pipeline<'r, 'a, C> {
 
     fn train(
         &self,
+        recipe: &Recipe,
         seeds: &[u64],
         round: Round,
         split: &Split,
     ) -> Result<Vec<SeedOutcome<f32>>, LearnError> {
-        let LearnRequest { recipe, hardware, .. } = self.request;
+        let hardware = &self.request.hardware;
         let workers = worker_count(seeds.len(), hardware.threads);
         let hardware = hardware.shared_by(workers);
         let context = RoundContext { callbacks: self.callbacks, round, hardware };
@@ -315,16 +351,24 @@ impl<'r, 'a, C: LearnCallbacks> Pipeline<'r, 'a, C> {
             }
         };
         let device = hardware.device.to_string();
+        let round = match &label_verdict {
+            LabelVerdict::Corrected(correction) => correction.round,
+            LabelVerdict::Trusted | LabelVerdict::NotCorrected(_) => Round::Given,
+        };
         Ok(Learned {
             data,
             device,
             label_verdict,
             outcomes,
+            round,
+            other_rounds: vec![],
             selection,
             valid,
             test,
             extraction,
             verdict,
+            comparison: None,
+            ngrams: None,
         })
     }
 }

@@ -44,7 +44,12 @@ fn train_round<C: LearnCallbacks>(
 ) -> Result<(Vec<SeedOutcome<f32>>, bool), LearnError> {
     let mut outcomes = vec![];
     for seed in &pipeline.request.seeds {
-        outcomes.extend(pipeline.train(std::slice::from_ref(seed), round, split)?);
+        outcomes.extend(pipeline.train(
+            &pipeline.request.recipe,
+            std::slice::from_ref(seed),
+            round,
+            split,
+        )?);
         let last = outcomes.last().expect("one seed was trained");
         let found = last
             .run

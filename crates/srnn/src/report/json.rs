@@ -1,13 +1,14 @@
 //! The result of a run as one JSON object: `--json` and `result.json`.
 
 use super::LearnReport;
+use super::candidates;
 use super::labels::label_record;
 use super::methods::{MethodResult, methods};
 use super::notes::{majority_warning, notes};
 use super::proof;
 use crate::certify::Verdict;
 use crate::extract::{Agreement, EvaluatedAutomaton, WordSet};
-use crate::learn::Learned;
+use crate::learn::{CandidateKind, Learned};
 use crate::model::digest;
 use crate::run::CERTIFICATE;
 use crate::task::Confusion;
@@ -18,7 +19,6 @@ use srnn_automata::{Alphabet, Moore, Word, distinguish};
 /// The content of `result.json`.
 pub(super) fn value(report: &LearnReport<'_>) -> Value {
     let LearnReport { learned, run, requirements, seconds } = report;
-    let kept = learned.kept();
     let (valid, test) = (report.validation(), report.test());
     let accuracy = valid.accuracy();
     json!({
@@ -26,14 +26,11 @@ pub(super) fn value(report: &LearnReport<'_>) -> Value {
         "source": learned.data.source,
         "device": learned.device,
         "data": { "digest": learned.data.digests() },
+        "candidates": candidates::records(report),
+        "comparison": candidates::summary(report),
         "seeds": learned.outcomes.iter().map(|outcome| seed_record(report, outcome)).collect::<Vec<_>>(),
         "labels": label_record(report),
-        "kept": {
-            "seed": kept.seed,
-            "reason": learned.selection.reason,
-            "because": learned.selection.reason.describe(),
-            "digest": digest(&kept.model),
-        },
+        "kept": kept_record(learned),
         "network": {
             "valid_accuracy": accuracy,
             "test_accuracy": test.as_ref().map(Confusion::accuracy),
@@ -52,6 +49,21 @@ pub(super) fn value(report: &LearnReport<'_>) -> Value {
         "must_certify": requirements.proof,
         "passed": report.unmet().is_none(),
         "seconds": seconds,
+    })
+}
+
+/// The seed that was kept, and why. A baseline has no seed.
+fn kept_record(learned: &Learned<'_>) -> Value {
+    if learned.ngrams.is_some() {
+        return json!({ "kind": CandidateKind::Ngrams });
+    }
+    let kept = learned.kept();
+    json!({
+        "kind": learned.comparison.as_ref().map(|comparison| comparison.kept().kind),
+        "seed": kept.seed,
+        "reason": learned.selection.reason,
+        "because": learned.selection.reason.describe(),
+        "digest": digest(&kept.model),
     })
 }
 

@@ -1,5 +1,6 @@
 //! The result of learning as files, JSON and text.
 
+mod candidates;
 mod json;
 mod labels;
 mod methods;
@@ -99,10 +100,7 @@ impl LearnReport<'_> {
     }
 
     fn confusion(&self, evaluation: &Evaluation, issues: &HeldOutIssues) -> Confusion {
-        let mut confusion = Confusion::new(self.learned.data.split.train.classes.clone());
-        confusion.counts = evaluation.confusion.clone();
-        issues.unreadable.iter().for_each(|sequence| confusion.add_unreadable(sequence.label));
-        confusion
+        self.learned.data.confusion(evaluation, issues)
     }
 }
 

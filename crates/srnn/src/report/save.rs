@@ -31,7 +31,14 @@ impl Learned<'_> {
     /// If a file cannot be written.
     pub fn save_parts(&self, folder: &Path) -> Result<(), UserError> {
         let model = self.model_file();
-        model.save(&folder.join("model")).map_err(|error| UserError::new(error, ""))?;
+        let saved = match self.ngrams.clone() {
+            Some(ngrams) => {
+                let file = self.data.ngram_file(ngrams);
+                file.save(&folder.join("model")).map_err(|error| UserError::new(error, ""))
+            }
+            None => model.save(&folder.join("model")).map_err(|error| UserError::new(error, "")),
+        };
+        saved?;
         let automata = folder.join("automaton");
         if let Ok(extraction) = &self.extraction {
             write_automata(&automata, extraction, &model.classes, &self.data.title)?;

@@ -1,6 +1,7 @@
 //! The result of learning as text.
 
 use super::LearnReport;
+use super::candidates;
 use super::labels::{accuracy_on_corrected, correction_text};
 use super::methods::{MethodResult, methods};
 use super::notes::{majority_warning, notes};
@@ -18,9 +19,13 @@ use srnn_automata::{Alphabet, Partial, Word};
 /// The text report of `learn`.
 pub(super) fn text(report: &LearnReport<'_>) -> String {
     let mut parts: Vec<String> = correction_text(report).into_iter().collect();
+    parts.extend(candidates::text(report));
     parts.extend(majority_warning(report).map(|warning| format!("warning: {warning}\n")));
-    parts.push(seed_table(report));
+    if report.learned.ngrams.is_none() {
+        parts.push(seed_table(report));
+    }
     match &report.learned.extraction {
+        Err(_) if report.learned.comparison.is_some() => parts.push(accuracy_line(report)),
         Err(refusal) => {
             parts.push(format!("No automaton: {refusal} (--arch sr-gru).\n"));
             parts.push(accuracy_line(report));
@@ -99,7 +104,12 @@ fn automaton(report: &LearnReport<'_>, extraction: &Extraction) -> String {
 /// Larger automata are not listed: the table would push the rest of the report off the screen.
 const MAX_LISTED_STATES: usize = 40;
 
-/// Accuracy of the network on held-out data.
+/// The kind of the kept model.
+fn kept_model(report: &LearnReport<'_>) -> &'static str {
+    if report.learned.ngrams.is_some() { "n-grams" } else { "network" }
+}
+
+/// Accuracy of the kept model on held-out data.
 fn accuracy_line(report: &LearnReport<'_>) -> String {
     let part = |confusion: &Confusion| confusion.accuracy().map_or("–".into(), percent);
     let valid = part(&report.validation());
@@ -107,7 +117,8 @@ fn accuracy_line(report: &LearnReport<'_>) -> String {
     let corrected = accuracy_on_corrected(report)
         .map(|accuracy| format!(" as given ({} with corrected labels)", percent(accuracy)));
     format!(
-        "network: {valid} accuracy on the validation set{}{}\n",
+        "{}: {valid} accuracy on the validation set{}{}\n",
+        kept_model(report),
         corrected.unwrap_or_default(),
         test.unwrap_or_default()
     )

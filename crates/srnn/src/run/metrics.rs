@@ -1,6 +1,6 @@
 //! `metrics.jsonl`: one line per evaluation of a seed.
 
-use crate::learn::{LabelVerdict, Learned, Round};
+use crate::learn::{CandidateKind, LabelVerdict, Learned, Round};
 use crate::train::{Record, SeedOutcome};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
@@ -46,16 +46,15 @@ impl MetricsFile {
 
 /// The file of a finished run, ordered by round, seed and update.
 pub(crate) fn metrics_text(learned: &Learned<'_>) -> String {
-    match &learned.label_verdict {
-        LabelVerdict::Corrected(correction) => {
-            let earlier =
-                correction.earlier_rounds.iter().map(|(round, outcomes)| lines(*round, outcomes));
-            earlier.chain([lines(correction.round, &learned.outcomes)]).collect()
-        }
-        LabelVerdict::Trusted | LabelVerdict::NotCorrected(_) => {
-            lines(Round::Given, &learned.outcomes)
-        }
-    }
+    let earlier: &[_] = match &learned.label_verdict {
+        LabelVerdict::Corrected(correction) => &correction.earlier_rounds,
+        LabelVerdict::Trusted | LabelVerdict::NotCorrected(_) => &[],
+    };
+    let mut rounds: Vec<(Round, &[SeedOutcome<f32>])> = vec![(learned.round, &learned.outcomes)];
+    let others = earlier.iter().chain(&learned.other_rounds);
+    rounds.extend(others.map(|(round, outcomes)| (*round, &outcomes[..])));
+    rounds.sort_by_key(|(round, _)| *round);
+    rounds.iter().map(|(round, outcomes)| lines(*round, outcomes)).collect()
 }
 
 fn lines(round: Round, outcomes: &[SeedOutcome<f32>]) -> String {
@@ -73,6 +72,7 @@ fn round_name(round: Round) -> Option<&'static str> {
         Round::Given => None,
         Round::Corrected => Some("believed"),
         Round::CorrectedAll => Some("whole"),
+        Round::Candidate(kind) => Some(kind.key()),
     }
 }
 
@@ -89,7 +89,10 @@ fn line(round: Round, seed: u64, record: &Record) -> String {
 fn record_key(line: &[u8]) -> Option<(Round, u64, u64)> {
     let value: Value = serde_json::from_slice(line.strip_suffix(b"\n")?).ok()?;
     let named = value.get(ROUND).and_then(Value::as_str);
-    let rounds = [Round::Given, Round::Corrected, Round::CorrectedAll];
-    let round = rounds.into_iter().find(|&round| round_name(round) == named)?;
+    let candidates = CandidateKind::ALL.map(Round::Candidate);
+    let rounds =
+        [Round::Given, Round::Corrected, Round::CorrectedAll].into_iter().chain(candidates);
+    let mut rounds = rounds;
+    let round = rounds.find(|&round| round_name(round) == named)?;
     Some((round, value.get("seed")?.as_u64()?, value.get("update")?.as_u64()?))
 }

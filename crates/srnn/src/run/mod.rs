@@ -118,6 +118,7 @@ impl RunFolder {
             Round::Given => format!("seed-{seed}"),
             Round::Corrected => format!("believed-seed-{seed}"),
             Round::CorrectedAll => format!("whole-seed-{seed}"),
+            Round::Candidate(kind) => format!("{}-seed-{seed}", kind.key()),
         })
     }
 
