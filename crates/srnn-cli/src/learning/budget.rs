@@ -75,7 +75,7 @@ pub fn parse_seconds(text: &str) -> Result<f64, String> {
         _ => return Err(wrong()),
     };
     let seconds = number.parse::<f64>().map_err(|_| wrong())? * factor;
-    if seconds >= 1.0 && seconds <= 1e7 { Ok(seconds) } else { Err(wrong()) }
+    if (1.0..=1e7).contains(&seconds) { Ok(seconds) } else { Err(wrong()) }
 }
 
 /// Three quarters of the free memory, in bytes.

@@ -127,7 +127,7 @@ mod tests {
         let breaks: [fn(&mut NgramFile); 6] = [
             |f| f.format = "srnn-ngrams-9".into(),
             |f| f.classes.push("z".into()),
-            |f| drop(f.model.weights.pop()),
+            |f| f.model.weights.truncate(f.model.weights.len() - 1),
             |f| f.model.features[0] = Feature::Ngram(vec![9]),
             |f| f.model.features.reverse(),
             |f| f.unknown = Some(2),
