@@ -15,8 +15,8 @@ mod retrain;
 mod select;
 
 pub use candidates::{
-    Candidate, CandidateKind, CandidatePlan, Comparison, Feature, KeepReason, MAX_READABLE_STATES,
-    Measure, NgramFile, NgramFileError, NgramModel, Preference, Score,
+    Candidate, CandidateKind, CandidatePlan, Comparison, Feature, HeldOutMeasure, HeldOutScore,
+    KeepReason, MAX_READABLE_STATES, NgramFile, NgramFileError, NgramModel, Preference,
 };
 pub use data::LearnData;
 pub use label_check::{Correction, LabelPolicy, LabelVerdict, NotCorrected};

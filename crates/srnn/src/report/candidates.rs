@@ -3,7 +3,7 @@
 use super::LearnReport;
 use crate::format::{aligned, percent};
 use crate::learn::{
-    Candidate, CandidateKind, Comparison, KeepReason, MAX_READABLE_STATES, Preference, Score,
+    Candidate, CandidateKind, Comparison, HeldOutScore, KeepReason, MAX_READABLE_STATES, Preference,
 };
 use serde_json::{Value, json};
 
@@ -42,7 +42,7 @@ pub(super) fn records(report: &LearnReport<'_>) -> Option<Value> {
             "name": kind.title(),
             "kind": kind.key(),
             "valid": valid.map(|score| score.value),
-            "interval": valid.map(|Score { value, error }| [value - error, value + error]),
+            "interval": valid.map(|HeldOutScore { value, error }| [value - error, value + error]),
             "test": test.map(|score| score.value),
             "test_error": test.map(|score| score.error),
             "states": states,
@@ -69,7 +69,7 @@ pub(super) fn summary(report: &LearnReport<'_>) -> Option<Value> {
     }))
 }
 
-fn score_text(score: Score) -> String {
+fn score_text(score: HeldOutScore) -> String {
     format!("{} ± {:.2}", percent(score.value), 100.0 * score.error)
 }
 

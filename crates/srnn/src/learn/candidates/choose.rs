@@ -97,11 +97,11 @@ fn readable(candidates: &[Candidate], best: usize) -> (usize, KeepReason) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Score;
+    use super::super::HeldOutScore;
     use super::*;
 
     fn candidate(kind: CandidateKind, value: f64) -> Candidate {
-        let score = Score { value, error: 0.01 };
+        let score = HeldOutScore { value, error: 0.01 };
         let valid = Some(score);
         Candidate { kind, valid, test: None, states: None, proved: false, note: None }
     }

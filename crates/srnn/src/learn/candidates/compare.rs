@@ -2,8 +2,8 @@
 
 use super::choose::choose;
 use super::{
-    Candidate, CandidateKind, CandidatePlan, Comparison, MAX_READABLE_STATES, Measure, NgramModel,
-    Score,
+    Candidate, CandidateKind, CandidatePlan, Comparison, HeldOutMeasure, HeldOutScore,
+    MAX_READABLE_STATES, NgramModel,
 };
 use crate::engine::Mode;
 use crate::engine::reference::{argmax, log_softmax};
@@ -48,7 +48,7 @@ pub(in crate::learn) fn compare<'a, C: LearnCallbacks>(
     ngrams: NgramModel,
     learned: Learned<'a>,
 ) -> Result<Learned<'a>, LearnError> {
-    let measure = Measure::of(&learned.data.split.train.class_counts());
+    let measure = HeldOutMeasure::of(&learned.data.split.train.class_counts());
     let scale = Scale { measure, learned: &learned };
     let mut entries = vec![majority(&scale), automaton(&scale), sr_gru(pipeline, &scale)];
     let solved = is_solved(&learned);
@@ -68,14 +68,14 @@ const AUTOMATON: usize = 1;
 
 /// What every candidate is scored by.
 struct Scale<'s, 'a> {
-    measure: Measure,
+    measure: HeldOutMeasure,
     learned: &'s Learned<'a>,
 }
 
 impl Scale<'_, '_> {
     fn entry(&self, kind: CandidateKind, held_out: HeldOut, trained: Option<Trained>) -> Entry {
         let data = self.learned.data;
-        let score = |evaluation: &Evaluation, issues: &HeldOutIssues| -> Score {
+        let score = |evaluation: &Evaluation, issues: &HeldOutIssues| -> HeldOutScore {
             self.measure.score(&data.confusion(evaluation, issues))
         };
         let candidate = Candidate {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// The measure that candidates are compared by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
-pub enum Measure {
+pub enum HeldOutMeasure {
     /// The fraction of sequences that are classified correctly.
     Accuracy,
     /// F1 of one class, the rarer of two.
@@ -21,7 +21,7 @@ pub enum Measure {
 
 /// A measured value.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Score {
+pub struct HeldOutScore {
     /// The value, between 0 and 1.
     pub value: f64,
     /// Its standard error.
@@ -34,9 +34,9 @@ const RARE: f64 = 0.1;
 /// With more classes, their F1 is not averaged.
 const MAX_CLASSES: usize = 32;
 
-impl Measure {
+impl HeldOutMeasure {
     /// The measure for training labels with these numbers of sequences per class.
-    pub fn of(class_counts: &[usize]) -> Measure {
+    pub fn of(class_counts: &[usize]) -> HeldOutMeasure {
         let total: usize = class_counts.iter().sum();
         let present: Vec<usize> =
             (0..class_counts.len()).filter(|&c| class_counts[c] > 0).collect();
@@ -44,31 +44,31 @@ impl Measure {
         match rarest {
             Some(class) if (class_counts[class] as f64) < RARE * total as f64 => {
                 match present.len() {
-                    2 => Measure::F1 { class },
-                    n if n <= MAX_CLASSES => Measure::MacroF1,
-                    _ => Measure::Accuracy,
+                    2 => HeldOutMeasure::F1 { class },
+                    n if n <= MAX_CLASSES => HeldOutMeasure::MacroF1,
+                    _ => HeldOutMeasure::Accuracy,
                 }
             }
-            _ => Measure::Accuracy,
+            _ => HeldOutMeasure::Accuracy,
         }
     }
 
     /// The name for people.
     pub fn name(self, classes: &[String]) -> String {
         match self {
-            Measure::Accuracy => "accuracy".into(),
-            Measure::F1 { class } => format!("F1 of {}", classes[class]),
-            Measure::MacroF1 => "mean F1 of the classes".into(),
+            HeldOutMeasure::Accuracy => "accuracy".into(),
+            HeldOutMeasure::F1 { class } => format!("F1 of {}", classes[class]),
+            HeldOutMeasure::MacroF1 => "mean F1 of the classes".into(),
         }
     }
 
     /// The measure of a confusion matrix; 0 if nothing was counted. The standard error is that of a
     /// multinomial sample, to first order; it is at least that of one error more.
-    pub fn score(self, confusion: &Confusion) -> Score {
+    pub fn score(self, confusion: &Confusion) -> HeldOutScore {
         let counts = cells(confusion);
         let total: f64 = counts.iter().flatten().sum();
         if total == 0.0 {
-            return Score { value: 0.0, error: 1.0 };
+            return HeldOutScore { value: 0.0, error: 1.0 };
         }
         let value = self.value(&counts);
         let (mut mean, mut square) = (0.0, 0.0);
@@ -83,19 +83,19 @@ impl Measure {
             }
         }
         let variance = (square - mean * mean / total).max(0.0);
-        Score { value, error: variance.sqrt().max(1.0 / total) }
+        HeldOutScore { value, error: variance.sqrt().max(1.0 / total) }
     }
 
     /// `[truth][predicted]` has a further column for sequences that the model cannot read.
     fn value(self, counts: &[Vec<f64>]) -> f64 {
         let classes = counts.len();
         match self {
-            Measure::Accuracy => {
+            HeldOutMeasure::Accuracy => {
                 let correct: f64 = (0..classes).map(|class| counts[class][class]).sum();
                 correct / counts.iter().flatten().sum::<f64>()
             }
-            Measure::F1 { class } => f1(counts, class).unwrap_or(0.0),
-            Measure::MacroF1 => {
+            HeldOutMeasure::F1 { class } => f1(counts, class).unwrap_or(0.0),
+            HeldOutMeasure::MacroF1 => {
                 let of_classes: Vec<f64> = (0..classes).filter_map(|c| f1(counts, c)).collect();
                 of_classes.iter().sum::<f64>() / of_classes.len().max(1) as f64
             }
@@ -104,7 +104,7 @@ impl Measure {
 
     /// The derivative by one count, as a central difference of half a sequence.
     fn slope(self, counts: &[Vec<f64>], truth: usize, predicted: usize, value: f64) -> f64 {
-        if self == Measure::Accuracy {
+        if self == HeldOutMeasure::Accuracy {
             let total: f64 = counts.iter().flatten().sum();
             return (f64::from(truth == predicted) - value) / total;
         }
@@ -146,28 +146,35 @@ mod tests {
 
     #[test]
     fn a_rare_class_selects_f1() {
-        assert_eq!(Measure::of(&[50, 50]), Measure::Accuracy);
-        assert_eq!(Measure::of(&[95, 5]), Measure::F1 { class: 1 });
-        assert_eq!(Measure::of(&[5, 95]), Measure::F1 { class: 0 });
-        assert_eq!(Measure::of(&[60, 35, 5]), Measure::MacroF1);
-        assert_eq!(Measure::of(&[100, 0]), Measure::Accuracy, "a class without sequences");
+        assert_eq!(HeldOutMeasure::of(&[50, 50]), HeldOutMeasure::Accuracy);
+        assert_eq!(HeldOutMeasure::of(&[95, 5]), HeldOutMeasure::F1 { class: 1 });
+        assert_eq!(HeldOutMeasure::of(&[5, 95]), HeldOutMeasure::F1 { class: 0 });
+        assert_eq!(HeldOutMeasure::of(&[60, 35, 5]), HeldOutMeasure::MacroF1);
+        assert_eq!(
+            HeldOutMeasure::of(&[100, 0]),
+            HeldOutMeasure::Accuracy,
+            "a class without sequences"
+        );
     }
 
     #[test]
     fn the_error_of_an_accuracy_is_binomial() {
-        let score = Measure::Accuracy.score(&confusion(&[&[40, 10], &[6, 40]], &[2, 2]));
+        let score = HeldOutMeasure::Accuracy.score(&confusion(&[&[40, 10], &[6, 40]], &[2, 2]));
         assert_eq!(score.value, 0.8);
         assert!((score.error - (0.8f64 * 0.2 / 100.0).sqrt()).abs() < 1e-12, "{score:?}");
-        let perfect = Measure::Accuracy.score(&confusion(&[&[10, 0], &[0, 10]], &[0, 0]));
+        let perfect = HeldOutMeasure::Accuracy.score(&confusion(&[&[10, 0], &[0, 10]], &[0, 0]));
         assert_eq!((perfect.value, perfect.error), (1.0, 0.05));
-        assert_eq!(Measure::Accuracy.score(&confusion(&[&[0, 0], &[0, 0]], &[0, 0])).value, 0.0);
+        assert_eq!(
+            HeldOutMeasure::Accuracy.score(&confusion(&[&[0, 0], &[0, 0]], &[0, 0])).value,
+            0.0
+        );
     }
 
     #[test]
     fn f1_is_that_of_precision_and_recall_and_has_an_error() {
         // 8 of 10 found, 4 false alarms: precision 2/3, recall 0.8.
         let counts = confusion(&[&[86, 4], &[2, 8]], &[0, 0]);
-        let score = Measure::F1 { class: 1 }.score(&counts);
+        let score = HeldOutMeasure::F1 { class: 1 }.score(&counts);
         let (precision, recall) = (8.0 / 12.0, 0.8);
         assert!((score.value - 2.0 * precision * recall / (precision + recall)).abs() < 1e-12);
         // By the delta method: gradients 2(FP + FN)/D² and −2TP/D² with D = 2TP + FP + FN = 22.
@@ -176,6 +183,6 @@ mod tests {
         let mean = tp * up + wrong * down;
         let variance = tp * up * up + wrong * down * down - mean * mean / 100.0;
         assert!((score.error / variance.sqrt() - 1.0).abs() < 0.01, "{score:?}");
-        assert!(Measure::MacroF1.score(&counts).value > score.value);
+        assert!(HeldOutMeasure::MacroF1.score(&counts).value > score.value);
     }
 }

@@ -13,7 +13,7 @@ mod plan;
 
 pub use choose::{KeepReason, Preference};
 pub(super) use compare::compare;
-pub use measure::{Measure, Score};
+pub use measure::{HeldOutMeasure, HeldOutScore};
 pub use ngram_file::{NgramFile, NgramFileError};
 pub use ngrams::{Feature, NgramModel};
 pub use plan::CandidatePlan;
@@ -93,9 +93,9 @@ pub struct Candidate {
     /// The kind of model.
     pub kind: CandidateKind,
     /// The score on the validation set, with the labels as given; `None` if it was not tried.
-    pub valid: Option<Score>,
+    pub valid: Option<HeldOutScore>,
     /// The score on the test set, if there is one. It is never used to choose.
-    pub test: Option<Score>,
+    pub test: Option<HeldOutScore>,
     /// The number of states, if it is an automaton.
     pub states: Option<usize>,
     /// Whether it is proved equal to its automaton on every word.
@@ -115,7 +115,7 @@ impl Candidate {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
     /// What is measured on the validation set.
-    pub measure: Measure,
+    pub measure: HeldOutMeasure,
     /// How the kept one was chosen.
     pub preference: Preference,
     /// All candidates, the most readable first.

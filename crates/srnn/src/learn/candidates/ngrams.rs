@@ -57,7 +57,7 @@ impl NgramModel {
         };
         let (train_rows, valid_rows) = (encode(train), encode(valid));
         let classes = train.classes.len();
-        let mut fit = Fit::new(&train_rows, features.len(), classes);
+        let mut fit = Regression::new(&train_rows, features.len(), classes);
         let mut best: Option<(f64, NgramModel)> = None;
         for penalty in PENALTIES {
             fit.minimise(penalty);
@@ -186,16 +186,21 @@ fn log_sum(logits: &[f64]) -> f64 {
 
 /// Minimises the mean cross-entropy plus the penalty by Nesterov's accelerated gradient method. The
 /// step size follows from the rows' lengths, so nothing has to be tuned.
-struct Fit<'a> {
+struct Regression<'a> {
     rows: &'a [(Vec<(u32, f64)>, u32)],
     classes: usize,
     weights: Vec<f64>,
     bias: Vec<f64>,
 }
 
-impl<'a> Fit<'a> {
-    fn new(rows: &'a [(Vec<(u32, f64)>, u32)], features: usize, classes: usize) -> Fit<'a> {
-        Fit { rows, classes, weights: vec![0.0; features * classes], bias: vec![0.0; classes] }
+impl<'a> Regression<'a> {
+    fn new(rows: &'a [(Vec<(u32, f64)>, u32)], features: usize, classes: usize) -> Regression<'a> {
+        Regression {
+            rows,
+            classes,
+            weights: vec![0.0; features * classes],
+            bias: vec![0.0; classes],
+        }
     }
 
     fn minimise(&mut self, penalty: f64) {
