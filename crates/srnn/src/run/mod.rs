@@ -3,7 +3,7 @@
 mod metrics;
 
 pub use metrics::MetricsFile;
-pub(crate) use metrics::metrics_text;
+pub(crate) use metrics::{metrics_text, round_name};
 
 use crate::UserError;
 use crate::atomic;
@@ -115,6 +115,7 @@ impl RunFolder {
     /// The checkpoint folder of a seed.
     pub fn checkpoints(&self, round: Round, seed: u64) -> PathBuf {
         self.path.join(CHECKPOINTS).join(match round {
+            Round::Short => format!("short-seed-{seed}"),
             Round::Given => format!("seed-{seed}"),
             Round::Corrected => format!("believed-seed-{seed}"),
             Round::CorrectedAll => format!("whole-seed-{seed}"),

@@ -160,7 +160,7 @@ impl Cause {
             }
             Cause::OneClass { .. } => "check --label-column; give sequences of a second class",
             Cause::Contradiction { .. } => {
-                "correct one, or keep both with --contradictions keep if labels are noisy"
+                "correct one, or leave --contradictions refuse out if labels are noisy"
             }
             Cause::UnseenClass { .. } => "correct it, or add such sequences to the training file",
             _ => "",
