@@ -51,7 +51,7 @@ fn what_cannot_be_learned_from_is_refused_with_its_place_and_a_remedy() {
         (&["unlabelled.csv"], "unlabelled.csv:3", "--unlabelled skip"),
         (&["quote.csv"], "quote.csv:2", "close it"),
         (&["broken.jsonl"], "broken.jsonl:1", "one object a line"),
-        (&["noise.bin"], "noise.bin: the file name does not tell the format", "--format"),
+        (&["noise.bin"], "noise.bin: neither the file name nor the first line tells", "--format"),
         (&["good.txt", "--max-bytes", "10"], "more than 10 bytes in all", "--max-bytes"),
         (&["good.txt", "--max-bytes", "99999999999999999999"], "--max-bytes", "too large"),
         (&["good.txt", "--valid", "unseen.txt"], "unseen.txt:1", "training file"),

@@ -3,6 +3,7 @@
 mod automata;
 mod bad_input;
 mod bench;
+mod candidates;
 mod compile;
 mod conform;
 mod data;

@@ -11,6 +11,7 @@
 mod candidates;
 mod data;
 mod label_check;
+mod pipeline;
 mod retrain;
 mod rounds;
 mod select;
@@ -22,22 +23,20 @@ pub use candidates::{
 pub use data::LearnData;
 pub use label_check::{Correction, LabelPolicy, LabelVerdict, NotCorrected};
 
-use crate::certify::{ProofSearch, Verdict, check_proof};
+use crate::certify::{ProofSearch, Verdict};
+use crate::compile::CompiledNetwork;
+use crate::engine::Hardware;
 use crate::engine::cpu::Cpu;
-use crate::engine::{DeviceError, Hardware, Mode, Optimiser, Trainer};
-use crate::extract::{
-    ExtractConfig, ExtractError, ExtractRequest, Extraction, RefineConfig, extract,
-};
+use crate::extract::{ExtractConfig, ExtractError, Extraction, RefineConfig};
 use crate::model::{Model, ModelFile};
-use crate::task::{Dataset, Split};
+use crate::task::Dataset;
 use crate::train::{
     CheckpointStore, Control, Evaluation, NoCheckpoints, NoObserver, Observer, Recipe, SeedOutcome,
-    SeedPlan, Selection, SelectionReason, Sizes, Stop, TrainContext, TrainError, evaluate,
-    recipe_default, select, train_seeds,
+    Selection, Sizes, Stop, TrainError, recipe_default,
 };
+use pipeline::Pipeline;
 use rounds::learn_automaton;
-use select::{assess_quality, search_proof};
-use srnn_automata::{Alphabet, InvalidAlphabet, Moore, Symbol, Word};
+use srnn_automata::{InvalidAlphabet, Moore};
 
 /// The data to learn from, and all settings.
 #[derive(Clone, Debug)]
@@ -146,6 +145,17 @@ pub struct NoCallbacks;
 
 impl LearnCallbacks for NoCallbacks {}
 
+/// The model that [`learn`] keeps.
+#[derive(Clone, Debug, PartialEq)]
+pub enum KeptModel {
+    /// The network of the selected seed.
+    Network,
+    /// The network that an automaton was written into; nothing was trained.
+    Compiled(Box<CompiledNetwork>),
+    /// N-grams; there is no network.
+    Ngrams(NgramModel),
+}
+
 /// The result of [`learn`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Learned<'a> {
@@ -176,8 +186,8 @@ pub struct Learned<'a> {
     pub verdict: Option<Verdict>,
     /// The candidates, if several kinds of models were compared.
     pub comparison: Option<Comparison>,
-    /// The kept model, if it is the baseline and not a network.
-    pub ngrams: Option<NgramModel>,
+    /// Which model is kept.
+    pub model: KeptModel,
 }
 
 impl Learned<'_> {
@@ -195,9 +205,12 @@ impl Learned<'_> {
         self.extraction.as_ref().ok()?.cover.kept.as_ref().map(|kept| &kept.minimal)
     }
 
-    /// The selected network with its vocabulary.
+    /// The kept network with its vocabulary; the selected one if no network is kept.
     pub fn model_file(&self) -> ModelFile {
-        self.data.model_file(self.kept().model.clone())
+        self.data.model_file(match &self.model {
+            KeptModel::Compiled(network) => network.file.model.clone(),
+            KeptModel::Network | KeptModel::Ngrams(_) => self.kept().model.clone(),
+        })
     }
 
     /// Whether the network is proved equal to its automaton on every word.
@@ -249,115 +262,6 @@ pub fn learn<'a, C: LearnCallbacks>(
     }
 }
 
-/// A request with the values that all stages share.
-struct Pipeline<'r, 'a, C> {
-    request: &'r LearnRequest<'a>,
-    callbacks: &'r C,
-    alphabet: Alphabet,
-    /// Training and validation words.
-    words: Vec<Word>,
-}
-
-impl<'r, 'a, C: LearnCallbacks> Pipeline<'r, 'a, C> {
-    fn new(request: &'r LearnRequest<'a>, callbacks: &'r C) -> Result<Self, LearnError> {
-        let names = request.data.split.train.alphabet.clone();
-        let alphabet = Alphabet::new(names).map_err(LearnError::Alphabet)?;
-        Ok(Pipeline { request, callbacks, alphabet, words: words(&request.data.split) })
-    }
-
-    fn begin(&self, stage: Stage) -> Result<(), LearnError> {
-        match self.callbacks.stage(stage) {
-            Control::Continue => Ok(()),
-            Control::Interrupt | Control::TimeUp => Err(LearnError::Interrupted),
-        }
-    }
-
-    fn train(
-        &self,
-        recipe: &Recipe,
-        seeds: &[u64],
-        round: Round,
-        split: &Split,
-    ) -> Result<Vec<SeedOutcome<f32>>, LearnError> {
-        let hardware = &self.request.hardware;
-        let workers = worker_count(seeds.len(), hardware.threads);
-        let hardware = hardware.shared_by(workers);
-        let context = RoundContext { callbacks: self.callbacks, round, hardware };
-        let outcomes = train_seeds(&SeedPlan { recipe, split, seeds, workers }, &context);
-        let outcomes = outcomes.into_iter().collect::<Result<Vec<_>, _>>()?;
-        match outcomes.iter().any(|outcome| outcome.run.stop == Stop::Interrupted) {
-            true => Err(LearnError::Interrupted),
-            false => Ok(outcomes),
-        }
-    }
-
-    /// Has `srnn-check` verify a proof, before anything is called certified.
-    fn check(&self, model: &Model<f32>, verdict: Option<&Verdict>) -> Result<(), LearnError> {
-        let Some(proof) = verdict.and_then(Verdict::proof) else { return Ok(()) };
-        let file = self.request.data.model_file(model.clone());
-        check_proof(&file, proof).map(drop).map_err(LearnError::Refused)
-    }
-
-    /// Selects the best network of the last round, extracts its automata and searches for a proof.
-    fn finish(
-        &self,
-        round: Round,
-        mut outcomes: Vec<SeedOutcome<f32>>,
-        label_verdict: LabelVerdict,
-    ) -> Result<Learned<'a>, LearnError> {
-        let LearnRequest { data, hardware, extraction, .. } = self.request;
-        self.begin(Stage::Select)?;
-        let mut proofs = assess_quality(self, &mut outcomes)?;
-        let selection = match &label_verdict {
-            LabelVerdict::Corrected(correction) if correction.reproduced => Some(Selection {
-                index: outcomes.len() - 1,
-                reason: SelectionReason::ExplainsLabels,
-            }),
-            _ => select(&outcomes),
-        };
-        let selection = selection.ok_or_else(|| no_result(&outcomes))?;
-        let model = &outcomes[selection.index].model;
-        self.begin(Stage::Extract)?;
-        let mut engine = self.request.engine(model);
-        let mut evaluated = |set: &Dataset| {
-            let Ok(evaluation) = evaluate(&mut engine, set, Mode::default());
-            evaluation
-        };
-        let valid = evaluated(&data.split.valid);
-        let test = data.split.test.as_ref().filter(|test| !test.sequences.is_empty());
-        let test = test.map(&mut evaluated);
-        let truth = data.truth.as_ref();
-        let extract_request = ExtractRequest { alphabet: &self.alphabet, data: &self.words, truth };
-        let extraction = extract(&mut engine, &extract_request, extraction);
-        self.begin(Stage::Certify)?;
-        let verdict = match proofs.remove(&selection.index) {
-            Some(proved) => Some(proved),
-            None => {
-                let found = search_proof(&model.to_f64(), &self.alphabet, &self.request.proof);
-                self.check(model, found.as_ref())?;
-                found
-            }
-        };
-        let device = hardware.device.to_string();
-        Ok(Learned {
-            data,
-            device,
-            label_verdict,
-            outcomes,
-            round,
-            untrained: vec![],
-            other_rounds: vec![],
-            selection,
-            valid,
-            test,
-            extraction,
-            verdict,
-            comparison: None,
-            ngrams: None,
-        })
-    }
-}
-
 /// The default settings of extraction for an alphabet size. A larger alphabet has a lower cap on
 /// states, because every state has a transition for every symbol.
 pub fn default_extract_config(symbols: usize) -> ExtractConfig {
@@ -370,45 +274,6 @@ pub fn default_extract_config(symbols: usize) -> ExtractConfig {
 /// How many seeds are trained at the same time with this number of threads.
 pub fn worker_count(seeds: usize, threads: usize) -> usize {
     threads.clamp(1, seeds.max(1))
-}
-
-/// Provides trainers, checkpoints and observers for one round of training.
-struct RoundContext<'r, C> {
-    callbacks: &'r C,
-    round: Round,
-    /// The share of one trainer.
-    hardware: Hardware,
-}
-
-impl<C: LearnCallbacks> TrainContext<f32> for RoundContext<'_, C> {
-    fn trainer(
-        &self,
-        model: &Model<f32>,
-        optimiser: Optimiser,
-    ) -> Result<Box<dyn Trainer<f32> + Send>, DeviceError> {
-        self.hardware.trainer(model, optimiser)
-    }
-    fn checkpoints(&self, seed: u64) -> Box<dyn CheckpointStore<f32> + '_> {
-        self.callbacks.checkpoints(self.round, seed)
-    }
-    fn observer(&self, seed: u64) -> Box<dyn Observer + '_> {
-        self.callbacks.observer(self.round, seed)
-    }
-}
-
-/// Training and validation words.
-fn words(split: &Split) -> Vec<Word> {
-    let of = |set: &Dataset| -> Vec<Word> {
-        set.sequences.iter().map(|s| s.tokens.iter().map(|&t| Symbol(t)).collect()).collect()
-    };
-    [of(&split.train), of(&split.valid)].concat()
-}
-
-fn no_result(outcomes: &[SeedOutcome<f32>]) -> LearnError {
-    match outcomes.first() {
-        Some(first) => LearnError::NoResult { seed: first.seed, stop: first.run.stop.clone() },
-        None => unreachable!("a request has seeds"),
-    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@ use crate::engine::Arithmetic;
 use crate::key::Key;
 use crate::task::tomita::{self, Grammar};
 use crate::task::{Rate, label_noise, split};
-use crate::train::ArchName;
+use crate::train::{ArchName, SelectionReason};
 
 fn recipe(arch: ArchName, updates: u64) -> Recipe {
     let mut recipe = recipe_default(&Sizes { arch, units: 12, k: 5, ..Sizes::of(2, 2) });

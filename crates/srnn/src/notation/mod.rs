@@ -14,6 +14,7 @@ pub use classes::{
 pub use read::{read_as, symbols_of_expression};
 pub(crate) use save::save_automaton;
 pub use save::{SavedFiles, save_extracted};
+pub(crate) use write::table_with_support;
 pub use write::{WriteOptions, table, write};
 
 use classes::named_automaton;

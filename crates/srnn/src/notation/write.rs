@@ -5,7 +5,7 @@ use super::{Notation, accepting_class, complete, find_accepting_class, is_accept
 use crate::UserError;
 use crate::extract::json::{NamedAutomaton, to_json};
 use crate::render::dfa::{self, DfaPicture};
-use crate::render::transition_table::{TransitionTable, text};
+use crate::render::transition_table::{RowSupport, TransitionTable, text};
 use srnn_automata::text::{att, dot};
 use srnn_automata::{Dfa, Limits, regex};
 use std::borrow::Cow;
@@ -47,6 +47,18 @@ pub fn table(automaton: &NamedAutomaton) -> String {
     let accepting = find_accepting_class(automaton.classes());
     let caption = |&class: &u32| caption(automaton, accepting, class);
     text(&TransitionTable::of_automaton(automaton.automaton(), caption))
+}
+
+/// The same with the number of sequences that end in each state. Transitions that no sequence takes are
+/// in parentheses.
+pub(crate) fn table_with_support(automaton: &NamedAutomaton, rows: &[RowSupport]) -> String {
+    let accepting = find_accepting_class(automaton.classes());
+    let caption = |&class: &u32| caption(automaton, accepting, class);
+    let mut table = TransitionTable::of_automaton(automaton.automaton(), caption);
+    for (row, support) in table.rows.iter_mut().zip(rows) {
+        row.support = Some(support.clone());
+    }
+    text(&table)
 }
 
 /// The note of a state of this class, and whether it is accepting. The note is the name of the class

@@ -1,7 +1,8 @@
 //! Transition tables of automata as text.
 //!
 //! With a small alphabet, there is a row per state and a column per symbol; otherwise a row per state
-//! and successor. `→` marks the start state, `*` accepting states.
+//! and successor. `→` marks the start state, `*` accepting states. Transitions that no sequence of the
+//! data takes are in parentheses.
 
 use srnn_automata::{Partial, State};
 
@@ -27,6 +28,17 @@ pub(crate) struct TableRow {
     pub accepting: bool,
     /// The index of the successor for each symbol, if known.
     pub next: Vec<Option<usize>>,
+    /// How data support the row, if that was counted.
+    pub support: Option<RowSupport>,
+}
+
+/// How data support the row of a state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RowSupport {
+    /// The number of sequences that end in the state.
+    pub ends: u64,
+    /// The number of times that the transition of each symbol is taken.
+    pub taken: Vec<u64>,
 }
 
 /// Formats a table as text; every line ends in a line feed.
@@ -47,7 +59,7 @@ impl TransitionTable {
         let row = |state: State| {
             let (note, accepting) = caption(automaton.output(state));
             let next = automaton.successors(state).iter().map(|to| to.map(State::index)).collect();
-            TableRow { label: state.0.to_string(), note, accepting, next }
+            TableRow { label: state.0.to_string(), note, accepting, next, support: None }
         };
         TransitionTable {
             symbols: automaton.alphabet().names().to_vec(),
@@ -64,7 +76,10 @@ fn by_symbol(table: &TransitionTable) -> Vec<Vec<String>> {
     let mut cells =
         vec![header_row(table, table.symbols.iter().map(|name| clip(escape_control(name))))];
     for (index, row) in table.rows.iter().enumerate() {
-        let targets = row.next.iter().map(|&to| target_name(table, to));
+        let target = |(symbol, &to): (usize, &Option<usize>)| {
+            bracketed(target_name(table, to), is_taken(row, symbol))
+        };
+        let targets = row.next.iter().enumerate().map(target);
         cells.push(state_cells(table, index).into_iter().chain(targets).collect());
     }
     cells
@@ -80,8 +95,9 @@ fn by_target(table: &TransitionTable) -> Vec<Vec<String>> {
             }
         }
         for (number, &to) in targets.iter().enumerate() {
-            let named = table.symbols.iter().zip(&row.next).filter(|&(_, &next)| next == to);
-            let names: Vec<String> = named.map(|(name, _)| escape_control(name)).collect();
+            let symbols = (0..row.next.len()).filter(|&symbol| row.next[symbol] == to);
+            let name = |at: usize| bracketed(escape_control(&table.symbols[at]), is_taken(row, at));
+            let names: Vec<String> = symbols.map(name).collect();
             let front = match number {
                 0 => state_cells(table, index),
                 _ => vec![String::new(); state_cells(table, index).len()],
@@ -96,7 +112,8 @@ fn by_target(table: &TransitionTable) -> Vec<Vec<String>> {
 
 fn header_row(table: &TransitionTable, rest: impl Iterator<Item = String>) -> Vec<String> {
     let notes = has_notes(table).then(|| "output".to_string());
-    [String::new(), "state".to_string()].into_iter().chain(notes).chain(rest).collect()
+    let ends = has_support(table).then(|| "sequences".to_string());
+    [String::new(), "state".to_string()].into_iter().chain(notes).chain(ends).chain(rest).collect()
 }
 
 fn state_cells(table: &TransitionTable, index: usize) -> Vec<String> {
@@ -104,7 +121,23 @@ fn state_cells(table: &TransitionTable, index: usize) -> Vec<String> {
     let start = if index == table.start { "→" } else { " " };
     let accepting = if row.accepting { "*" } else { " " };
     let note = has_notes(table).then(|| clip(escape_control(&row.note)));
-    [format!("{start}{accepting}"), escape_control(&row.label)].into_iter().chain(note).collect()
+    let ends = row.support.as_ref().map(|support| support.ends.to_string());
+    let name = [format!("{start}{accepting}"), escape_control(&row.label)];
+    name.into_iter().chain(note).chain(ends).collect()
+}
+
+fn has_support(table: &TransitionTable) -> bool {
+    table.rows.iter().any(|row| row.support.is_some())
+}
+
+/// Whether a sequence of the data takes a transition, or none were counted.
+fn is_taken(row: &TableRow, symbol: usize) -> bool {
+    row.support.as_ref().is_none_or(|support| support.taken[symbol] > 0)
+}
+
+/// In parentheses unless `taken`.
+fn bracketed(text: String, taken: bool) -> String {
+    if taken { text } else { format!("({text})") }
 }
 
 fn has_notes(table: &TransitionTable) -> bool {
@@ -189,6 +222,21 @@ mod tests {
     fn a_small_alphabet_has_a_column_per_symbol() {
         let expected = "    state  0  1\n→*  0      0  1\n    1      1  0\n";
         assert_eq!(text(&table(&even("01"))), expected);
+    }
+
+    #[test]
+    fn sequences_are_counted_and_transitions_without_one_are_in_parentheses() {
+        let mut small = table(&even("01"));
+        small.rows[0].support = Some(RowSupport { ends: 3, taken: vec![7, 0] });
+        small.rows[1].support = Some(RowSupport { ends: 0, taken: vec![0, 0] });
+        let expected = "    state  sequences  0    1\n→*  0      3          0    (1)\n    \
+                        1      0          (1)  (0)\n";
+        assert_eq!(text(&small), expected);
+        let mut large = table(&even("abcdefghijklmnopq"));
+        let taken = (0..17).map(|symbol| u64::from(symbol > 1)).collect();
+        large.rows[0].support = Some(RowSupport { ends: 1, taken });
+        let shown = text(&large);
+        assert!(shown.contains("(a) c e") && shown.contains("(b) d f"), "{shown}");
     }
 
     #[test]

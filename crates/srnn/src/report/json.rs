@@ -6,9 +6,10 @@ use super::labels::label_record;
 use super::methods::{MethodResult, methods};
 use super::notes::{majority_warning, notes};
 use super::proof;
+use super::support;
 use crate::certify::Verdict;
 use crate::extract::{Agreement, EvaluatedAutomaton, WordSet};
-use crate::learn::{CandidateKind, Learned};
+use crate::learn::{KeptModel, Learned};
 use crate::model::digest;
 use crate::run::{CERTIFICATE, round_name};
 use crate::task::Confusion;
@@ -54,14 +55,15 @@ pub(super) fn value(report: &LearnReport<'_>) -> Value {
     })
 }
 
-/// The seed that was kept, and why. A baseline has no seed.
+/// The seed that was kept, and why. A model that was not trained has no seed.
 fn kept_record(learned: &Learned<'_>) -> Value {
-    if learned.ngrams.is_some() {
-        return json!({ "kind": CandidateKind::Ngrams });
+    let kind = learned.comparison.as_ref().map(|comparison| comparison.kept().kind);
+    if learned.model != KeptModel::Network {
+        return json!({ "kind": kind });
     }
     let kept = learned.kept();
     json!({
-        "kind": learned.comparison.as_ref().map(|comparison| comparison.kept().kind),
+        "kind": kind,
         "seed": kept.seed,
         "reason": learned.selection.reason,
         "because": learned.selection.reason.describe(),
@@ -114,10 +116,16 @@ fn quality(quality: Quality) -> Value {
 fn automaton(report: &LearnReport<'_>) -> Value {
     let Some(automaton) = report.learned.automaton() else { return Value::Null };
     let cover = report.learned.extraction.as_ref().ok().and_then(|e| e.cover_evaluated.as_ref());
-    match cover.filter(|cover| cover.extracted.minimal.as_ref() == Ok(automaton)) {
+    let mut value = match cover.filter(|cover| cover.extracted.minimal.as_ref() == Ok(automaton)) {
         Some(evaluated) => evaluated_record(report, evaluated),
         None => proved_automaton(report, automaton),
-    }
+    };
+    let rows = support::support(automaton, &report.learned.data.split.train);
+    let [untaken, silent] = support::unsupported(&rows);
+    value["sequences"] = rows.iter().map(|row| row.ends).collect();
+    value["transitions_not_taken"] = untaken.into();
+    value["states_without_sequences"] = silent.into();
+    value
 }
 
 /// An automaton that only the proof has. It agrees with the network on every word.

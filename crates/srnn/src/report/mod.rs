@@ -7,6 +7,7 @@ mod methods;
 mod notes;
 pub mod proof;
 mod save;
+mod support;
 mod text;
 
 pub use methods::{COUNTED_HARD, COUNTED_SOFT, HARD_TABLE};

@@ -5,7 +5,7 @@ use super::labels::not_corrected_note;
 use super::methods::{MethodResult, methods};
 use crate::extract::{CoverStatus, EvaluatedAutomaton, Extraction};
 use crate::format::{percent, plural};
-use crate::learn::LabelVerdict;
+use crate::learn::{KeptModel, LabelVerdict};
 use crate::render::transition_table::escape_control;
 use crate::task::Confusion;
 use crate::train::SeedOutcome;
@@ -23,7 +23,7 @@ pub(super) fn majority_warning(report: &LearnReport<'_>) -> Option<String> {
 /// All other notes; empty if there is nothing to report.
 pub(super) fn notes(report: &LearnReport<'_>) -> Vec<String> {
     let mut lines = vec![];
-    if report.learned.ngrams.is_some() {
+    if report.learned.model != KeptModel::Network {
         return lines;
     }
     // A network that was retrained on corrected labels is not expected to fit the given ones.

@@ -6,7 +6,7 @@ use super::{LearnReport, Requirements};
 use crate::UserError;
 use crate::certify::{Certificate, Verdict};
 use crate::files;
-use crate::learn::{LabelVerdict, Learned};
+use crate::learn::{KeptModel, LabelVerdict, Learned};
 use crate::notation::save_automaton;
 use crate::run::{CERTIFICATE, RESULT, WRONG_LABELS, metrics_text};
 use srnn_automata::Partial;
@@ -31,14 +31,16 @@ impl Learned<'_> {
     /// If a file cannot be written.
     pub fn save_parts(&self, folder: &Path) -> Result<(), UserError> {
         let model = self.model_file();
-        let saved = match self.ngrams.clone() {
-            Some(ngrams) => {
-                let file = self.data.ngram_file(ngrams);
-                file.save(&folder.join("model")).map_err(|error| UserError::new(error, ""))
+        let unsaved = |error: &dyn std::fmt::Display| UserError::new(error, "");
+        match &self.model {
+            KeptModel::Ngrams(ngrams) => {
+                let file = self.data.ngram_file(ngrams.clone());
+                file.save(&folder.join("model")).map_err(|error| unsaved(&error))?;
             }
-            None => model.save(&folder.join("model")).map_err(|error| UserError::new(error, "")),
-        };
-        saved?;
+            KeptModel::Network | KeptModel::Compiled(_) => {
+                model.save(&folder.join("model")).map_err(|error| unsaved(&error))?;
+            }
+        }
         let automata = folder.join("automaton");
         if let Ok(extraction) = &self.extraction {
             write_automata(&automata, extraction, &model.classes, &self.data.title)?;

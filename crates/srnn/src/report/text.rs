@@ -6,22 +6,23 @@ use super::labels::{accuracy_on_corrected, correction_text};
 use super::methods::{MethodResult, methods};
 use super::notes::{majority_warning, notes};
 use super::proof;
+use super::support;
 use crate::extract::json::NamedAutomaton;
 use crate::extract::{Agreement, EvaluatedAutomaton, Extraction, WordSet};
 use crate::format::{aligned, grouped, percent, plural, quoted};
-use crate::learn::{LabelVerdict, Round};
+use crate::learn::{KeptModel, LabelVerdict, Round};
 use crate::notation::table;
 use crate::render::transition_table::escape_control;
 use crate::task::Confusion;
 use crate::train::SeedOutcome;
-use srnn_automata::{Alphabet, Partial, Word};
+use srnn_automata::{Alphabet, Moore, Partial, Word};
 
 /// The text report of `learn`.
 pub(super) fn text(report: &LearnReport<'_>) -> String {
     let mut parts: Vec<String> = correction_text(report).into_iter().collect();
     parts.extend(candidates::text(report));
     parts.extend(majority_warning(report).map(|warning| format!("warning: {warning}\n")));
-    if report.learned.ngrams.is_none() {
+    if report.learned.model == KeptModel::Network {
         parts.push(seed_table(report));
     }
     match &report.learned.extraction {
@@ -110,13 +111,10 @@ fn automaton(report: &LearnReport<'_>, extraction: &Extraction) -> String {
         let [.., cover] = methods(extraction);
         return format!("No automaton: {}.\n", cover.automaton.err().unwrap_or_default());
     };
-    let classes = report.learned.data.split.train.classes.clone();
     let files = report.run.join("automaton");
-    let named = NamedAutomaton::new(classes, Partial::from(minimal));
-    let table = match named {
-        Ok(named) if minimal.state_count() <= MAX_LISTED_STATES => table(&named),
-        _ => format!("too many states to list: {}\n", files.join("automaton.json").display()),
-    };
+    let table = automaton_table(report, minimal).unwrap_or_else(|| {
+        format!("too many states to list: {}\n", files.join("automaton.json").display())
+    });
     let picture = match files.join("automaton.svg") {
         drawn if drawn.is_file() => format!("picture: {}\n", drawn.display()),
         _ => format!("too large for a picture: {}\n", files.join("automaton.dot").display()),
@@ -125,12 +123,28 @@ fn automaton(report: &LearnReport<'_>, extraction: &Extraction) -> String {
     format!("Extracted automaton, {states}:\n{table}{picture}")
 }
 
+/// The transition table; `None` if it is too large. If the data come from a file, it shows how they
+/// support the automaton.
+fn automaton_table(report: &LearnReport<'_>, minimal: &Moore<u32>) -> Option<String> {
+    let data = report.learned.data;
+    let classes = data.split.train.classes.clone();
+    let named = NamedAutomaton::new(classes, Partial::from(minimal)).ok()?;
+    let listed = minimal.state_count() <= MAX_LISTED_STATES;
+    listed.then(|| match data.truth {
+        Some(_) => table(&named),
+        None => support::text(&named, &support::support(minimal, &data.split.train)),
+    })
+}
+
 /// Larger automata are not listed: the table would push the rest of the report off the screen.
 const MAX_LISTED_STATES: usize = 40;
 
 /// The kind of the kept model.
 fn kept_model(report: &LearnReport<'_>) -> &'static str {
-    if report.learned.ngrams.is_some() { "n-grams" } else { "network" }
+    match report.learned.model {
+        KeptModel::Network | KeptModel::Compiled(_) => "network",
+        KeptModel::Ngrams(_) => "n-grams",
+    }
 }
 
 /// Accuracy of the kept model on held-out data.

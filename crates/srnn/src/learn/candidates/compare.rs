@@ -10,7 +10,7 @@ use crate::engine::reference::{argmax, log_softmax};
 use crate::extract::{ExtractError, TransitionSystem};
 use crate::learn::rounds::{ShortTraining, full_training, short_training};
 use crate::learn::{
-    LabelVerdict, LearnCallbacks, LearnData, LearnError, Learned, Pipeline, Round, Stage,
+    KeptModel, LabelVerdict, LearnCallbacks, LearnData, LearnError, Learned, Pipeline, Round, Stage,
 };
 use crate::model::Model;
 use crate::task::Dataset;
@@ -316,9 +316,12 @@ fn keep<'a, C: LearnCallbacks>(
             let outcome = &mut learned.outcomes[seed];
             outcome.model = *model;
             outcome.run.kept = update;
-            if let Some(end) = &mut outcome.run.final_evaluation {
-                *end = FinalEvaluation { valid: valid.clone(), ..end.clone() };
-            }
+            let Ok(train) = evaluate(
+                &mut pipeline.request.engine(&outcome.model),
+                &pipeline.request.data.split.train,
+                Mode::default(),
+            );
+            outcome.run.final_evaluation = Some(FinalEvaluation { train, valid: valid.clone() });
             learned.selection.index = seed;
             learned.extraction = Err(ExtractError::NotHardened);
         }
@@ -333,7 +336,7 @@ fn keep<'a, C: LearnCallbacks>(
         }
         Trained::Ngrams(model) => {
             learned.label_verdict = LabelVerdict::Trusted;
-            learned.ngrams = Some(model);
+            learned.model = KeptModel::Ngrams(model);
             learned.extraction = Err(ExtractError::NotANetwork);
         }
     }

@@ -35,8 +35,8 @@ pub enum Cause {
     Empty,
     #[error("the text is not UTF-8")]
     NotUtf8,
-    #[error("the file name does not tell the format")]
-    UnknownFormat { suggestion: Option<&'static str> },
+    #[error("neither the file name nor the first line tells the format")]
+    UnknownFormat,
     #[error("the separator of tokens is empty")]
     EmptySeparator,
     #[error("more than {limit} {what}")]
@@ -99,10 +99,7 @@ impl Cause {
     /// What to do about it.
     pub fn remedy(&self) -> String {
         match self {
-            Cause::UnknownFormat { suggestion: Some(name) } => {
-                format!("the first line looks like {name}: set --format {name}")
-            }
-            Cause::UnknownFormat { suggestion: None } => {
+            Cause::UnknownFormat => {
                 format!("use {}, or set --format {}", Format::extensions(), Format::names())
             }
             Cause::LimitExceeded { option, .. } => {

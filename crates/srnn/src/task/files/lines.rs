@@ -1,7 +1,7 @@
 //! Reads a file, plain or gzipped, line by line within limits.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, ErrorKind, Read};
+use std::io::{self, BufRead, BufReader, Cursor, ErrorKind, Read};
 use std::path::Path;
 
 use flate2::bufread::MultiGzDecoder;
@@ -60,6 +60,20 @@ impl<'a> LineReader<'a> {
         let unreadable = |error: io::Error| Cause::Unreadable { why: error.to_string() };
         let Decompressed { content: input, compressed } = decompress(input).map_err(unreadable)?;
         Ok(LineReader { input, limits, compressed, number: 0, bytes: 0, raw: Vec::new() })
+    }
+
+    /// The first line, which is read again by the next call of [`next`](LineReader::next) or
+    /// [`append`](LineReader::append); `None` for an empty file. Call it before these.
+    pub(super) fn peek_first(&mut self) -> Result<Option<String>, CauseAtLine> {
+        let mut first = String::new();
+        if !self.append(&mut first)? {
+            return Ok(None);
+        }
+        let rest = std::mem::replace(&mut self.input, Box::new(io::empty()));
+        self.input = Box::new(Cursor::new(std::mem::take(&mut self.raw)).chain(rest));
+        (self.number, self.bytes) = (0, 0);
+        strip_line_ending(&mut first);
+        Ok(Some(first))
     }
 
     pub(super) fn limits(&self) -> DataLimits {

@@ -54,8 +54,8 @@ pub fn read(path: &Path, options: &ReadOptions) -> Result<Samples, DataError> {
     read_from(&name, file, options)
 }
 
-/// Reads an open file. `name` appears in messages, and its extension selects the format unless
-/// the options do.
+/// Reads an open file. `name` appears in messages. The options select the format, or else the
+/// extension of `name`, or else the first line.
 pub fn read_from(
     name: &str,
     input: impl Read,
@@ -71,17 +71,16 @@ fn collect(name: &str, input: impl Read, options: &ReadOptions) -> Result<Sample
     let mut lines = LineReader::new(input, options.limits)?;
     let format = match options.format.or_else(|| Format::of_file_name(name)) {
         Some(format) => format,
-        None => return Err(unknown_format(&mut lines)),
+        None => format_of_first_line(&mut lines)?,
     };
     let mut collector = Collector::new(options);
     format.read(&mut lines, options, &mut collector)?;
     collector.finish(name)
 }
 
-/// The error about a file name without a known extension; the first line may suggest a format.
-fn unknown_format(lines: &mut LineReader) -> CauseAtLine {
-    let mut first = String::new();
-    let found = lines.next(&mut first).unwrap_or(false);
-    let suggestion = Format::all().find(|format| found && format.looks_like(&first));
-    Cause::UnknownFormat { suggestion: suggestion.map(Format::name) }.into()
+/// The format of a file whose name has no known extension.
+fn format_of_first_line(lines: &mut LineReader) -> Result<Format, CauseAtLine> {
+    let first = lines.peek_first()?.unwrap_or_default();
+    let found = Format::all().find(|format| format.looks_like(&first));
+    found.ok_or_else(|| Cause::UnknownFormat.into())
 }

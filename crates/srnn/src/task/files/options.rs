@@ -109,9 +109,9 @@ impl TokenRule {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Contradictions {
     /// Refuse the file; the error names both lines.
-    #[default]
     Refuse,
-    /// Keep them. Use this for noisy labels.
+    /// Keep them: labels are noisy, or the sequences do not determine them.
+    #[default]
     Keep,
 }
 

@@ -37,7 +37,8 @@ pub(super) struct FormatSpec {
     pub(super) about: &'static str,
     /// Extensions in lower case, without the dot. Written files get the first.
     pub(super) extensions: &'static [&'static str],
-    /// Whether the first line of a file points to this format. Used for suggestions only.
+    /// Whether the first line of a file points to this format. Used if the file name does not tell
+    /// it.
     pub(super) looks_like: fn(&str) -> bool,
     /// Passes every sequence of a file to the collector.
     pub(super) read: fn(&mut LineReader, &ReadOptions, &mut Collector) -> Result<(), CauseAtLine>,

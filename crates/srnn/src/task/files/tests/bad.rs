@@ -16,7 +16,7 @@ fn case(
     line: impl Into<Option<u64>>,
     words: &'static [&'static str],
 ) -> BadFile {
-    let options = ReadOptions::default();
+    let options = ReadOptions { contradictions: Contradictions::Refuse, ..ReadOptions::default() };
     BadFile { name, content: content.as_ref().to_vec(), options, line: line.into(), words }
 }
 
@@ -120,7 +120,7 @@ fn contents() -> Vec<BadFile> {
         case("a.txt", b"\xff\xfex\0 \0a\0", 1, &["not UTF-8"]),
         case("a.xlsx", "x ab\n", None, &["format", "--format csv|tsv"]),
         case("noextension", "x ab\n", None, &["format", ".csv"]),
-        case("noextension", "{\"label\": 1}\n", None, &["looks like jsonl", "--format jsonl"]),
+        case("noextension", "{\"label\": 1}\n", 1, &["no sequence", "--sequence-column"]),
         case("a.txt", "x aa\ny a\n", None, &["only one token, \"a\"", "length", "--one-symbol"]),
         case("a.txt", "x\ny\n", 2, &["the same sequence", "\"y\" here and \"x\" in line 1"]),
         case("a.txt", "x\ny a\n", None, &["only one token, \"a\""]),

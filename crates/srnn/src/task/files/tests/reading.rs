@@ -151,6 +151,19 @@ fn unlabelled_rows_keep_the_empty_label_when_they_are_to_be_predicted() {
 }
 
 #[test]
+fn the_first_line_tells_the_format_if_the_name_does_not() {
+    let read = |name: &str, text: &str| read_from(name, text.as_bytes(), &default()).unwrap();
+    let abbadingo = "2 2\n1 2 0 1\n0 1 1\n";
+    assert_eq!(read("train.aba", abbadingo), {
+        let samples = read("train.dat", abbadingo);
+        Samples { file: "train.aba".into(), ..samples }
+    });
+    let json = "\u{feff}{\"label\": \"x\", \"sequence\": \"a b\"}\n{\"label\": \"y\", \"sequence\": \"b\"}";
+    let samples = read("log", json);
+    assert_eq!((samples.lines, samples.data.sequences.len()), (vec![1, 2], 2));
+}
+
+#[test]
 fn kept_contradictions_are_counted() {
     let options = ReadOptions { contradictions: Contradictions::Keep, ..default() };
     let summary = read_text("d.txt", "x ab\ny ab\ny b", &options).unwrap().data.summary();

@@ -1,0 +1,132 @@
+//! `learn` on files: several kinds of models are compared, and one is kept.
+
+use super::program::srnn;
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+/// Pseudo-random numbers below `n`.
+fn draws() -> impl FnMut(usize) -> usize {
+    let mut state = 1u64;
+    move |n| {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (state >> 33) as usize % n
+    }
+}
+
+/// Words of 8 letters, `count` of them; the label says whether the words pass a test.
+fn words(folder: &Path, count: usize, test: fn(&str) -> bool) {
+    let (mut draw, mut text) = (draws(), "label,sequence\n".to_string());
+    for _ in 0..count {
+        let word: Vec<&str> = (0..8).map(|_| ["a", "b", "c"][draw(3)]).collect();
+        let word = word.join(" ");
+        let _ = writeln!(text, "{},{word}", if test(&word) { "yes" } else { "no" });
+    }
+    fs::write(folder.join("words.csv"), text).unwrap();
+}
+
+/// Texts of 20 of 60 words; the label says whether more than half of them are among the first 30.
+fn texts(folder: &Path) {
+    let (mut draw, mut text) = (draws(), "label,sequence\n".to_string());
+    for _ in 0..400 {
+        let words: Vec<usize> = (0..20).map(|_| draw(60)).collect();
+        let good = words.iter().filter(|&&word| word < 30).count() > 10;
+        let names: Vec<String> = words.iter().map(|word| format!("w{word}")).collect();
+        let _ = writeln!(text, "{},{}", if good { "good" } else { "bad" }, names.join(" "));
+    }
+    fs::write(folder.join("texts.csv"), text).unwrap();
+}
+
+fn candidate<'a>(result: &'a Value, kind: &str) -> &'a Value {
+    let all = result["candidates"].as_array().unwrap();
+    all.iter().find(|candidate| candidate["kind"] == kind).unwrap()
+}
+
+#[test]
+fn all_kinds_of_models_are_compared_and_the_run_repeats_to_the_same_bits() {
+    let folder = tempfile::tempdir().unwrap();
+    words(folder.path(), 200, |word| word.starts_with('a'));
+    let learn = ["learn", "words.csv", "--budget", "1s", "--split", "0.6/0.2/0.2", "--json"];
+    let result = srnn(folder.path(), &learn).yes().json();
+    let kinds: Vec<&str> = result["candidates"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|c| c["kind"].as_str().unwrap())
+        .collect();
+    let expected = ["majority", "automaton", "sr-gru", "sr-lstm-p", "gru", "lstm", "ngrams"];
+    assert_eq!(kinds, expected);
+    let kept: Vec<&Value> =
+        result["candidates"].as_array().unwrap().iter().filter(|c| c["kept"] == true).collect();
+    assert_eq!(kept.len(), 1, "{result}");
+    assert_eq!(kept[0]["kind"], result["comparison"]["kept"]);
+    // Features by position make the baseline perfect, so what is kept is nearly perfect, too.
+    assert!(kept[0]["test"].as_f64().unwrap() > 0.9, "{result}");
+    let again = ["learn", "--config", "runs/words/config.toml", "--threads", "1", "--json"];
+    let again = srnn(folder.path(), &again).yes().json();
+    for key in ["comparison", "kept", "network", "confusion"] {
+        assert_eq!(again[key], result[key], "{key}");
+    }
+    let text = srnn(folder.path(), &["resume", "runs/words"]).yes().stdout;
+    assert!(text.contains("finished"), "{text}");
+}
+
+#[test]
+fn kept_ngrams_predict_with_reasons_and_other_verbs_say_that_there_is_no_network() {
+    let folder = tempfile::tempdir().unwrap();
+    texts(folder.path());
+    let learn = ["learn", "texts.csv", "--budget", "1s", "--prefer", "accuracy", "--json"];
+    let result = srnn(folder.path(), &learn).yes().json();
+    assert_eq!(result["kept"], json!({ "kind": "ngrams" }), "{result}");
+    let valid = |kind: &str| candidate(&result, kind)["valid"].as_f64().unwrap();
+    assert!(valid("ngrams") > valid("majority") + 0.1, "{result}");
+    let predict = ["predict", "runs/texts", "w1 w2 w3 w4 w5 w6", "w50 w51 w52 w53", "--json"];
+    let predicted = srnn(folder.path(), &predict).yes().json();
+    let of = |index: usize, key: &str| predicted["predictions"][index][key].clone();
+    assert_eq!((of(0, "label"), of(1, "label")), (json!("good"), json!("bad")));
+    let reason = of(0, "reasons")[0]["feature"].as_str().unwrap().to_string();
+    assert!(["w1", "w2", "w3", "w4", "w5", "w6"].contains(&&reason[..]), "{predicted}");
+    let file = ["predict", "runs/texts", "--file", "texts.csv", "--fail-under", "0.9"];
+    let text = srnn(folder.path(), &file).yes().stdout;
+    assert!(text.contains("because of"), "{text}");
+    srnn(folder.path(), &["predict", "runs/texts", "w1 w99"]).no();
+    let inspected = srnn(folder.path(), &["inspect", "runs/texts"]).yes().stdout;
+    assert!(inspected.contains("logistic regression on"), "{inspected}");
+    for verb in [
+        &["certify", "runs/texts"][..],
+        &["extract", "runs/texts"],
+        &["explain", "runs/texts", "w1"],
+    ] {
+        let ran = srnn(folder.path(), verb);
+        assert_eq!(ran.code, 2, "{verb:?}: {}", ran.stdout);
+        assert!(ran.stderr.contains("--prefer automaton"), "{verb:?}: {}", ran.stderr);
+    }
+    let damaged = folder.path().join("runs/texts/model/ngrams.json");
+    fs::write(&damaged, "{}").unwrap();
+    let ran = srnn(folder.path(), &["predict", "runs/texts", "w1"]);
+    assert!(ran.code == 2 && ran.stderr.contains("ngrams.json"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_regular_language_ends_with_the_short_training_and_a_proof() {
+    let folder = tempfile::tempdir().unwrap();
+    words(folder.path(), 300, |word| !word.contains("a a"));
+    let result = srnn(folder.path(), &["learn", "words.csv", "--json"]).yes().json();
+    assert_eq!((&result["round"], &result["untrained_seeds"]), (&json!("short"), &json!([3, 4])));
+    assert_eq!(result["comparison"]["kept"], json!("automaton"));
+    assert_eq!(candidate(&result, "automaton")["proved"], json!(true));
+    assert_eq!(candidate(&result, "lstm")["valid"], Value::Null, "it could not be better");
+    srnn(folder.path(), &["check", "runs/words"]).yes();
+}
+
+#[test]
+fn options_of_the_comparison_are_refused_if_one_network_is_trained() {
+    let folder = tempfile::tempdir().unwrap();
+    words(folder.path(), 40, |word| word.starts_with('a'));
+    for more in [&["--prefer", "proof", "--units", "8"][..], &["--budget", "9s", "--arch", "gru"]] {
+        let ran = srnn(folder.path(), &[&["learn", "words.csv"], more].concat());
+        assert_eq!(ran.code, 2, "{}", ran.stdout);
+        assert!(ran.stderr.contains("--candidates all"), "{}", ran.stderr);
+    }
+}
