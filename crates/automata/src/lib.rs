@@ -3,8 +3,8 @@
 //! Automata are plain data ([`Moore`], [`Dfa`], [`Partial`]), and algorithms are functions on them.
 //! Results carry a witness: [`distinguish`] returns the shortest word on which two automata differ,
 //! [`Dfa::shortest_accepted`] a word of a language that is not empty, and [`conformance::suite`] the
-//! words that decide whether a black box of bounded size equals an automaton. There are no networks,
-//! files, clocks or global random numbers here.
+//! words that decide whether a black box of bounded size equals an automaton. [`merging::merge`] finds
+//! an automaton for labelled words. There are no networks, files, clocks or global random numbers here.
 //!
 //! ```
 //! use srnn_automata::{distinguish, regex, text::dot, Alphabet, Limits};
@@ -27,6 +27,7 @@ mod alphabet;
 mod compare;
 pub mod conformance;
 mod limits;
+pub mod merging;
 mod minimize;
 mod moore;
 mod partial;

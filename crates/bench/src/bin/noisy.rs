@@ -16,7 +16,9 @@
 use srnn::engine::Hardware;
 use srnn::engine::key::Key;
 use srnn::learn::{LabelVerdict, LearnData, LearnRequest, Learned, NoCallbacks, learn};
-use srnn::noise::{DescriptionLength, MdlSelection, PrefixTree, SearchBudget, simplify};
+use srnn::noise::{
+    DescriptionLength, MdlSelection, PrefixTree, SearchBudget, prefix_tree, simplify,
+};
 use srnn::task::files::{Format, TokenRule, write};
 use srnn::task::tomita::{Grammar, TRAIN_LENGTHS, accepts, minimal_dfa, sets};
 use srnn::task::{Dataset, Rate, Sequence, Subset, assign_subsets, label_noise, split};
@@ -133,7 +135,7 @@ impl NoisyCase {
         let words: BTreeSet<&[u32]> = set.sequences.iter().map(|s| &s.tokens[..]).collect();
         let positives = set.sequences.iter().filter(|s| accepts(self.grammar, &s.tokens)).count();
         let counts = format!("{},{},{positives}", set.sequences.len(), words.len());
-        let tree = PrefixTree::of(&[&split.train, &split.valid]);
+        let tree = prefix_tree(&[&split.train, &split.valid]);
         let correction = self.believed(&learned, &truth, &tree, &set, &flipped);
         let network = network_columns(&learned, &truth);
         let control = self.control(&learned, &truth, &tree);

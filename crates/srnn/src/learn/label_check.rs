@@ -8,8 +8,8 @@
 
 use super::{LearnCallbacks, Pipeline, Round};
 use crate::noise::{
-    CandidateAutomaton, MdlSelection, PrefixTree, SearchBudget, SuspectedLabel, candidate_automata,
-    select_by_mdl, suspected_labels,
+    CandidateAutomaton, MdlSelection, SearchBudget, SuspectedLabel, candidate_automata,
+    prefix_tree, select_by_mdl, suspected_labels,
 };
 use crate::task::{Split, Subset};
 use crate::train::{Evaluation, Record, SeedOutcome};
@@ -110,7 +110,7 @@ pub(super) fn check_labels<C: LearnCallbacks>(
     if found.iter().all(|(_, candidates)| candidates.is_empty()) {
         return Err(NotCorrected::NoAutomaton);
     }
-    let labels = PrefixTree::of(&[&split.train, &split.valid]);
+    let labels = prefix_tree(&[&split.train, &split.valid]);
     let selected =
         select_by_mdl(&found, &labels, SearchBudget::default()).expect("there are candidates");
     accept(selected, split, outcomes)

@@ -7,7 +7,6 @@
 //! proved: a language with rare exceptions looks like a simpler one with wrong labels.
 
 mod candidates;
-mod description_length;
 mod label_errors;
 mod prefix_tree;
 mod search;
@@ -15,12 +14,12 @@ mod search;
 mod tests;
 
 pub(crate) use candidates::{CandidateAutomaton, candidate_automata};
-pub use description_length::DescriptionLength;
 pub use label_errors::SuspectedLabel;
 pub(crate) use label_errors::{correct_labels, suspected_labels};
-pub use prefix_tree::PrefixTree;
+pub use prefix_tree::prefix_tree;
 pub(crate) use search::SimplifiedAutomaton;
 pub use search::{SearchBudget, simplify};
+pub use srnn_automata::merging::{DescriptionLength, PrefixTree};
 
 use crate::extract::ExtractionMethod;
 

@@ -217,6 +217,7 @@ fn replaced(table: &CandidateTable, from: u32, to: u32) -> CandidateTable {
 
 #[cfg(test)]
 mod tests {
+    use super::super::prefix_tree;
     use super::super::tests::{noisy, truth};
     use super::*;
     use crate::task::tomita::Grammar;
@@ -236,7 +237,7 @@ mod tests {
                 |s| *truth.output(State(s.0 % n)),
                 |s, a| State((truth.next(State(s.0 % n), a).0 + n * (s.0 / n + 1)) % (3 * n)),
             );
-            let tree = PrefixTree::of(&[&set]);
+            let tree = prefix_tree(&[&set]);
             let mut search = MdlSearch::new(&copies.unwrap(), &tree, SearchBudget::default());
             let before = search.table.clone();
             assert!(search.reachable(&before).len() > n as usize);
@@ -253,7 +254,7 @@ mod tests {
         let wrong = |s: State, a| if s.0 == 3 { State(2) } else { truth.next(s, a) };
         let alphabet = truth.alphabet().clone();
         let start = Moore::from_fn(alphabet, 4, |s| *truth.output(s), wrong).unwrap();
-        let tree = PrefixTree::of(&[&set]);
+        let tree = prefix_tree(&[&set]);
         let mut search = MdlSearch::new(&start, &tree, SearchBudget::default());
         assert!(search.best.errors > flipped.len());
         search.redirect_transitions();

@@ -59,7 +59,7 @@ fn memorised_labels_are_removed() {
         let truth = truth(grammar);
         let start = memorised(&truth, &set, 4);
         assert!(start.minimize().state_count() > truth.state_count(), "{grammar:?}");
-        let found = simplify(&start, &PrefixTree::of(&[&set]), SearchBudget::default());
+        let found = simplify(&start, &prefix_tree(&[&set]), SearchBudget::default());
         assert_eq!(found.automaton, truth, "{grammar:?}");
         assert_eq!(found.errors, flipped.len());
     }
@@ -68,7 +68,7 @@ fn memorised_labels_are_removed() {
 #[test]
 fn simplification_never_increases_the_description_length_and_errors_are_counted_right() {
     let (set, _) = noisy(Grammar::T3, 6, 0.2, 1);
-    let tree = PrefixTree::of(&[&set]);
+    let tree = prefix_tree(&[&set]);
     let split = Split { train: set, valid: Dataset::default(), test: None };
     let alphabet = Alphabet::of_chars("01").unwrap();
     let mut stream = Key::new(4).rng();
@@ -90,14 +90,14 @@ fn simplification_never_increases_the_description_length_and_errors_are_counted_
 fn a_search_without_budget_leaves_the_automaton_as_it_is() {
     let (set, _) = noisy(Grammar::T5, 7, 0.0, 1);
     let start = memorised(&truth(Grammar::T1), &set, 3).minimize();
-    let found = simplify(&start, &PrefixTree::of(&[&set]), SearchBudget { steps: 0 });
+    let found = simplify(&start, &prefix_tree(&[&set]), SearchBudget { steps: 0 });
     assert_eq!(found.automaton.state_count(), start.state_count());
 }
 
 #[test]
 fn a_description_has_the_bits_counted_by_hand() {
     let (set, _) = noisy(Grammar::T1, 1, 0.0, 1);
-    let length = DescriptionLength::of(&PrefixTree::of(&[&set, &set]));
+    let length = DescriptionLength::of(&prefix_tree(&[&set, &set]));
     // Six labels, one of them wrong: its number is one of 7, its index one of 6.
     let labels = 7f64.log2() + 6f64.log2();
     assert!((length.bits(1, 1) - (1.0 + labels)).abs() < 1e-9);
@@ -109,7 +109,7 @@ fn a_description_has_the_bits_counted_by_hand() {
 #[test]
 fn the_selected_automaton_has_the_minimum_description_length() {
     let (set, flipped) = noisy(Grammar::T7, 9, 0.05, 2);
-    let tree = PrefixTree::of(&[&set]);
+    let tree = prefix_tree(&[&set]);
     let start = |grammar| CandidateAutomaton {
         method: ExtractionMethod::HardTable,
         automaton: truth(grammar),
