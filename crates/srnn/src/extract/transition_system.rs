@@ -32,6 +32,9 @@ pub enum ExtractError {
         "the network was kept as it was before its states were hardened, so they form no finite set"
     )]
     NotHardened,
+    /// A network that an automaton was written into.
+    #[error("an automaton was written into the network, so none has to be extracted")]
+    NotTrained,
     /// A model that is not a network.
     #[error("the kept model is not a network")]
     NotANetwork,

@@ -196,9 +196,12 @@ impl Learned<'_> {
         &self.outcomes[self.selection.index]
     }
 
-    /// The automaton of the selected network: the one it is proved equal to, or else the minimal
-    /// automaton of its closed cover.
+    /// The automaton of the kept network: the one it was written from or is proved equal to, or else
+    /// the minimal automaton of its closed cover.
     pub fn automaton(&self) -> Option<&Moore<u32>> {
+        if let KeptModel::Compiled(network) = &self.model {
+            return Some(&network.automaton);
+        }
         if let Some(proof) = self.verdict.as_ref().and_then(Verdict::proof) {
             return Some(&proof.automaton);
         }

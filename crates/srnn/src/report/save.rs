@@ -45,6 +45,11 @@ impl Learned<'_> {
         if let Ok(extraction) = &self.extraction {
             write_automata(&automata, extraction, &model.classes, &self.data.title)?;
         }
+        if let KeptModel::Compiled(network) = &self.model {
+            let automaton = Partial::from(&network.automaton);
+            let stem = automata.join("automaton");
+            save_automaton(&stem, automaton, &model.classes, &self.data.title)?;
+        }
         if let Some(proof) = self.verdict.as_ref().and_then(Verdict::proof) {
             let certificate = Certificate::new(&model, proof).to_json();
             files::write(&folder.join(CERTIFICATE), &certificate)?;

@@ -8,7 +8,7 @@ use super::notes::{majority_warning, notes};
 use super::proof;
 use super::support;
 use crate::extract::json::NamedAutomaton;
-use crate::extract::{Agreement, EvaluatedAutomaton, Extraction, WordSet};
+use crate::extract::{Agreement, EvaluatedAutomaton, ExtractError, Extraction, WordSet};
 use crate::format::{aligned, grouped, percent, plural, quoted};
 use crate::learn::{KeptModel, LabelVerdict, Round};
 use crate::notation::table;
@@ -26,6 +26,10 @@ pub(super) fn text(report: &LearnReport<'_>) -> String {
         parts.push(seed_table(report));
     }
     match &report.learned.extraction {
+        Err(ExtractError::NotTrained) => {
+            parts.extend(report.learned.automaton().map(|found| automaton_text(report, found)));
+            parts.push(format!("{}{}", accuracy_line(report), proof_status(report)));
+        }
         Err(_) if report.learned.comparison.is_some() => parts.push(accuracy_line(report)),
         Err(refusal) => {
             parts.push(format!("No automaton: {refusal} (--arch sr-gru).\n"));
@@ -111,6 +115,10 @@ fn automaton(report: &LearnReport<'_>, extraction: &Extraction) -> String {
         let [.., cover] = methods(extraction);
         return format!("No automaton: {}.\n", cover.automaton.err().unwrap_or_default());
     };
+    automaton_text(report, minimal)
+}
+
+fn automaton_text(report: &LearnReport<'_>, minimal: &Moore<u32>) -> String {
     let files = report.run.join("automaton");
     let table = automaton_table(report, minimal).unwrap_or_else(|| {
         format!("too many states to list: {}\n", files.join("automaton.json").display())
@@ -120,7 +128,11 @@ fn automaton(report: &LearnReport<'_>, extraction: &Extraction) -> String {
         _ => format!("too large for a picture: {}\n", files.join("automaton.dot").display()),
     };
     let states = plural(minimal.state_count(), "state");
-    format!("Extracted automaton, {states}:\n{table}{picture}")
+    let origin = match report.learned.model {
+        KeptModel::Compiled(_) => "Automaton of state merging, written into a network",
+        KeptModel::Network | KeptModel::Ngrams(_) => "Extracted automaton",
+    };
+    format!("{origin}, {states}:\n{table}{picture}")
 }
 
 /// The transition table; `None` if it is too large. If the data come from a file, it shows how they
@@ -182,7 +194,7 @@ fn evaluation(report: &LearnReport<'_>, extraction: &Extraction) -> String {
 
 /// Whether network and automaton are proved to agree on every word.
 fn proof_status(report: &LearnReport<'_>) -> String {
-    let Some(verdict) = &report.learned.verdict else { return String::new() };
+    let Some(verdict) = &report.learned.verdict else { return unproved(report) };
     let [network, program] = proof::status_lines(verdict);
     let size = proof::size_line(verdict).map(|size| format!("  {size}\n")).unwrap_or_default();
     let obstacle = verdict.not_proved().map(|not_proved| {
@@ -194,6 +206,18 @@ fn proof_status(report: &LearnReport<'_>) -> String {
         "proof that network and automaton are equal on every word, of any length:\n  {network}\n  \
          {program}\n{size}{obstacle}"
     )
+}
+
+/// Where a network is too large for a quick proof.
+fn unproved(report: &LearnReport<'_>) -> String {
+    match report.learned.model {
+        KeptModel::Compiled(_) => format!(
+            "proof that network and automaton are equal on every word: not tried, the network is \
+             large\n  try: srnn certify {}\n",
+            report.run.display()
+        ),
+        KeptModel::Network | KeptModel::Ngrams(_) => String::new(),
+    }
 }
 
 fn method_row(method: &MethodResult, alphabet: &Alphabet, truth: bool) -> Vec<String> {

@@ -71,10 +71,16 @@ pub(super) fn choose(
         Preference::Automaton => has_automaton as fn(&Candidate) -> bool,
         Preference::Proof => |c: &Candidate| c.proved && has_automaton(c),
     };
-    match candidates.iter().position(wanted) {
+    match fewest_states(candidates, wanted) {
         Some(index) => Some((index, KeepReason::Preferred)),
         None => Some((readable(candidates, best).0, KeepReason::PreferredMissing)),
     }
+}
+
+/// The index of the automaton with the fewest states, the first of equal ones.
+fn fewest_states(candidates: &[Candidate], wanted: impl Fn(&Candidate) -> bool) -> Option<usize> {
+    let wanted = (0..candidates.len()).filter(|&index| wanted(&candidates[index]));
+    wanted.min_by_key(|&index| candidates[index].states)
 }
 
 /// Also automata that are too large to be kept by default.
@@ -91,7 +97,9 @@ fn readable(candidates: &[Candidate], best: usize) -> (usize, KeepReason) {
     let close = |c: &Candidate| {
         c.is_eligible() && c.valid.is_some_and(|score| score.value >= top.value - top.error)
     };
-    let index = candidates.iter().position(close).unwrap_or(best);
+    // Of several automata the one with the fewest states is the most readable.
+    let automaton = fewest_states(candidates, |c| close(c) && c.states.is_some());
+    let index = automaton.or_else(|| candidates.iter().position(close)).unwrap_or(best);
     (index, if index == best { KeepReason::Best } else { KeepReason::WithinOneError })
 }
 
@@ -134,6 +142,23 @@ mod tests {
         assert_eq!(readable(&all(0.5, 0.7, 0.905, 0.8)), (lstm, KeepReason::Best));
         let soft = (CandidateKind::SrGru, KeepReason::WithinOneError);
         assert_eq!(readable(&all(0.5, 0.896, 0.905, 0.8)), soft);
+    }
+
+    #[test]
+    fn of_several_automata_the_one_with_the_fewest_states_is_kept() {
+        let mut set = all(0.9, 0.9, 0.905, 0.8);
+        let merged = |states, value| Candidate {
+            states: Some(states),
+            ..candidate(CandidateKind::Merged, value)
+        };
+        set.insert(2, merged(4, 0.896));
+        assert_eq!(kept(&set, Preference::Readable).0, CandidateKind::Merged);
+        set[2] = merged(5, 0.9);
+        assert_eq!(kept(&set, Preference::Readable).0, CandidateKind::Automaton);
+        set[2] = merged(4, 0.89);
+        assert_eq!(kept(&set, Preference::Readable).0, CandidateKind::Automaton);
+        assert_eq!(kept(&set, Preference::Automaton).0, CandidateKind::Merged);
+        assert_eq!(kept(&set, Preference::Proof).0, CandidateKind::Automaton);
     }
 
     #[test]

@@ -1,47 +1,20 @@
 //! Trains the candidates, compares them with the SR-GRU's automaton, and keeps one.
 
 use super::choose::choose;
+use super::entries::{Entry, HeldOut, Scale, Trained, empty, majority};
+use super::keep::keep;
+use super::merged::merge_states;
 use super::{
-    Candidate, CandidateKind, CandidatePlan, Comparison, HeldOutMeasure, HeldOutScore,
-    MAX_READABLE_STATES, NgramModel, Preference,
+    Candidate, CandidateKind, CandidatePlan, Comparison, HeldOutMeasure, MAX_READABLE_STATES,
+    NgramModel, Preference,
 };
+use crate::certify::Verdict;
 use crate::engine::Mode;
-use crate::engine::reference::{argmax, log_softmax};
-use crate::extract::{ExtractError, TransitionSystem};
 use crate::learn::rounds::{ShortTraining, full_training, short_training};
-use crate::learn::{
-    KeptModel, LabelVerdict, LearnCallbacks, LearnData, LearnError, Learned, Pipeline, Round, Stage,
-};
+use crate::learn::{LabelVerdict, LearnCallbacks, LearnError, Learned, Pipeline, Round, Stage};
 use crate::model::Model;
 use crate::task::Dataset;
-use crate::task::files::HeldOutIssues;
-use crate::train::{
-    Control, Evaluation, FinalEvaluation, Phase, Recipe, SeedOutcome, Selection, evaluate, select,
-};
-use srnn_automata::Symbol;
-
-/// A trained candidate that is no automaton.
-enum Trained {
-    /// The network of lowest validation loss among those that an SR-GRU passed through.
-    Phase { seed: usize, update: u64, model: Box<Model<f32>> },
-    /// Networks of an architecture, and the selected one.
-    Network { round: Round, outcomes: Vec<SeedOutcome<f32>>, selection: Selection },
-    /// The baseline.
-    Ngrams(NgramModel),
-}
-
-/// A candidate with what it takes to keep it.
-struct Entry {
-    candidate: Candidate,
-    held_out: Option<HeldOut>,
-    trained: Option<Trained>,
-}
-
-/// A model on the held-out sets.
-struct HeldOut {
-    valid: Evaluation,
-    test: Option<Evaluation>,
-}
+use crate::train::{Control, Phase, Recipe, evaluate, select};
 
 /// Trains the candidates of the plan, the cheap ones first, and returns the kept one with the
 /// comparison.
@@ -54,77 +27,75 @@ pub(in crate::learn) fn compare<'a, C: LearnCallbacks>(
     let scale = Scale { measure: HeldOutMeasure::of(&split.train.class_counts()), data };
     pipeline.begin(Stage::Candidate(CandidateKind::Ngrams))?;
     let ngrams = baseline(&scale, NgramModel::fit(&split.train, &split.valid));
+    pipeline.begin(Stage::Candidate(CandidateKind::Merged))?;
+    let merged = merged(pipeline, &scale)?;
     let short = short_training(pipeline)?;
-    let solved = matches!(&short, ShortTraining::Solved(learned) if is_solved(learned));
-    let mut networks = vec![];
-    for (kind, recipe) in &plan.networks {
-        networks.push(network(pipeline, &scale, plan, *kind, recipe, solved)?);
-    }
-    networks.push(ngrams);
-    let (learned, note) = match short {
-        ShortTraining::Solved(learned) => (*learned, None),
-        ShortTraining::Unsolved(short)
-            if cannot_win(plan, &scale, &networks) && !short.is_empty() =>
-        {
-            (pipeline.finish(Round::Short, short, LabelVerdict::Trusted)?, Some(SHORT_ONLY))
-        }
-        ShortTraining::Unsolved(short) => (full_training(pipeline, short)?, None),
+    let solved = match &short {
+        ShortTraining::Solved(learned) => is_solved(learned),
+        ShortTraining::Unsolved(_) => false,
     };
-    let mut entries = vec![majority(&scale), automaton(&scale, &learned)];
+    let mut others = vec![];
+    for (kind, recipe) in &plan.networks {
+        let solved = solved || merged.exact;
+        others.push(network(pipeline, &scale, plan, *kind, recipe, solved)?);
+    }
+    others.push(ngrams);
+    let hopeless = match merged.exact {
+        true => Some(MERGED_IS_EXACT),
+        false => cannot_win(plan, &scale, &others).then_some(SHORT_ONLY),
+    };
+    let (learned, note) = sr_gru_in_full(pipeline, short, hopeless)?;
+    let mut entries = vec![majority(&scale), automaton(&scale, &learned), merged.entry];
     entries.push(sr_gru(pipeline, &scale, &learned));
-    entries.extend(networks);
+    entries.extend(others);
+    Ok(keep_one(pipeline, plan, &scale, learned, entries, note))
+}
+
+/// Trains the SR-GRU in full, unless the short training has solved the task or `hopeless` says why
+/// it cannot be kept. Returns the result, and the reason if only the short training was made.
+fn sr_gru_in_full<'a, C: LearnCallbacks>(
+    pipeline: &Pipeline<'_, 'a, C>,
+    short: ShortTraining<'a>,
+    hopeless: Option<&'static str>,
+) -> Result<(Learned<'a>, Option<&'static str>), LearnError> {
+    match (short, hopeless) {
+        (ShortTraining::Solved(learned), _) => Ok((*learned, None)),
+        (ShortTraining::Unsolved(short), Some(why)) if !short.is_empty() => {
+            Ok((pipeline.finish(Round::Short, short, LabelVerdict::Trusted)?, Some(why)))
+        }
+        (ShortTraining::Unsolved(short), _) => Ok((full_training(pipeline, short)?, None)),
+    }
+}
+
+/// Chooses among the entries. `note` is for the rows of an SR-GRU that was trained shortly.
+fn keep_one<'a, C: LearnCallbacks>(
+    pipeline: &Pipeline<'_, 'a, C>,
+    plan: &CandidatePlan,
+    scale: &Scale<'_>,
+    learned: Learned<'a>,
+    entries: Vec<Entry>,
+    note: Option<&str>,
+) -> Learned<'a> {
     let mut candidates: Vec<Candidate> =
         entries.iter().map(|entry| entry.candidate.clone()).collect();
     let (kept, reason) =
         choose(&candidates, plan.preference).unwrap_or((AUTOMATON, super::KeepReason::Best));
-    for candidate in &mut candidates[AUTOMATON..=SR_GRU] {
-        candidate.note = candidate.note.take().or(note.map(String::from));
+    for candidate in &mut candidates {
+        if matches!(candidate.kind, CandidateKind::Automaton | CandidateKind::SrGru) {
+            candidate.note = candidate.note.take().or(note.map(String::from));
+        }
     }
     let (measure, preference) = (scale.measure, plan.preference);
     let comparison = Comparison { measure, preference, candidates, kept, reason };
-    Ok(keep(pipeline, learned, entries, comparison))
+    keep(pipeline, learned, entries, comparison)
 }
 
-/// Indices among the entries.
+/// The index of the SR-GRU's automaton among the entries.
 const AUTOMATON: usize = 1;
-const SR_GRU: usize = 2;
 
 /// Why the SR-GRU was not trained in full.
 const SHORT_ONLY: &str = "short training only: a plain GRU is worse than the best candidate";
-
-/// What every candidate is scored by.
-struct Scale<'a> {
-    measure: HeldOutMeasure,
-    data: &'a LearnData,
-}
-
-impl Scale<'_> {
-    fn entry(&self, kind: CandidateKind, held_out: HeldOut, trained: Option<Trained>) -> Entry {
-        let data = self.data;
-        let score = |evaluation: &Evaluation, issues: &HeldOutIssues| -> HeldOutScore {
-            self.measure.score(&data.confusion(evaluation, issues))
-        };
-        let candidate = Candidate {
-            valid: Some(score(&held_out.valid, &data.valid)),
-            test: held_out.test.as_ref().map(|test| score(test, &data.test)),
-            ..empty(kind, None)
-        };
-        Entry { candidate, held_out: Some(held_out), trained }
-    }
-
-    /// Classifies the held-out sequences with a function from sequences to logits.
-    fn held_out(&self, logits: impl Fn(&Dataset) -> Vec<Vec<f64>>) -> HeldOut {
-        let split = &self.data.split;
-        let test = split.test.as_ref().filter(|test| !test.sequences.is_empty());
-        let evaluated = |set: &Dataset| evaluation(set, &logits(set));
-        HeldOut { valid: evaluated(&split.valid), test: test.map(evaluated) }
-    }
-
-    /// The score of a classifier that always gives the most frequent class.
-    fn majority_score(&self) -> f64 {
-        majority(self).candidate.valid.map_or(0.0, |score| score.value)
-    }
-}
+const MERGED_IS_EXACT: &str = "short training only: state merging makes no error";
 
 /// Whether the SR-GRU cannot be kept: a plain GRU has learned something, and still is worse than the
 /// best candidate by more than a standard error. State regularization restricts a GRU, so the SR-GRU
@@ -148,17 +119,42 @@ fn is_solved(learned: &Learned<'_>) -> bool {
     right && readable && learned.is_proved()
 }
 
-fn empty(kind: CandidateKind, note: Option<String>) -> Candidate {
-    Candidate { kind, valid: None, test: None, states: None, proved: false, note }
+/// The candidate of state merging.
+struct MergedEntry {
+    entry: Entry,
+    /// Whether it can be kept and makes no error, neither in training nor on the validation set.
+    exact: bool,
 }
 
-fn majority(scale: &Scale<'_>) -> Entry {
-    let counts = scale.data.split.train.class_counts();
-    // The first class wins a tie.
-    let top = (0..counts.len()).rev().max_by_key(|&class| counts[class]).unwrap_or(0);
-    let logits: Vec<f64> = (0..counts.len()).map(|class| f64::from(class == top)).collect();
-    let held_out = scale.held_out(|set| vec![logits.clone(); set.sequences.len()]);
-    scale.entry(CandidateKind::Majority, held_out, None)
+fn merged<C: LearnCallbacks>(
+    pipeline: &Pipeline<'_, '_, C>,
+    scale: &Scale<'_>,
+) -> Result<MergedEntry, LearnError> {
+    let kind = CandidateKind::Merged;
+    let merged = match merge_states(scale.data, &pipeline.alphabet)? {
+        Ok(merged) => merged,
+        Err(why) => {
+            let candidate = empty(kind, Some(why));
+            return Ok(MergedEntry {
+                entry: Entry { candidate, held_out: None, trained: None },
+                exact: false,
+            });
+        }
+    };
+    let held_out = scale.answers_of(&merged.merged.automaton);
+    let right = merged.merged.errors == 0 && held_out.valid.accuracy == 1.0;
+    let mut entry = scale.entry(kind, held_out, None);
+    entry.candidate.states = Some(merged.merged.automaton.state_count());
+    match merged.network {
+        Ok(network) => {
+            let proof = network.verdict.as_ref().and_then(Verdict::proof);
+            entry.candidate.proved = proof.is_some();
+            entry.trained = Some(Trained::Compiled(Box::new(network)));
+        }
+        Err(why) => entry.candidate.note = Some(why),
+    }
+    let exact = right && entry.candidate.is_eligible();
+    Ok(MergedEntry { entry, exact })
 }
 
 /// The automaton of the SR-GRU, by its own answers: they may differ from the network's if nothing is
@@ -169,16 +165,7 @@ fn automaton(scale: &Scale<'_>, learned: &Learned<'_>) -> Entry {
         let candidate = empty(kind, Some("no automaton: the states form no finite set".into()));
         return Entry { candidate, held_out: None, trained: None };
     };
-    let classes = learned.data.split.train.classes.len();
-    let held_out = scale.held_out(|set| {
-        let row = |word: Vec<Symbol>| {
-            let class = *automaton.output_of(&word) as usize;
-            (0..classes).map(|c| f64::from(c == class)).collect()
-        };
-        let words = set.sequences.iter().map(|s| s.tokens.iter().map(|&t| Symbol(t)).collect());
-        words.map(row).collect()
-    });
-    let mut entry = scale.entry(kind, held_out, None);
+    let mut entry = scale.entry(kind, scale.answers_of(automaton), None);
     let states = automaton.state_count();
     let note = match states {
         1 => Some("one state: it always gives the same class".into()),
@@ -274,71 +261,4 @@ fn run_network<C: LearnCallbacks>(
     let valid = evaluated(&split.valid);
     let test = split.test.as_ref().filter(|test| !test.sequences.is_empty());
     HeldOut { valid, test: test.map(evaluated) }
-}
-
-fn evaluation(set: &Dataset, logits: &[Vec<f64>]) -> Evaluation {
-    let classes = set.classes.len();
-    let mut confusion = vec![vec![0; classes]; classes];
-    let (mut loss, mut correct) = (0.0, 0u64);
-    for (sequence, logits) in set.sequences.iter().zip(logits) {
-        let (truth, predicted) = (sequence.label as usize, argmax(logits));
-        loss -= log_softmax(logits)[truth];
-        correct += u64::from(truth == predicted);
-        confusion[truth][predicted] += 1;
-    }
-    let total = set.sequences.len().max(1) as f64;
-    Evaluation { accuracy: correct as f64 / total, loss: loss / total, confusion }
-}
-
-/// The result with the kept candidate in place of the SR-GRU's automaton.
-fn keep<'a, C: LearnCallbacks>(
-    pipeline: &Pipeline<'_, 'a, C>,
-    mut learned: Learned<'a>,
-    entries: Vec<Entry>,
-    comparison: Comparison,
-) -> Learned<'a> {
-    let mut kept = None;
-    for (index, entry) in entries.into_iter().enumerate() {
-        if index == comparison.kept {
-            kept = Some(entry);
-        } else if let Some(Trained::Network { round, outcomes, .. }) = entry.trained {
-            learned.other_rounds.push((round, outcomes));
-        }
-    }
-    learned.comparison = Some(comparison);
-    let Some(Entry { held_out: Some(held_out), trained: Some(trained), .. }) = kept else {
-        // The automaton is kept: it is what `learned` has.
-        return learned;
-    };
-    let HeldOut { valid, test } = held_out;
-    match trained {
-        Trained::Phase { seed, update, model } => {
-            let outcome = &mut learned.outcomes[seed];
-            outcome.model = *model;
-            outcome.run.kept = update;
-            let Ok(train) = evaluate(
-                &mut pipeline.request.engine(&outcome.model),
-                &pipeline.request.data.split.train,
-                Mode::default(),
-            );
-            outcome.run.final_evaluation = Some(FinalEvaluation { train, valid: valid.clone() });
-            learned.selection.index = seed;
-            learned.extraction = Err(ExtractError::NotHardened);
-        }
-        Trained::Network { round, outcomes, selection } => {
-            let before = std::mem::replace(&mut learned.outcomes, outcomes);
-            learned.other_rounds.insert(0, (learned.round, before));
-            (learned.round, learned.selection) = (round, selection);
-            learned.label_verdict = LabelVerdict::Trusted;
-            let model = learned.kept().model.to_f64();
-            let refusal = TransitionSystem::new(&model, &pipeline.alphabet).err();
-            learned.extraction = Err(refusal.expect("only an SR-GRU has an automaton"));
-        }
-        Trained::Ngrams(model) => {
-            learned.label_verdict = LabelVerdict::Trusted;
-            learned.model = KeptModel::Ngrams(model);
-            learned.extraction = Err(ExtractError::NotANetwork);
-        }
-    }
-    Learned { valid, test, verdict: None, ..learned }
 }

@@ -6,7 +6,10 @@
 
 mod choose;
 mod compare;
+mod entries;
+mod keep;
 mod measure;
+mod merged;
 mod ngram_file;
 mod ngrams;
 mod plan;
@@ -29,6 +32,8 @@ pub enum CandidateKind {
     Majority,
     /// The automaton of a hardened SR-GRU.
     Automaton,
+    /// The automaton of state merging, written into a network.
+    Merged,
     /// An SR-GRU whose states need not form an automaton.
     SrGru,
     /// An SR-LSTM with peepholes.
@@ -43,9 +48,10 @@ pub enum CandidateKind {
 
 impl CandidateKind {
     /// All kinds, the most readable first.
-    pub const ALL: [CandidateKind; 7] = [
+    pub const ALL: [CandidateKind; 8] = [
         CandidateKind::Majority,
         CandidateKind::Automaton,
+        CandidateKind::Merged,
         CandidateKind::SrGru,
         CandidateKind::SrLstmP,
         CandidateKind::Gru,
@@ -65,6 +71,7 @@ impl CandidateKind {
         match self {
             CandidateKind::Majority => "majority",
             CandidateKind::Automaton => "automaton",
+            CandidateKind::Merged => "merged",
             CandidateKind::SrGru => "sr-gru",
             CandidateKind::SrLstmP => "sr-lstm-p",
             CandidateKind::Gru => "gru",
@@ -78,6 +85,7 @@ impl CandidateKind {
         match self {
             CandidateKind::Majority => "majority class",
             CandidateKind::Automaton => "automaton (SR-GRU)",
+            CandidateKind::Merged => "automaton (state merging)",
             CandidateKind::SrGru => "SR-GRU",
             CandidateKind::SrLstmP => "SR-LSTM-P",
             CandidateKind::Gru => "plain GRU",

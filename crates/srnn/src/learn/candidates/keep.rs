@@ -1,0 +1,67 @@
+//! The result of learning with the kept candidate in it.
+
+use super::Comparison;
+use super::entries::{Entry, HeldOut, Trained};
+use crate::engine::Mode;
+use crate::extract::{ExtractError, TransitionSystem};
+use crate::learn::{KeptModel, LabelVerdict, LearnCallbacks, Learned, Pipeline};
+use crate::train::{FinalEvaluation, evaluate};
+
+/// The result with the kept candidate in place of the SR-GRU's automaton.
+pub(super) fn keep<'a, C: LearnCallbacks>(
+    pipeline: &Pipeline<'_, 'a, C>,
+    mut learned: Learned<'a>,
+    entries: Vec<Entry>,
+    comparison: Comparison,
+) -> Learned<'a> {
+    let mut kept = None;
+    for (index, entry) in entries.into_iter().enumerate() {
+        if index == comparison.kept {
+            kept = Some(entry);
+        } else if let Some(Trained::Network { round, outcomes, .. }) = entry.trained {
+            learned.other_rounds.push((round, outcomes));
+        }
+    }
+    learned.comparison = Some(comparison);
+    let Some(Entry { held_out: Some(held_out), trained: Some(trained), .. }) = kept else {
+        // The automaton is kept: it is what `learned` has.
+        return learned;
+    };
+    let HeldOut { valid, test } = held_out;
+    match trained {
+        Trained::Phase { seed, update, model } => {
+            let outcome = &mut learned.outcomes[seed];
+            outcome.model = *model;
+            outcome.run.kept = update;
+            let Ok(train) = evaluate(
+                &mut pipeline.request.engine(&outcome.model),
+                &pipeline.request.data.split.train,
+                Mode::default(),
+            );
+            outcome.run.final_evaluation = Some(FinalEvaluation { train, valid: valid.clone() });
+            learned.selection.index = seed;
+            learned.extraction = Err(ExtractError::NotHardened);
+        }
+        Trained::Compiled(compiled) => {
+            learned.label_verdict = LabelVerdict::Trusted;
+            learned.model = KeptModel::Compiled(Box::new(compiled.network));
+            learned.extraction = Err(ExtractError::NotTrained);
+            return Learned { valid, test, verdict: compiled.verdict, ..learned };
+        }
+        Trained::Network { round, outcomes, selection } => {
+            let before = std::mem::replace(&mut learned.outcomes, outcomes);
+            learned.other_rounds.insert(0, (learned.round, before));
+            (learned.round, learned.selection) = (round, selection);
+            learned.label_verdict = LabelVerdict::Trusted;
+            let model = learned.kept().model.to_f64();
+            let refusal = TransitionSystem::new(&model, &pipeline.alphabet).err();
+            learned.extraction = Err(refusal.expect("only an SR-GRU has an automaton"));
+        }
+        Trained::Ngrams(model) => {
+            learned.label_verdict = LabelVerdict::Trusted;
+            learned.model = KeptModel::Ngrams(model);
+            learned.extraction = Err(ExtractError::NotANetwork);
+        }
+    }
+    Learned { valid, test, verdict: None, ..learned }
+}
