@@ -55,7 +55,8 @@ fn all_kinds_of_models_are_compared_and_the_run_repeats_to_the_same_bits() {
         .iter()
         .map(|c| c["kind"].as_str().unwrap())
         .collect();
-    let expected = ["majority", "automaton", "sr-gru", "sr-lstm-p", "gru", "lstm", "ngrams"];
+    let expected =
+        ["majority", "automaton", "merged", "sr-gru", "sr-lstm-p", "gru", "lstm", "ngrams"];
     assert_eq!(kinds, expected);
     let kept: Vec<&Value> =
         result["candidates"].as_array().unwrap().iter().filter(|c| c["kept"] == true).collect();
@@ -118,6 +119,36 @@ fn a_regular_language_ends_with_the_short_training_and_a_proof() {
     assert_eq!(candidate(&result, "automaton")["proved"], json!(true));
     assert_eq!(candidate(&result, "lstm")["valid"], Value::Null, "it could not be better");
     srnn(folder.path(), &["check", "runs/words"]).yes();
+}
+
+#[test]
+fn an_automaton_of_state_merging_becomes_a_network_with_a_proof() {
+    let folder = tempfile::tempdir().unwrap();
+    words(folder.path(), 400, |word| word.matches('a').count() % 3 == 0);
+    let learn = ["learn", "words.csv", "--budget", "1s", "--short-updates", "0", "--json"];
+    let result = srnn(folder.path(), &learn).yes().json();
+    assert_eq!(result["kept"], json!({ "kind": "merged" }), "{result}");
+    assert_eq!(
+        (&result["automaton"]["states"], &result["certificate"]["f32"]),
+        (&json!(3), &json!(true))
+    );
+    assert_eq!(result["network"]["valid_accuracy"], json!(1.0));
+    srnn(folder.path(), &["check", "runs/words"]).yes();
+    let spec = "re:([bc]*a[bc]*a[bc]*a)*[bc]*";
+    srnn(folder.path(), &["certify", "runs/words", "--spec", spec]).yes();
+    let predicted =
+        srnn(folder.path(), &["predict", "runs/words", "a b a", "a a c a"]).yes().stdout;
+    let labels: Vec<&str> =
+        predicted.lines().map(|line| line.split('\t').nth(1).unwrap()).collect();
+    assert_eq!(labels, ["no", "yes"], "{predicted}");
+    let again = ["learn", "--config", "runs/words/config.toml", "--json"];
+    let again = srnn(folder.path(), &again).yes().json();
+    assert_eq!(again["automaton"], result["automaton"]);
+    let text = srnn(folder.path(), &[&learn[..6], &["--out", "text"]].concat()).yes().stdout;
+    assert!(
+        text.contains("Automaton of state merging, written into a network, 3 states"),
+        "{text}"
+    );
 }
 
 #[test]
