@@ -83,6 +83,11 @@ const MAX_BITS_RATIO: f64 = 0.9;
 /// Larger automata are not simplified, because that takes too long.
 const MAX_STATES: usize = 512;
 
+/// Whether contradicted labels may be mistakes: they are few, and the automaton compresses the labels.
+pub(super) fn may_be_noise(errors: usize, labels: usize, bits: f64, baseline_bits: f64) -> bool {
+    errors as f64 <= MAX_ERROR_RATE * labels as f64 && bits <= MAX_BITS_RATIO * baseline_bits
+}
+
 /// Whether a network classifies every label correctly.
 pub(super) fn any_fits(outcomes: &[SeedOutcome<f32>]) -> bool {
     let perfect = |evaluation: &Evaluation| evaluation.accuracy == 1.0;

@@ -29,6 +29,7 @@ use crate::engine::Hardware;
 use crate::engine::cpu::Cpu;
 use crate::extract::{ExtractConfig, ExtractError, Extraction, RefineConfig};
 use crate::model::{Model, ModelFile};
+use crate::noise::SuspectedLabel;
 use crate::task::Dataset;
 use crate::train::{
     CheckpointStore, Control, Evaluation, NoCheckpoints, NoObserver, Observer, Recipe, SeedOutcome,
@@ -150,8 +151,13 @@ impl LearnCallbacks for NoCallbacks {}
 pub enum KeptModel {
     /// The network of the selected seed.
     Network,
-    /// The network that an automaton was written into; nothing was trained.
-    Compiled(Box<CompiledNetwork>),
+    /// The network that the automaton of state merging was written into; nothing was trained.
+    Compiled {
+        /// The network and the automaton.
+        network: Box<CompiledNetwork>,
+        /// Labels that the automaton contradicts, if they are few enough to be mistakes.
+        suspects: Vec<SuspectedLabel>,
+    },
     /// N-grams; there is no network.
     Ngrams(NgramModel),
 }
@@ -199,7 +205,7 @@ impl Learned<'_> {
     /// The automaton of the kept network: the one it was written from or is proved equal to, or else
     /// the minimal automaton of its closed cover.
     pub fn automaton(&self) -> Option<&Moore<u32>> {
-        if let KeptModel::Compiled(network) = &self.model {
+        if let KeptModel::Compiled { network, .. } = &self.model {
             return Some(&network.automaton);
         }
         if let Some(proof) = self.verdict.as_ref().and_then(Verdict::proof) {
@@ -208,10 +214,19 @@ impl Learned<'_> {
         self.extraction.as_ref().ok()?.cover.kept.as_ref().map(|kept| &kept.minimal)
     }
 
+    /// The labels that are suspected to be wrong; empty if labels are trusted.
+    pub fn suspects(&self) -> &[SuspectedLabel] {
+        match (&self.model, &self.label_verdict) {
+            (KeptModel::Compiled { suspects, .. }, _) => suspects,
+            (_, LabelVerdict::Corrected(correction)) => &correction.suspects,
+            _ => &[],
+        }
+    }
+
     /// The kept network with its vocabulary; the selected one if no network is kept.
     pub fn model_file(&self) -> ModelFile {
         self.data.model_file(match &self.model {
-            KeptModel::Compiled(network) => network.file.model.clone(),
+            KeptModel::Compiled { network, .. } => network.file.model.clone(),
             KeptModel::Network | KeptModel::Ngrams(_) => self.kept().model.clone(),
         })
     }

@@ -4,7 +4,7 @@ use super::LearnReport;
 use super::methods::{COUNTED_HARD, COUNTED_SOFT, HARD_TABLE};
 use crate::extract::ExtractionMethod;
 use crate::format::{grouped, percent, plural};
-use crate::learn::{Correction, LabelVerdict, LearnData, NotCorrected, Round};
+use crate::learn::{LabelVerdict, LearnData, Learned, NotCorrected, Round};
 use crate::noise::{CRITERION, MdlSelection, SuspectedLabel};
 use crate::run::WRONG_LABELS;
 use crate::task::{Dataset, Subset};
@@ -13,8 +13,9 @@ use srnn_automata::Moore;
 
 /// The lines of `wrong_labels.jsonl`: one object per suspected label, in the order of the sets.
 /// `line` is the first line of the sequence in its file, `index` its index in the set.
-pub(super) fn suspected_label_records(data: &LearnData, correction: &Correction) -> Vec<Value> {
-    correction.suspects.iter().map(|suspect| suspected_label_record(data, suspect)).collect()
+pub(super) fn suspected_label_records(learned: &Learned<'_>) -> Vec<Value> {
+    let suspects = learned.suspects().iter();
+    suspects.map(|suspect| suspected_label_record(learned.data, suspect)).collect()
 }
 
 fn suspected_label_record(data: &LearnData, suspect: &SuspectedLabel) -> Value {
@@ -68,7 +69,14 @@ const NO_ERRORS_STEM: &str = "right_on_all_labels";
 
 /// `labels` of `result.json`.
 pub(super) fn label_record(report: &LearnReport<'_>) -> Value {
+    let suspects = report.learned.suspects();
     match &report.learned.label_verdict {
+        LabelVerdict::Trusted if !suspects.is_empty() => json!({
+            "verdict": "contradicted",
+            "labels": label_count(report.learned.data),
+            "wrong": suspects.len(),
+            "believed_wrong": suspected_label_records(report.learned),
+        }),
         LabelVerdict::Trusted => json!({ "verdict": "trusted" }),
         LabelVerdict::NotCorrected(why) => {
             json!({ "verdict": "unexplained", "why": not_corrected_note(why) })
@@ -85,13 +93,33 @@ pub(super) fn label_record(report: &LearnReport<'_>) -> Value {
                 "from": { "seed": seed, "way": method_name(method), "tried": candidates },
                 "labels": labels,
                 "wrong": correction.suspects.len(),
-                "believed_wrong": suspected_label_records(report.learned.data, correction),
+                "believed_wrong": suspected_label_records(report.learned),
                 "network_has_the_automaton": correction.reproduced,
                 "network_trained_on_validation_set": correction.round == Round::CorrectedAll,
                 "valid_accuracy_as_believed": accuracy_on_corrected(report),
             })
         }
     }
+}
+
+/// What the automaton of state merging contradicts; `None` if it contradicts nothing, or too much.
+pub(super) fn contradicted_text(report: &LearnReport<'_>) -> Option<String> {
+    let (wrong, labels) = (report.learned.suspects().len(), label_count(report.learned.data));
+    (wrong > 0).then(|| {
+        format!(
+            "It contradicts {} of {} ({}), which may be wrong: {}\n\
+             Rare exceptions to a rule look like wrong labels.\n",
+            grouped(wrong as u64),
+            plural(labels, "label"),
+            percent(wrong as f64 / labels as f64),
+            report.run.join(WRONG_LABELS).display(),
+        )
+    })
+}
+
+/// The number of labels in training and validation set.
+fn label_count(data: &LearnData) -> usize {
+    data.split.train.sequences.len() + data.split.valid.sequences.len()
 }
 
 /// Describes the correction of labels; `None` if none were corrected.

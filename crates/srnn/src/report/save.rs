@@ -6,7 +6,7 @@ use super::{LearnReport, Requirements};
 use crate::UserError;
 use crate::certify::{Certificate, Verdict};
 use crate::files;
-use crate::learn::{KeptModel, LabelVerdict, Learned};
+use crate::learn::{KeptModel, Learned};
 use crate::notation::save_automaton;
 use crate::run::{CERTIFICATE, RESULT, WRONG_LABELS, metrics_text};
 use srnn_automata::Partial;
@@ -37,7 +37,7 @@ impl Learned<'_> {
                 let file = self.data.ngram_file(ngrams.clone());
                 file.save(&folder.join("model")).map_err(|error| unsaved(&error))?;
             }
-            KeptModel::Network | KeptModel::Compiled(_) => {
+            KeptModel::Network | KeptModel::Compiled { .. } => {
                 model.save(&folder.join("model")).map_err(|error| unsaved(&error))?;
             }
         }
@@ -45,7 +45,7 @@ impl Learned<'_> {
         if let Ok(extraction) = &self.extraction {
             write_automata(&automata, extraction, &model.classes, &self.data.title)?;
         }
-        if let KeptModel::Compiled(network) = &self.model {
+        if let KeptModel::Compiled { network, .. } = &self.model {
             let automaton = Partial::from(&network.automaton);
             let stem = automata.join("automaton");
             save_automaton(&stem, automaton, &model.classes, &self.data.title)?;
@@ -67,8 +67,8 @@ impl Learned<'_> {
 
     /// Writes the suspected labels and the automaton that was selected by description length.
     fn save_labels(&self, folder: &Path) -> Result<(), UserError> {
-        if let LabelVerdict::Corrected(correction) = &self.label_verdict {
-            let lines = suspected_label_records(self.data, correction);
+        if !self.suspects().is_empty() {
+            let lines = suspected_label_records(self);
             let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
             files::write(&folder.join(WRONG_LABELS), &text)?;
         }

@@ -2,7 +2,7 @@
 
 use super::LearnReport;
 use super::candidates;
-use super::labels::{accuracy_on_corrected, correction_text};
+use super::labels::{accuracy_on_corrected, contradicted_text, correction_text};
 use super::methods::{MethodResult, methods};
 use super::notes::{majority_warning, notes};
 use super::proof;
@@ -28,6 +28,7 @@ pub(super) fn text(report: &LearnReport<'_>) -> String {
     match &report.learned.extraction {
         Err(ExtractError::NotTrained) => {
             parts.extend(report.learned.automaton().map(|found| automaton_text(report, found)));
+            parts.extend(contradicted_text(report));
             parts.push(format!("{}{}", accuracy_line(report), proof_status(report)));
         }
         Err(_) if report.learned.comparison.is_some() => parts.push(accuracy_line(report)),
@@ -129,7 +130,7 @@ fn automaton_text(report: &LearnReport<'_>, minimal: &Moore<u32>) -> String {
     };
     let states = plural(minimal.state_count(), "state");
     let origin = match report.learned.model {
-        KeptModel::Compiled(_) => "Automaton of state merging, written into a network",
+        KeptModel::Compiled { .. } => "Automaton of state merging, written into a network",
         KeptModel::Network | KeptModel::Ngrams(_) => "Extracted automaton",
     };
     format!("{origin}, {states}:\n{table}{picture}")
@@ -154,7 +155,7 @@ const MAX_LISTED_STATES: usize = 40;
 /// The kind of the kept model.
 fn kept_model(report: &LearnReport<'_>) -> &'static str {
     match report.learned.model {
-        KeptModel::Network | KeptModel::Compiled(_) => "network",
+        KeptModel::Network | KeptModel::Compiled { .. } => "network",
         KeptModel::Ngrams(_) => "n-grams",
     }
 }
@@ -211,7 +212,7 @@ fn proof_status(report: &LearnReport<'_>) -> String {
 /// Where a network is too large for a quick proof.
 fn unproved(report: &LearnReport<'_>) -> String {
     match report.learned.model {
-        KeptModel::Compiled(_) => format!(
+        KeptModel::Compiled { .. } => format!(
             "proof that network and automaton are equal on every word: not tried, the network is \
              large\n  try: srnn certify {}\n",
             report.run.display()

@@ -11,7 +11,9 @@ use super::{
 use crate::certify::Verdict;
 use crate::engine::Mode;
 use crate::learn::rounds::{ShortTraining, full_training, short_training};
-use crate::learn::{LabelVerdict, LearnCallbacks, LearnError, Learned, Pipeline, Round, Stage};
+use crate::learn::{
+    LabelPolicy, LabelVerdict, LearnCallbacks, LearnError, Learned, Pipeline, Round, Stage,
+};
 use crate::model::Model;
 use crate::task::Dataset;
 use crate::train::{Control, Phase, Recipe, evaluate, select};
@@ -146,7 +148,10 @@ fn merged<C: LearnCallbacks>(
     let mut entry = scale.entry(kind, held_out, None);
     entry.candidate.states = Some(merged.merged.automaton.state_count());
     match merged.network {
-        Ok(network) => {
+        Ok(mut network) => {
+            if pipeline.request.label_policy == LabelPolicy::Trust {
+                network.suspects.clear();
+            }
             let proof = network.verdict.as_ref().and_then(Verdict::proof);
             entry.candidate.proved = proof.is_some();
             entry.trained = Some(Trained::Compiled(Box::new(network)));

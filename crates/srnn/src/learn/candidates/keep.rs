@@ -2,10 +2,12 @@
 
 use super::Comparison;
 use super::entries::{Entry, HeldOut, Trained};
+use super::merged::CompiledAutomaton;
 use crate::engine::Mode;
 use crate::extract::{ExtractError, TransitionSystem};
 use crate::learn::{KeptModel, LabelVerdict, LearnCallbacks, Learned, Pipeline};
 use crate::train::{FinalEvaluation, evaluate};
+use srnn_automata::Moore;
 
 /// The result with the kept candidate in place of the SR-GRU's automaton.
 pub(super) fn keep<'a, C: LearnCallbacks>(
@@ -42,11 +44,15 @@ pub(super) fn keep<'a, C: LearnCallbacks>(
             learned.selection.index = seed;
             learned.extraction = Err(ExtractError::NotHardened);
         }
-        Trained::Compiled(compiled) => {
-            learned.label_verdict = LabelVerdict::Trusted;
-            learned.model = KeptModel::Compiled(Box::new(compiled.network));
+        Trained::Compiled(mut compiled) => {
+            let verdict = compiled.verdict.take();
+            let CompiledAutomaton { network, suspects, .. } = *compiled;
+            if suspects.is_empty() || !corrects_to(&learned.label_verdict, &network.automaton) {
+                learned.label_verdict = LabelVerdict::Trusted;
+            }
+            learned.model = KeptModel::Compiled { network: Box::new(network), suspects };
             learned.extraction = Err(ExtractError::NotTrained);
-            return Learned { valid, test, verdict: compiled.verdict, ..learned };
+            return Learned { valid, test, verdict, ..learned };
         }
         Trained::Network { round, outcomes, selection } => {
             let before = std::mem::replace(&mut learned.outcomes, outcomes);
@@ -64,4 +70,14 @@ pub(super) fn keep<'a, C: LearnCallbacks>(
         }
     }
     Learned { valid, test, verdict: None, ..learned }
+}
+
+/// Whether labels were corrected to those of an automaton.
+fn corrects_to(verdict: &LabelVerdict, automaton: &Moore<u32>) -> bool {
+    match verdict {
+        LabelVerdict::Corrected(correction) => {
+            correction.selected.simplified.automaton == *automaton
+        }
+        LabelVerdict::Trusted | LabelVerdict::NotCorrected(_) => false,
+    }
 }

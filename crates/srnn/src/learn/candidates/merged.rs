@@ -4,8 +4,9 @@
 use super::MAX_READABLE_STATES;
 use crate::certify::{Verdict, check_proof};
 use crate::compile::{CompiledNetwork, certify_compiled, compile, unit_count};
+use crate::learn::label_check::may_be_noise;
 use crate::learn::{LearnData, LearnError};
-use crate::noise::prefix_tree;
+use crate::noise::{SuspectedLabel, prefix_tree, suspected_labels};
 use srnn_automata::Alphabet;
 use srnn_automata::merging::{MergeConfig, MergeMethod, Merged, merge};
 
@@ -23,6 +24,8 @@ pub(super) struct CompiledAutomaton {
     pub network: CompiledNetwork,
     /// Whether both are proved equal; `None` if the network is too large for a quick proof.
     pub verdict: Option<Verdict>,
+    /// Labels that the automaton contradicts, if they are few enough to be mistakes.
+    pub suspects: Vec<SuspectedLabel>,
 }
 
 /// Steps of the search: some seconds.
@@ -61,14 +64,19 @@ fn written(
         Err(_) => return Ok(Err("too many symbols to be written into a network".into())),
         Ok(network) => network,
     };
+    let suspects =
+        match may_be_noise(merged.errors, merged.labels, merged.bits, merged.baseline_bits) {
+            true => suspected_labels(&merged.automaton, &data.split),
+            false => vec![],
+        };
     let (states, symbols) = (merged.automaton.state_count(), data.split.train.alphabet.len());
     if unit_count(states, symbols) > MAX_PROVED_UNITS {
-        return Ok(Ok(CompiledAutomaton { network, verdict: None }));
+        return Ok(Ok(CompiledAutomaton { network, verdict: None, suspects }));
     }
     let verdict = certify_compiled(&network);
     if let Some(proof) = verdict.proof() {
         check_proof(&data.model_file(network.file.model.clone()), proof)
             .map_err(LearnError::Refused)?;
     }
-    Ok(Ok(CompiledAutomaton { network, verdict: Some(verdict) }))
+    Ok(Ok(CompiledAutomaton { network, verdict: Some(verdict), suspects }))
 }
