@@ -152,6 +152,30 @@ fn an_automaton_of_state_merging_becomes_a_network_with_a_proof() {
 }
 
 #[test]
+fn labels_that_a_merged_automaton_contradicts_are_listed_by_line() {
+    let folder = tempfile::tempdir().unwrap();
+    words(folder.path(), 600, |word| word.matches('a').count() % 3 == 0);
+    let text = fs::read_to_string(folder.path().join("words.csv")).unwrap();
+    let mut lines: Vec<String> = text.lines().map(String::from).collect();
+    // Every fortieth label is wrong.
+    for index in (40..=600).step_by(40) {
+        let (label, word) = lines[index].split_once(',').unwrap();
+        lines[index] = format!("{},{word}", if label == "yes" { "no" } else { "yes" });
+    }
+    fs::write(folder.path().join("words.csv"), lines.join("\n")).unwrap();
+    let learn = ["learn", "words.csv", "--budget", "1s", "--short-updates", "0", "--json"];
+    let result = srnn(folder.path(), &learn).yes().json();
+    assert_eq!(result["kept"], json!({ "kind": "merged" }), "{result}");
+    assert_eq!(result["automaton"]["states"], json!(3));
+    assert_eq!(result["labels"]["verdict"], json!("contradicted"), "{}", result["labels"]);
+    let listed = fs::read_to_string(folder.path().join("runs/words/wrong_labels.jsonl")).unwrap();
+    let line = |text: &str| serde_json::from_str::<Value>(text).unwrap()["line"].as_u64().unwrap();
+    let mut found: Vec<u64> = listed.lines().map(line).collect();
+    found.sort_unstable();
+    assert_eq!(found, (40..=600).step_by(40).map(|index| index + 1).collect::<Vec<u64>>());
+}
+
+#[test]
 fn options_of_the_comparison_are_refused_if_one_network_is_trained() {
     let folder = tempfile::tempdir().unwrap();
     words(folder.path(), 40, |word| word.starts_with('a'));

@@ -102,8 +102,12 @@ pub(super) fn label_record(report: &LearnReport<'_>) -> Value {
     }
 }
 
-/// What the automaton of state merging contradicts; `None` if it contradicts nothing, or too much.
+/// What the automaton of state merging contradicts; `None` if it contradicts nothing, or too much, or
+/// if labels were corrected.
 pub(super) fn contradicted_text(report: &LearnReport<'_>) -> Option<String> {
+    if matches!(report.learned.label_verdict, LabelVerdict::Corrected(_)) {
+        return None;
+    }
     let (wrong, labels) = (report.learned.suspects().len(), label_count(report.learned.data));
     (wrong > 0).then(|| {
         format!(
