@@ -34,7 +34,7 @@ const SRNN: Modules = &[
     ("render", &["explain"]),
     ("notation", &["user_error", "files", "extract", "render"]),
     ("experiment", &["task", "train", "explain"]),
-    ("learn", &["task", "train", "extract", "noise", "certify"]),
+    ("learn", &["task", "train", "extract", "noise", "certify", "compile"]),
     ("run", &["user_error", "files", "train", "learn"]),
     (
         "report",

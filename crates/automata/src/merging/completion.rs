@@ -8,7 +8,7 @@ use super::PrefixTree;
 /// target is weighted by how often the two symbols agree in other states. Without such a symbol, the
 /// symbol's most frequent target is taken, and the state itself if the symbol never occurs.
 pub(super) fn complete(symbols: usize, table: &[Option<u32>]) -> Vec<u32> {
-    let agreement = Agreement::of(symbols, table);
+    let agreement = SymbolAgreement::of(symbols, table);
     let fill = |(index, &target): (usize, &Option<u32>)| {
         target.unwrap_or_else(|| {
             let (state, symbol) = (index / symbols, index % symbols);
@@ -19,7 +19,7 @@ pub(super) fn complete(symbols: usize, table: &[Option<u32>]) -> Vec<u32> {
 }
 
 /// How alike symbols act.
-struct Agreement {
+struct SymbolAgreement {
     symbols: usize,
     /// States in which both symbols are seen, and in which their targets are equal: `[symbols, symbols]`.
     counts: Vec<(u32, u32)>,
@@ -28,8 +28,8 @@ struct Agreement {
 /// Above this number of symbols, pairs of symbols are not compared.
 const LARGEST_ALPHABET: usize = 1_000;
 
-impl Agreement {
-    fn of(symbols: usize, table: &[Option<u32>]) -> Agreement {
+impl SymbolAgreement {
+    fn of(symbols: usize, table: &[Option<u32>]) -> SymbolAgreement {
         let compared = if symbols <= LARGEST_ALPHABET { symbols } else { 0 };
         let mut counts = vec![(0, 0); compared * compared];
         for row in table.chunks(symbols.max(1)) {
@@ -42,7 +42,7 @@ impl Agreement {
                 }
             }
         }
-        Agreement { symbols: compared, counts }
+        SymbolAgreement { symbols: compared, counts }
     }
 
     fn likely_target(&self, table: &[Option<u32>], state: usize, symbol: usize) -> Option<u32> {

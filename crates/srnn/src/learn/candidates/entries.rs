@@ -1,6 +1,6 @@
 //! Candidates with their scores, and with what it takes to keep them.
 
-use super::merged::CompiledAutomaton;
+use super::merged::MergedNetwork;
 use super::{Candidate, CandidateKind, HeldOutMeasure, HeldOutScore, NgramModel};
 use crate::engine::reference::{argmax, log_softmax};
 use crate::learn::{LearnData, Round};
@@ -15,7 +15,7 @@ pub(super) enum Trained {
     /// The network of lowest validation loss among those that an SR-GRU passed through.
     Phase { seed: usize, update: u64, model: Box<Model<f32>> },
     /// The automaton of state merging in its network.
-    Compiled(Box<CompiledAutomaton>),
+    Compiled(Box<MergedNetwork>),
     /// Networks of an architecture, and the selected one.
     Network { round: Round, outcomes: Vec<SeedOutcome<f32>>, selection: Selection },
     /// The baseline.

@@ -2,7 +2,7 @@
 
 use super::Comparison;
 use super::entries::{Entry, HeldOut, Trained};
-use super::merged::CompiledAutomaton;
+use super::merged::MergedNetwork;
 use crate::engine::Mode;
 use crate::extract::{ExtractError, TransitionSystem};
 use crate::learn::{KeptModel, LabelVerdict, LearnCallbacks, Learned, Pipeline};
@@ -46,7 +46,7 @@ pub(super) fn keep<'a, C: LearnCallbacks>(
         }
         Trained::Compiled(mut compiled) => {
             let verdict = compiled.verdict.take();
-            let CompiledAutomaton { network, suspects, .. } = *compiled;
+            let MergedNetwork { network, suspects, .. } = *compiled;
             if suspects.is_empty() || !corrects_to(&learned.label_verdict, &network.automaton) {
                 learned.label_verdict = LabelVerdict::Trusted;
             }

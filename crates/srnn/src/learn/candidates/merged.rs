@@ -15,11 +15,11 @@ pub(super) struct MergedAutomaton {
     /// The automaton, and how the training words support it.
     pub merged: Merged,
     /// Its network with the proof that both are equal, or why there is none.
-    pub network: Result<CompiledAutomaton, String>,
+    pub network: Result<MergedNetwork, String>,
 }
 
 /// A network that an automaton was written into.
-pub(super) struct CompiledAutomaton {
+pub(super) struct MergedNetwork {
     /// The network.
     pub network: CompiledNetwork,
     /// Whether both are proved equal; `None` if the network is too large for a quick proof.
@@ -56,10 +56,7 @@ pub(super) fn merge_states(
     Ok(Ok(MergedAutomaton { merged, network }))
 }
 
-fn written(
-    data: &LearnData,
-    merged: &Merged,
-) -> Result<Result<CompiledAutomaton, String>, LearnError> {
+fn written(data: &LearnData, merged: &Merged) -> Result<Result<MergedNetwork, String>, LearnError> {
     let network = match compile(&merged.automaton, &data.split.train.classes) {
         Err(_) => return Ok(Err("too many symbols to be written into a network".into())),
         Ok(network) => network,
@@ -71,12 +68,12 @@ fn written(
         };
     let (states, symbols) = (merged.automaton.state_count(), data.split.train.alphabet.len());
     if unit_count(states, symbols) > MAX_PROVED_UNITS {
-        return Ok(Ok(CompiledAutomaton { network, verdict: None, suspects }));
+        return Ok(Ok(MergedNetwork { network, verdict: None, suspects }));
     }
     let verdict = certify_compiled(&network);
     if let Some(proof) = verdict.proof() {
         check_proof(&data.model_file(network.file.model.clone()), proof)
             .map_err(LearnError::Refused)?;
     }
-    Ok(Ok(CompiledAutomaton { network, verdict: Some(verdict), suspects }))
+    Ok(Ok(MergedNetwork { network, verdict: Some(verdict), suspects }))
 }
