@@ -26,16 +26,15 @@ fn words(folder: &Path, count: usize, test: fn(&str) -> bool) {
     fs::write(folder.join("words.csv"), text).unwrap();
 }
 
-/// Texts of 20 of 60 words; the label says whether more than half of them are among the first 30.
-fn texts(folder: &Path) {
+/// Words of 40 letters; the label is decided by the letter at position 20.
+fn positions(folder: &Path) {
     let (mut draw, mut text) = (draws(), "label,sequence\n".to_string());
     for _ in 0..400 {
-        let words: Vec<usize> = (0..20).map(|_| draw(60)).collect();
-        let good = words.iter().filter(|&&word| word < 30).count() > 10;
-        let names: Vec<String> = words.iter().map(|word| format!("w{word}")).collect();
-        let _ = writeln!(text, "{},{}", if good { "good" } else { "bad" }, names.join(" "));
+        let letters: Vec<&str> = (0..40).map(|_| ["a", "c", "g", "t"][draw(4)]).collect();
+        let label = if ["a", "c"].contains(&letters[19]) { "yes" } else { "no" };
+        let _ = writeln!(text, "{label},{}", letters.concat());
     }
-    fs::write(folder.join("texts.csv"), text).unwrap();
+    fs::write(folder.join("dna.csv"), text).unwrap();
 }
 
 fn candidate<'a>(result: &'a Value, kind: &str) -> &'a Value {
@@ -76,36 +75,34 @@ fn all_kinds_of_models_are_compared_and_the_run_repeats_to_the_same_bits() {
 #[test]
 fn kept_ngrams_predict_with_reasons_and_other_verbs_say_that_there_is_no_network() {
     let folder = tempfile::tempdir().unwrap();
-    texts(folder.path());
-    let learn = ["learn", "texts.csv", "--budget", "1s", "--prefer", "accuracy", "--json"];
+    positions(folder.path());
+    let learn = ["learn", "dna.csv", "--budget", "1s", "--json"];
     let result = srnn(folder.path(), &learn).yes().json();
     assert_eq!(result["kept"], json!({ "kind": "ngrams" }), "{result}");
     let valid = |kind: &str| candidate(&result, kind)["valid"].as_f64().unwrap();
     assert!(valid("ngrams") > valid("majority") + 0.1, "{result}");
-    let predict = ["predict", "runs/texts", "w1 w2 w3 w4 w5 w6", "w50 w51 w52 w53", "--json"];
+    let word = |letter: &str| format!("{}{letter}{}", "t".repeat(19), "t".repeat(20));
+    let predict = ["predict", "runs/dna", &word("c"), &word("g"), "--json"];
     let predicted = srnn(folder.path(), &predict).yes().json();
     let of = |index: usize, key: &str| predicted["predictions"][index][key].clone();
-    assert_eq!((of(0, "label"), of(1, "label")), (json!("good"), json!("bad")));
-    let reason = of(0, "reasons")[0]["feature"].as_str().unwrap().to_string();
-    assert!(["w1", "w2", "w3", "w4", "w5", "w6"].contains(&&reason[..]), "{predicted}");
-    let file = ["predict", "runs/texts", "--file", "texts.csv", "--fail-under", "0.9"];
+    assert_eq!((of(0, "label"), of(1, "label")), (json!("yes"), json!("no")));
+    assert_eq!(of(0, "reasons")[0]["feature"], json!("c at position 20"), "{predicted}");
+    let file = ["predict", "runs/dna", "--file", "dna.csv", "--fail-under", "0.9"];
     let text = srnn(folder.path(), &file).yes().stdout;
     assert!(text.contains("because of"), "{text}");
-    srnn(folder.path(), &["predict", "runs/texts", "w1 w99"]).no();
-    let inspected = srnn(folder.path(), &["inspect", "runs/texts"]).yes().stdout;
+    srnn(folder.path(), &["predict", "runs/dna", "acx"]).no();
+    let inspected = srnn(folder.path(), &["inspect", "runs/dna"]).yes().stdout;
     assert!(inspected.contains("logistic regression on"), "{inspected}");
-    for verb in [
-        &["certify", "runs/texts"][..],
-        &["extract", "runs/texts"],
-        &["explain", "runs/texts", "w1"],
-    ] {
+    for verb in
+        [&["certify", "runs/dna"][..], &["extract", "runs/dna"], &["explain", "runs/dna", "a"]]
+    {
         let ran = srnn(folder.path(), verb);
         assert_eq!(ran.code, 2, "{verb:?}: {}", ran.stdout);
         assert!(ran.stderr.contains("--prefer automaton"), "{verb:?}: {}", ran.stderr);
     }
-    let damaged = folder.path().join("runs/texts/model/ngrams.json");
+    let damaged = folder.path().join("runs/dna/model/ngrams.json");
     fs::write(&damaged, "{}").unwrap();
-    let ran = srnn(folder.path(), &["predict", "runs/texts", "w1"]);
+    let ran = srnn(folder.path(), &["predict", "runs/dna", "a"]);
     assert!(ran.code == 2 && ran.stderr.contains("ngrams.json"), "{}", ran.stderr);
 }
 

@@ -102,8 +102,15 @@ impl<'r, 'a, C: LearnCallbacks> Pipeline<'r, 'a, C> {
         let extract_request = ExtractRequest { alphabet: &self.alphabet, data: &self.words, truth };
         let extraction = extract(&mut engine, &extract_request, extraction);
         self.begin(Stage::Certify)?;
+        let states = extraction
+            .as_ref()
+            .ok()
+            .and_then(|found| found.cover.kept.as_ref().map(|kept| kept.minimal.state_count()));
+        let plan = self.request.candidates.as_ref();
         let verdict = match proofs.remove(&selection.index) {
             Some(proved) => Some(proved),
+            // An automaton that cannot be kept needs no long search.
+            None if plan.is_some_and(|plan| !plan.may_keep(states)) => None,
             None => {
                 let found = search_proof(&model.to_f64(), &self.alphabet, &self.request.proof);
                 self.check(model, found.as_ref())?;

@@ -124,8 +124,8 @@ fn kept_sentence(comparison: &Comparison, measure: &str) -> String {
 fn automaton_sentence(comparison: &Comparison) -> Option<String> {
     let automaton = comparison.of(CandidateKind::Automaton)?;
     let kept = comparison.kept();
-    if kept.kind == CandidateKind::Automaton {
-        let (value, best) = (automaton.valid?.value, comparison.best().valid?.value);
+    if kept.states.is_some() {
+        let (value, best) = (kept.valid?.value, comparison.best().valid?.value);
         let cost = 100.0 * (best - value);
         return (cost > 0.0)
             .then(|| format!("The automaton costs {cost:.1} points against the best candidate."));
@@ -156,7 +156,7 @@ fn next_sentence(comparison: &Comparison) -> Option<String> {
             "Next: look at the data with `srnn data check`; more rows or other tokens may help."
                 .into(),
         ),
-        Preference::Readable if comparison.kept().kind != CandidateKind::Automaton => {
+        Preference::Readable if comparison.kept().states.is_none() => {
             has_automaton.then(|| "Next: --prefer automaton keeps the automaton anyway.".into())
         }
         Preference::Readable if comparison.reason == KeepReason::WithinOneError => {

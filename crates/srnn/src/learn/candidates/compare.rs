@@ -42,9 +42,10 @@ pub(in crate::learn) fn compare<'a, C: LearnCallbacks>(
         others.push(network(pipeline, &scale, plan, *kind, recipe, solved)?);
     }
     others.push(ngrams);
-    let hopeless = match merged.exact {
-        true => Some(MERGED_IS_EXACT),
-        false => cannot_win(plan, &scale, &others).then_some(SHORT_ONLY),
+    let hopeless = match () {
+        () if merged.exact => Some(MERGED_IS_EXACT),
+        () if by_score(plan) && merged.explains_best(&others) => Some(MERGED_IS_BEST),
+        () => cannot_win(plan, &scale, &others).then_some(SHORT_ONLY),
     };
     let (learned, note) = sr_gru_in_full(pipeline, short, hopeless)?;
     let mut entries = vec![majority(&scale), automaton(&scale, &learned), merged.entry];
@@ -98,6 +99,8 @@ const AUTOMATON: usize = 1;
 /// Why the SR-GRU was not trained in full.
 const SHORT_ONLY: &str = "short training only: a plain GRU is worse than the best candidate";
 const MERGED_IS_EXACT: &str = "short training only: state merging makes no error";
+const MERGED_IS_BEST: &str = "short training only: state merging explains nearly all labels, and no \
+                              other candidate is better";
 
 /// Whether the SR-GRU cannot be kept: a plain GRU has learned something, and still is worse than the
 /// best candidate by more than a standard error. State regularization restricts a GRU, so the SR-GRU
@@ -107,9 +110,13 @@ fn cannot_win(plan: &CandidatePlan, scale: &Scale<'_>, networks: &[Entry]) -> bo
     let gru = networks.iter().find(|entry| entry.candidate.kind == CandidateKind::Gru);
     let Some(gru) = gru.and_then(|entry| entry.candidate.valid) else { return false };
     let Some(best) = scores().max_by(|a, b| a.value.total_cmp(&b.value)) else { return false };
-    let by_score = matches!(plan.preference, Preference::Readable | Preference::Accuracy);
     let learned = gru.value > scale.majority_score() + 2.0 * gru.error;
-    by_score && learned && gru.value < best.value - best.error
+    by_score(plan) && learned && gru.value < best.value - best.error
+}
+
+/// Whether scores and readability alone decide.
+fn by_score(plan: &CandidatePlan) -> bool {
+    matches!(plan.preference, Preference::Readable | Preference::Accuracy)
 }
 
 /// Whether the automaton leaves nothing to improve: it is readable and proved, and right on every
@@ -126,6 +133,19 @@ struct MergedEntry {
     entry: Entry,
     /// Whether it can be kept and makes no error, neither in training nor on the validation set.
     exact: bool,
+}
+
+impl MergedEntry {
+    /// Whether it can be kept, contradicts only labels that may be wrong, and scores as high as every
+    /// other candidate.
+    fn explains_best(&self, others: &[Entry]) -> bool {
+        let noise = match &self.entry.trained {
+            Some(Trained::Compiled(compiled)) => !compiled.suspects.is_empty(),
+            _ => false,
+        };
+        let score = |entry: &Entry| entry.candidate.valid.map_or(0.0, |score| score.value);
+        noise && others.iter().all(|other| score(&self.entry) >= score(other))
+    }
 }
 
 fn merged<C: LearnCallbacks>(

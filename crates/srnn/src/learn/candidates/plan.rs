@@ -1,6 +1,6 @@
 //! Which networks are compared, with recipes that follow from the data and from a time budget.
 
-use super::{CandidateKind, Preference};
+use super::{CandidateKind, MAX_READABLE_STATES, Preference};
 use crate::engine::{Optimiser, Rule};
 use crate::extract::ExtractConfig;
 use crate::learn::LearnRequest;
@@ -73,6 +73,12 @@ impl CandidatePlan {
         refine.cap = refine.cap.min(MAX_STATES);
         limited.proof.cells = limited.proof.cells.min(MAX_STATES);
         limited
+    }
+
+    /// Whether an automaton may be kept; `None` if no cover is closed.
+    pub(in crate::learn) fn may_keep(&self, states: Option<usize>) -> bool {
+        let readable = states.is_some_and(|states| states <= MAX_READABLE_STATES);
+        readable || matches!(self.preference, Preference::Automaton | Preference::Proof)
     }
 
     /// The recipe of the SR-GRU, shortened if it would take more than its share of a budget in
