@@ -3,8 +3,9 @@
 use crate::failure::Failure;
 use crate::files;
 use crate::reading::parse_token_rule;
-use srnn::engine::model::ModelFile;
+use srnn::engine::model::{ModelFile, digest};
 pub use srnn::run::{CERTIFICATE, WRONG_LABELS};
+use srnn::run::{FolderLock, lock_folder};
 use srnn::task::files::TokenRule;
 use std::path::{Path, PathBuf};
 
@@ -19,6 +20,8 @@ pub struct SavedModel {
     pub run: Option<PathBuf>,
 }
 
+/// The automaton file of a model folder that has one.
+pub const AUTOMATON: &str = "automaton.json";
 const CONFIG: &str = "config.json";
 const MODEL: &str = "model";
 
@@ -30,7 +33,7 @@ pub fn load(path: &Path) -> Result<SavedModel, Failure> {
 
 /// The automaton file of a run folder, a model folder or an automaton folder.
 pub fn automaton_in(folder: &Path) -> Option<PathBuf> {
-    let paths = ["automaton/automaton.json", "automaton.json", "../automaton/automaton.json"];
+    let paths = ["automaton/automaton.json", AUTOMATON, "../automaton/automaton.json"];
     let is_model = folder.join(CONFIG).is_file();
     let paths = paths.iter().take(if is_model { 3 } else { 2 });
     paths.map(|path| folder.join(path)).find(|path| path.is_file())
@@ -50,6 +53,20 @@ impl SavedModel {
     /// The certificate file, if it exists.
     pub fn certificate(&self) -> Option<PathBuf> {
         Some(self.home().join(CERTIFICATE)).filter(|path| path.is_file())
+    }
+
+    /// Locks the run before a file is written to it; `None` if the model is not part of a run.
+    ///
+    /// # Errors
+    /// If another process works on the run, or has replaced the model since it was loaded.
+    pub fn lock_run(&self) -> Result<Option<FolderLock>, Failure> {
+        let Some(run) = &self.run else { return Ok(None) };
+        let lock = lock_folder(run)?;
+        if digest(&ModelFile::load(&self.folder)?.model) != digest(&self.file.model) {
+            let message = format!("{}: the model was replaced meanwhile", run.display());
+            return Err(Failure::new(message, "run the command again"));
+        }
+        Ok(Some(lock))
     }
 
     /// Whether the network can equal an automaton: its steps must be connected by centroids only.

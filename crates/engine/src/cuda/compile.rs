@@ -104,7 +104,7 @@ fn cache_path(source: &str, options: &[String]) -> Option<PathBuf> {
 /// Writes machine code to the cache.
 fn store_in_cache(cache_path: &Path, code: &[u8]) -> std::io::Result<()> {
     cache_path.parent().map_or(Ok(()), std::fs::create_dir_all)?;
-    crate::atomic::write(cache_path, code)
+    crate::atomic::write(cache_path, code, crate::atomic::IfExists::Replace)
 }
 
 fn compile(source: &str, options: &[String]) -> Result<Vec<u8>, CudaError> {

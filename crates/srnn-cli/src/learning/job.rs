@@ -4,6 +4,7 @@ use super::callbacks::{RunCallbacks, StopFlags};
 use super::resolve::Resolved;
 use super::settings::CandidateChoice;
 use crate::failure::{Answer, Failure};
+use crate::files;
 use crate::output::Output;
 use serde_json::json;
 use srnn::engine::Hardware;
@@ -122,10 +123,7 @@ fn learn_failure(error: LearnError, run: &Path) -> Failure {
 /// Prints the result of a finished run; `None` if the run is not finished.
 pub fn finished_result(folder: &RunFolder, output: &Output) -> Result<Option<Answer>, Failure> {
     let path = folder.result();
-    let text = match std::fs::read_to_string(&path) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        text => text.map_err(|error| Failure::new(format!("{}: {error}", path.display()), ""))?,
-    };
+    let Some(text) = files::read_own_text(&path)? else { return Ok(None) };
     let value = serde_json::from_str(&text).map_err(|error| {
         let remedy = format!(
             "remove {} and resume: the result is made again from the checkpoints",

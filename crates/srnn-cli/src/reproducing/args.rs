@@ -45,7 +45,10 @@ impl ExperimentArgs {
     /// Reads and validates the experiment.
     pub fn experiment(&self) -> Result<Experiment, Failure> {
         let whole = match (&self.file, &self.item) {
-            (Some(path), _) => parse(&files::read_text(path)?, &path.display().to_string())?,
+            (Some(path), _) => parse(
+                &files::read_text_within(path, files::MAX_SETTINGS)?,
+                &path.display().to_string(),
+            )?,
             (None, Some(item)) => builtin(item)?,
             (None, None) => unreachable!("clap requires one of them"),
         };

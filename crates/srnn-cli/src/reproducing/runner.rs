@@ -1,7 +1,7 @@
 //! Runs the trials of an experiment in parallel, and writes each outcome to disk on completion.
 
 use super::checkpoints::{TrialCheckpoints, remove_empty_folder};
-use super::folder::OutcomeFolder;
+use super::folder::{OutcomeFolder, check_folder};
 use super::progress::ReproduceProgress;
 use crate::failure::Failure;
 use crate::output::Output;
@@ -26,10 +26,8 @@ pub struct ReproduceRequest {
     pub only: String,
     /// The folder of data sets that are files.
     pub data: PathBuf,
-    /// The folder of outcomes and networks.
-    pub folder: OutcomeFolder,
-    /// The outcomes that the folder already has.
-    pub outcomes: Vec<TrialOutcome>,
+    /// The folder of outcomes and networks, which need not exist yet.
+    pub path: PathBuf,
     /// The device and the number of threads.
     pub hardware: Hardware,
     /// The command that resumes this request.
@@ -58,10 +56,12 @@ pub fn run_experiment(
     request: ReproduceRequest,
     output: &Output,
 ) -> Result<ReproduceSummary, Failure> {
-    let ReproduceRequest { experiment, only, data, folder, outcomes, hardware, command } = request;
+    let ReproduceRequest { experiment, only, data, path, hardware, command } = request;
+    check_folder(&path, &experiment)?;
     let trials = filter_trials(&experiment, &only)?;
     let data_by_name = load_data(&experiment, &trials, &data, output)?;
-    // Only now: an invalid command must leave the folder unchanged.
+    // Only now: an invalid command must leave no file.
+    let (folder, outcomes) = OutcomeFolder::open(&path, &experiment)?;
     folder.write_experiment(&experiment)?;
     let (skipped, todo) = split_by_outcome(&trials, &data_by_name, &outcomes);
     warn_of_replaced(&todo, &outcomes, output);

@@ -4,12 +4,13 @@ mod report;
 mod spec;
 
 use crate::failure::{Answer, Failure};
+use crate::files;
 use crate::output::Output;
 use crate::reading::parse_count;
 use crate::runs::{self, SavedModel};
 use clap::Args;
 use srnn::certify::{Certificate, Distribution, Pac, Proof, ProofSearch, Verdict, certify, pac};
-use srnn::engine::atomic;
+use srnn::engine::atomic::IfExists;
 use srnn::engine::cpu::Cpu;
 use srnn::engine::key::Key;
 use srnn::extract::{ExtractConfig, ExtractRequest, TransitionSystem, WordSet, extract};
@@ -43,6 +44,9 @@ pub struct CertifyArgs {
     /// The file for the proof [default: certificate.json in RUN].
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+    /// Replace the file of --out.
+    #[arg(long, requires = "out")]
+    force: bool,
     /// The initial distance below which two soft states count as one; the search refines it.
     #[arg(long, default_value_t = ProofSearch::default().tolerance, allow_negative_numbers = true)]
     tolerance: f64,
@@ -84,6 +88,8 @@ struct RandomWordTest {
 pub fn run(arguments: &CertifyArgs, output: &Output) -> Result<Answer, Failure> {
     validate(arguments)?;
     let saved = runs::load(&arguments.run)?;
+    let (path, if_exists) = target(arguments, &saved);
+    files::check_target(&path, if_exists)?;
     let alphabet = Alphabet::new(saved.file.alphabet.clone()).map_err(|error| {
         Failure::new(
             format!("{}: {error}", saved.folder.display()),
@@ -163,13 +169,19 @@ fn save_certificate(
         let message = format!("the checker refuses the proof that was found: {refused}");
         Failure::new(message, "this is a bug of srnn: please report it with the model")
     })?;
-    let default = || saved.home().join(runs::CERTIFICATE);
-    let path = arguments.out.clone().unwrap_or_else(default);
-    let written = atomic::write(&path, certificate.as_bytes()).map_err(|error| {
-        let message = format!("{}: the certificate cannot be written: {error}", path.display());
-        Failure::new(message, "give another file with --out FILE")
-    });
+    let (path, if_exists) = target(arguments, saved);
+    // A file elsewhere is not a part of the run.
+    let lock = if arguments.out.is_none() { saved.lock_run() } else { Ok(None) };
+    let written = lock.and_then(|_lock| files::write(&path, &certificate, if_exists));
     Ok(written.map(|()| path))
+}
+
+/// The file of the proof. The default one belongs to this verb.
+fn target(arguments: &CertifyArgs, saved: &SavedModel) -> (PathBuf, IfExists) {
+    match &arguments.out {
+        Some(path) => (path.clone(), files::if_exists(arguments.force)),
+        None => (saved.home().join(runs::CERTIFICATE), IfExists::Replace),
+    }
 }
 
 /// δ of the statement about random words: it holds with probability 1 − δ.

@@ -4,11 +4,13 @@ mod method;
 mod report;
 
 use crate::failure::{Answer, Failure};
+use crate::files;
 use crate::output::Output;
 use crate::reading::read_optional_labels;
 use crate::reading::{ReadFlags, parse_count};
 use crate::runs::{self, SavedModel};
 use clap::{Args, ValueEnum};
+use srnn::engine::atomic::IfExists;
 use srnn::engine::cpu::Cpu;
 use srnn::engine::model::Temperature;
 use srnn::extract::{ExtractConfig, ExtractRequest, WordSet, extract};
@@ -53,7 +55,7 @@ pub struct ExtractArgs {
     /// Exit with 1 if the automaton agrees with the network on a smaller fraction of the words.
     #[arg(long, value_name = "PART", allow_negative_numbers = true)]
     fail_under: Option<f64>,
-    /// Replace the automaton of a finished run.
+    /// Replace the automaton of a finished run, or the files of --out.
     #[arg(long)]
     force: bool,
     #[command(flatten)]
@@ -108,7 +110,13 @@ pub fn run(arguments: &ExtractArgs, output: &Output) -> Result<Answer, Failure> 
     let outputs = method::outputs(&found, arguments.method);
     let out = arguments.out.clone().unwrap_or_else(|| saved.home().join("automaton"));
     let cover_stem = cover_stem(arguments, &out, output);
-    let target = method::AutomatonFiles { folder: &out, cover_stem };
+    let if_exists = match &arguments.out {
+        Some(_) => files::if_exists(arguments.force),
+        // The folder of the run's or model's own automata.
+        None => IfExists::Replace,
+    };
+    let target = method::AutomatonFiles { folder: &out, cover_stem, if_exists };
+    let _lock = if arguments.out.is_none() { saved.lock_run()? } else { None };
     let files = method::write(&outputs, &saved, &target, output)?;
     report::report(
         &report::ExtractionReport {

@@ -5,8 +5,7 @@ use crate::failure::{Answer, Failure};
 use crate::output::Output;
 use crate::reading::parse_count;
 use crate::reproducing::{
-    ExperimentArgs, OutcomeFolder, ReproduceRequest, ReproduceSummary, result_files,
-    run_experiment, table_text,
+    ExperimentArgs, ReproduceRequest, ReproduceSummary, result_files, run_experiment, table_text,
 };
 use clap::Args;
 use serde_json::json;
@@ -59,12 +58,11 @@ pub fn run(arguments: &ReproduceArgs, output: &Output) -> Result<Answer, Failure
     let experiment = experiment(arguments)?;
     let path = arguments.out.clone();
     let path = path.unwrap_or_else(|| arguments.choice.default_folder(&experiment));
-    let (folder, outcomes) = OutcomeFolder::open(&path, &experiment)?;
     output.note(format!("folder {}", path.display()));
     output.note(format!("device {hardware}"));
     let (only, command) = (arguments.only.clone(), command(arguments));
     let data = arguments.choice.data.clone();
-    let order = ReproduceRequest { experiment, only, data, folder, outcomes, hardware, command };
+    let order = ReproduceRequest { experiment, only, data, path: path.clone(), hardware, command };
     let ReproduceSummary { folder, run, skipped, experiment, outcomes } =
         run_experiment(order, output)?;
     for (name, text) in result_files(&experiment, &outcomes)? {

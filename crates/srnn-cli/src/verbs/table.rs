@@ -98,10 +98,9 @@ fn save(
     output: &Output,
 ) -> Result<(), Failure> {
     let paths = || files.iter().map(|(name, text)| (folder.join(name), text));
-    if !force {
-        paths().try_for_each(|(path, _)| files::check_free(&path))?;
-    }
-    paths().try_for_each(|(path, text)| files::write(&path, text))?;
+    let if_exists = files::if_exists(force);
+    paths().try_for_each(|(path, _)| files::check_target(&path, if_exists))?;
+    paths().try_for_each(|(path, text)| files::write(&path, text, if_exists))?;
     paths().for_each(|(path, _)| output.note(format!("written: {}", path.display())));
     Ok(())
 }

@@ -85,10 +85,9 @@ pub fn run(arguments: &DataMakeArgs, output: &Output) -> Result<Answer, Failure>
         split.test = Some(builtin::test(task, &test, arguments.strings, &split, &key)?);
     }
     let plan = plan(arguments)?;
-    if !arguments.force {
-        let mut files = plan.iter().filter(|(path, ..)| path.as_os_str() != files::STDIO_PATH);
-        files.try_for_each(|(path, ..)| files::check_free(path))?;
-    }
+    let if_exists = files::if_exists(arguments.force);
+    let mut files = plan.iter().filter(|(path, ..)| path.as_os_str() != files::STDIO_PATH);
+    files.try_for_each(|(path, ..)| files::check_target(path, if_exists))?;
     let mut written = Vec::new();
     for (path, format, part) in plan {
         let data = part.of(&split)?;
@@ -96,7 +95,7 @@ pub fn run(arguments: &DataMakeArgs, output: &Output) -> Result<Answer, Failure>
         let text = as_text(&data, format)?;
         match path.as_os_str() == files::STDIO_PATH {
             true => files::print(&text)?,
-            false => files::write(&path, &text)?,
+            false => files::write(&path, &text, if_exists)?,
         }
         output.note(format!("{}: {}", shown(&path), plural(data.sequences.len(), "sequence")));
         written.push(about(&path, &data));
