@@ -117,6 +117,11 @@ pub fn stdout_result(written: io::Result<()>) -> Result<(), Failure> {
     }
 }
 
+/// A path as it is typed in a shell, for commands in messages.
+pub fn shell_path(path: &Path) -> String {
+    srnn::format::shell_word(&path.to_string_lossy())
+}
+
 /// A path for messages; `-` is stdin.
 pub fn display_path(path: &Path) -> String {
     match path.as_os_str() == STDIO_PATH {

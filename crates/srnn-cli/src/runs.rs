@@ -137,7 +137,7 @@ pub fn find(path: &Path) -> Result<(PathBuf, Option<PathBuf>), Failure> {
             (format!("{shown}: this is a file, not a run"), remedy.to_string())
         }
         path if is_run(path) => {
-            let remedy = format!("finish it with `srnn resume {shown}`");
+            let remedy = format!("finish it with `srnn resume {}`", files::shell_path(path));
             (format!("{shown}: this run has no model yet"), remedy)
         }
         _ => {

@@ -21,9 +21,20 @@ pub fn write(path: &Path, text: &str) -> Result<(), UserError> {
 pub fn write_bytes(path: &Path, bytes: &[u8], if_exists: IfExists) -> Result<(), UserError> {
     check_target(path, if_exists)?;
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        fs::create_dir_all(folder).map_err(|error| unwritable(path, error))?;
+        create_folder(folder).map_err(|error| unwritable(path, error))?;
     }
     atomic::write(path, bytes, if_exists).map_err(|error| unwritable(path, error))
+}
+
+/// Creates a folder and its parents. A file in its place is [`ErrorKind::NotADirectory`].
+pub(crate) fn create_folder(folder: &Path) -> io::Result<()> {
+    fs::create_dir_all(folder).map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => {
+            let why = format!("{} is a file, not a folder", folder.display());
+            io::Error::new(ErrorKind::NotADirectory, why)
+        }
+        _ => error,
+    })
 }
 
 /// Whether a file may be written to `path`: before long work, and again by [`write_bytes`].

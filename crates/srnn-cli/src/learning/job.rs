@@ -68,7 +68,7 @@ pub fn run_job(job: &LearnJob, output: &Output) -> Result<Answer, Failure> {
 /// checkpoints on disk are always complete. After training, Ctrl-C ends the process at once, because
 /// everything else can be repeated from the checkpoints.
 fn stop_on_ctrl_c(stop: &Arc<StopFlags>, run: &Path, output: &Output) -> Result<(), Failure> {
-    let (stop, run, output) = (stop.clone(), run.display().to_string(), *output);
+    let (stop, run, output) = (stop.clone(), files::shell_path(run), *output);
     ctrlc::set_handler(move || {
         if stop.trained.load(Ordering::Relaxed) {
             let message = format!("{run}: training is saved, extraction did not finish");
@@ -100,12 +100,12 @@ fn request(job: &LearnJob) -> LearnRequest<'_> {
 }
 
 fn learn_failure(error: LearnError, run: &Path) -> Failure {
+    let command = format!("srnn resume {}", files::shell_path(run));
     let run = run.display();
     match error {
-        LearnError::Interrupted => Failure::interrupted(
-            format!("{run}: a checkpoint of every seed is written"),
-            format!("srnn resume {run}"),
-        ),
+        LearnError::Interrupted => {
+            Failure::interrupted(format!("{run}: a checkpoint of every seed is written"), command)
+        }
         LearnError::NoResult { .. } => {
             let remedy = "lower learning_rate in [train] of a --config, or use --recipe default";
             Failure::new(error, remedy)
@@ -114,7 +114,7 @@ fn learn_failure(error: LearnError, run: &Path) -> Failure {
             Failure::new(error, format!("please report this bug with the files of {run}"))
         }
         LearnError::Train(TrainError::Device(_)) => {
-            Failure::new(error, format!("srnn resume {run} continues from the last checkpoint"))
+            Failure::new(error, format!("{command} continues from the last checkpoint"))
         }
         LearnError::Alphabet(_) | LearnError::Train(_) => Failure::from(error),
     }

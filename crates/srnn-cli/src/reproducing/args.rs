@@ -58,13 +58,13 @@ impl ExperimentArgs {
     /// The arguments as typed on the command line.
     pub fn command_line(&self) -> String {
         let what = match (&self.file, &self.item) {
-            (Some(path), _) => format!("--file {}", path.display()),
+            (Some(path), _) => format!("--file {}", files::shell_path(path)),
             (None, item) => item.clone().unwrap_or_default(),
         };
         let what = if self.quick { format!("{what} --quick") } else { what };
         match self.data.as_os_str() == DATA {
             true => what,
-            false => format!("{what} --data {}", self.data.display()),
+            false => format!("{what} --data {}", files::shell_path(&self.data)),
         }
     }
 

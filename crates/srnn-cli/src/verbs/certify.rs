@@ -5,12 +5,13 @@ mod spec;
 
 use crate::failure::{Answer, Failure};
 use crate::files;
+use crate::memory::MemoryLimit;
 use crate::output::Output;
 use crate::reading::parse_count;
 use crate::runs::{self, SavedModel};
 use clap::Args;
 use srnn::certify::{Certificate, Distribution, Pac, Proof, ProofSearch, Verdict, certify, pac};
-use srnn::engine::atomic::IfExists;
+use srnn::engine::atomic::{self, IfExists};
 use srnn::engine::cpu::Cpu;
 use srnn::engine::key::Key;
 use srnn::extract::{ExtractConfig, ExtractRequest, TransitionSystem, WordSet, extract};
@@ -66,6 +67,8 @@ pub struct CertifyArgs {
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = parse_count::<usize>,
           allow_negative_numbers = true)]
     longest: usize,
+    #[command(flatten)]
+    memory: MemoryLimit,
 }
 
 /// The result of a search for a proof.
@@ -88,8 +91,9 @@ struct RandomWordTest {
 pub fn run(arguments: &CertifyArgs, output: &Output) -> Result<Answer, Failure> {
     validate(arguments)?;
     let saved = runs::load(&arguments.run)?;
-    let (path, if_exists) = target(arguments, &saved);
-    files::check_target(&path, if_exists)?;
+    if let (Some(path), if_exists) = (&arguments.out, files::if_exists(arguments.force)) {
+        files::check_target(path, if_exists)?;
+    }
     let alphabet = Alphabet::new(saved.file.alphabet.clone()).map_err(|error| {
         Failure::new(
             format!("{}: {error}", saved.folder.display()),
@@ -141,8 +145,19 @@ fn validate(arguments: &CertifyArgs) -> Result<(), Failure> {
         [("--depth", arguments.depth), ("--steps", arguments.steps), ("--words", arguments.words)];
     match counts.iter().find(|(_, count)| *count == 0) {
         Some((flag, _)) => Err(Failure::new(format!("{flag} 0"), format!("{flag} 1 or more"))),
-        None => Ok(()),
+        None => {
+            let bytes = random_word_bytes(arguments.words, arguments.longest);
+            arguments.memory.check("--words of --longest", bytes, "lower one of the two")
+        }
     }
+}
+
+/// The approximate memory of random words and their classes, in bytes. It saturates.
+fn random_word_bytes(words: usize, longest: usize) -> u64 {
+    const OVERHEAD: u64 = 64;
+    // A symbol takes four bytes, and is held twice; words are half as long as the longest.
+    let word = (longest as u64).saturating_mul(4).saturating_add(OVERHEAD);
+    (words as u64).saturating_mul(word)
 }
 
 fn search(arguments: &CertifyArgs) -> ProofSearch {
@@ -172,7 +187,12 @@ fn save_certificate(
     let (path, if_exists) = target(arguments, saved);
     // A file elsewhere is not a part of the run.
     let lock = if arguments.out.is_none() { saved.lock_run() } else { Ok(None) };
-    let written = lock.and_then(|_lock| files::write(&path, &certificate, if_exists));
+    let written = lock.and_then(|_lock| {
+        atomic::write(&path, certificate.as_bytes(), if_exists).map_err(|error| {
+            let message = format!("{}: the certificate cannot be written: {error}", path.display());
+            Failure::new(message, "give another file with --out FILE")
+        })
+    });
     Ok(written.map(|()| path))
 }
 

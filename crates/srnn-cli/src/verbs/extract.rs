@@ -5,6 +5,7 @@ mod report;
 
 use crate::failure::{Answer, Failure};
 use crate::files;
+use crate::memory::MemoryLimit;
 use crate::output::Output;
 use crate::reading::read_optional_labels;
 use crate::reading::{ReadFlags, parse_count};
@@ -59,6 +60,8 @@ pub struct ExtractArgs {
     #[arg(long)]
     force: bool,
     #[command(flatten)]
+    memory: MemoryLimit,
+    #[command(flatten)]
     reading: ReadFlags,
 }
 
@@ -103,6 +106,7 @@ pub fn run(arguments: &ExtractArgs, output: &Output) -> Result<Answer, Failure> 
         config.refine.tolerance = tolerance;
         config.refine.coarsest = config.refine.coarsest.max(tolerance);
     }
+    check_memory(arguments, &alphabet, config.longest)?;
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let mut engine = Cpu::new(&saved.file.model, threads);
     let question = ExtractRequest { alphabet: &alphabet, data: &data.words, truth: None };
@@ -168,6 +172,19 @@ fn check(arguments: &ExtractArgs) -> Result<(), Failure> {
         )),
         _ => Ok(()),
     }
+}
+
+/// Refuses a number of words whose classes do not fit into memory.
+fn check_memory(
+    arguments: &ExtractArgs,
+    alphabet: &Alphabet,
+    longest: usize,
+) -> Result<(), Failure> {
+    // A class of the network and one of each automaton.
+    const WORD: u64 = 8 + 4 * 8;
+    let words = WordSet::at_most(alphabet.len() as u32, arguments.words, longest).len();
+    let bytes = (words as u64).saturating_mul(WORD);
+    arguments.memory.check("the agreement on --words", bytes, "lower --words")
 }
 
 /// Sets the temperature of --tau in every layer with centroids.

@@ -120,7 +120,8 @@ fn folder(arguments: &TableArgs, named: &Experiment) -> Result<PathBuf, Failure>
         Some(other) if other.item != named.item => {
             let message =
                 format!("{shown}: this is the folder of {}, not of {}", other.item, named.item);
-            Err(Failure::new(message, format!("srnn table {} --from {shown}", other.item)))
+            let from = files::shell_path(folder);
+            Err(Failure::new(message, format!("srnn table {} --from {from}", other.item)))
         }
         Some(_) => Ok(folder.clone()),
     }

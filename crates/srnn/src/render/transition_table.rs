@@ -3,6 +3,7 @@
 //! With a small alphabet, there is a row per state and a column per symbol; otherwise a row per state
 //! and successor. `→` marks the start state, `*` accepting states.
 
+use crate::format::is_display_control;
 use srnn_automata::{Partial, State};
 
 /// A transition table.
@@ -116,9 +117,10 @@ fn target_name(table: &TransitionTable, to: Option<usize>) -> String {
     row.map_or("?".to_string(), |row| escape_control(&row.label))
 }
 
-/// Escapes control characters, which a terminal would execute.
+/// Escapes characters that change what a terminal shows.
 pub fn escape_control(text: &str) -> String {
-    let escaped = |c: char| match c.is_control() {
+    let escaped = |c: char| match is_display_control(c) {
+        true if !c.is_control() => c.escape_unicode().to_string(),
         true => c.escape_default().to_string(),
         false => c.to_string(),
     };

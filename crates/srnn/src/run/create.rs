@@ -8,7 +8,8 @@ use crate::UserError;
 use crate::atomic::{
     self, IfExists, abandoned_siblings, is_temporary, rename_new, temporary_sibling,
 };
-use crate::files::unwritable;
+use crate::files::{create_folder, unwritable};
+use crate::format::shell_word;
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -52,7 +53,7 @@ impl NewFolder {
     /// Writes the files of a run into a folder beside `path`.
     fn write(path: &Path, files: &InitialFiles<'_>) -> io::Result<NewFolder> {
         if let Some(parent) = path.parent() {
-            fs::create_dir_all(parent)?;
+            create_folder(parent)?;
         }
         remove_abandoned(path)?;
         let new = NewFolder::locked(path)?;
@@ -192,11 +193,12 @@ fn creation_error(path: &Path, error: io::Error) -> UserError {
         ErrorKind::DirectoryNotEmpty | ErrorKind::AlreadyExists => UserError::new(
             format!("{shown}: this folder exists already"),
             format!(
-                "--force replaces the run, `srnn resume {shown}` continues it, or give another --out"
+                "--force replaces the run, `srnn resume {}` continues it, or give another --out",
+                shell_word(&path.to_string_lossy())
             ),
         ),
         ErrorKind::NotADirectory => {
-            let message = format!("{shown}: this is a file, not a folder");
+            let message = format!("{shown}: this is a file, not a folder, or within a file");
             UserError::new(message, "give another --out DIR")
         }
         _ => unwritable(path, error),
