@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use srnn::engine::model::Tokenizer;
 use srnn::task::files::{
     Cause, ColumnChoice, Contradictions, DataError, DataLimits, Delimiter, Format, OneSymbol,
-    ReadOptions, Samples, TableHeader, TokenRule, Unlabelled, read, tokenize,
+    RareTokens, ReadOptions, Samples, TableHeader, TokenRule, Unlabelled, read, tokenize,
 };
 use std::path::Path;
 
@@ -51,10 +51,11 @@ pub struct ReadFlags {
     /// What to do with rows without a label [default: refuse].
     #[arg(long, value_enum)]
     pub unlabelled: Option<WithoutLabel>,
-    /// What to do with equal sequences that have different labels [default: refuse].
+    /// What to do with equal sequences that have different labels [default: keep].
     #[arg(long, value_enum)]
     pub contradictions: Option<Contradicting>,
-    /// Replace training tokens that occur fewer than N times by `<unk>` [default: keep every token].
+    /// Replace training tokens that occur fewer than N times by `<unk>` [default: tokens of one
+    /// training sequence only, if 1 % of the sequences have such a token; 0 keeps every token].
     #[arg(long, value_name = "N", value_parser = parse_count::<usize>, allow_negative_numbers = true)]
     pub min_count: Option<usize>,
     /// Accept data with only one distinct token: only the length can be learned from it.
@@ -142,15 +143,15 @@ impl ReadFlags {
             delimiter: self.delimiter.as_deref().map_or(Ok(Delimiter::Guess), delimiter)?,
             tokens: self.tokens.as_deref().map_or(Ok(TokenRule::Guess), parse_token_rule)?,
             contradictions: match self.contradictions {
-                Some(Contradicting::Keep) => Contradictions::Keep,
-                Some(Contradicting::Refuse) | None => Contradictions::Refuse,
+                Some(Contradicting::Refuse) => Contradictions::Refuse,
+                Some(Contradicting::Keep) | None => Contradictions::Keep,
             },
             unlabelled: match self.unlabelled {
                 Some(WithoutLabel::Skip) => Unlabelled::Skip,
                 Some(WithoutLabel::Refuse) | None => Unlabelled::Refuse,
             },
             one_symbol: if self.one_symbol { OneSymbol::Keep } else { OneSymbol::Refuse },
-            min_count: self.min_count.unwrap_or(0),
+            rare_tokens: self.min_count.map_or(RareTokens::Automatic, RareTokens::Below),
             limits: self.limits.resolve(),
         })
     }

@@ -4,6 +4,7 @@ use crate::failure::Failure;
 use crate::files;
 use crate::reading::parse_token_rule;
 use srnn::engine::model::{ModelFile, digest};
+use srnn::learn::{NgramFile, NgramFileError};
 pub use srnn::run::{CERTIFICATE, WRONG_LABELS};
 use srnn::run::{FolderLock, lock_folder};
 use srnn::task::files::TokenRule;
@@ -25,10 +26,45 @@ pub const AUTOMATON: &str = "automaton.json";
 const CONFIG: &str = "config.json";
 const MODEL: &str = "model";
 
-/// Loads the model of a run folder or a model folder.
+/// A saved n-gram model and the run it belongs to.
+#[derive(Clone, Debug)]
+pub struct SavedNgrams {
+    /// The model with its alphabet and classes.
+    pub file: NgramFile,
+    /// The model's folder.
+    pub folder: PathBuf,
+    /// The run's folder, if the model is part of a run.
+    pub run: Option<PathBuf>,
+}
+
+/// Loads the network of a run folder or a model folder.
 pub fn load(path: &Path) -> Result<SavedModel, Failure> {
     let (folder, run) = find(path)?;
+    if has_ngrams(&folder) {
+        let message = format!("{}: this model is n-grams, not a network", folder.display());
+        let remedy = "only `srnn predict` and `srnn inspect` read it; `srnn learn … --prefer \
+                      automaton` keeps a network";
+        return Err(Failure::new(message, remedy));
+    }
     Ok(SavedModel { file: ModelFile::load(&folder)?, folder, run })
+}
+
+/// Loads the n-gram model of a run folder or a model folder; `None` if it holds a network.
+pub fn load_ngrams(path: &Path) -> Result<Option<SavedNgrams>, Failure> {
+    let (folder, run) = find(path)?;
+    if !has_ngrams(&folder) {
+        return Ok(None);
+    }
+    let file = NgramFile::load(&folder).map_err(|error: NgramFileError| {
+        let message = format!("{}: {error}", folder.join(NgramFile::NAME).display());
+        Failure::new(message, "restore it from a copy, or run `srnn learn` again")
+    })?;
+    Ok(Some(SavedNgrams { file, folder, run }))
+}
+
+/// Whether a model folder holds an n-gram model.
+fn has_ngrams(folder: &Path) -> bool {
+    folder.join(NgramFile::NAME).is_file() && !folder.join(CONFIG).exists()
 }
 
 /// The automaton file of a run folder, a model folder or an automaton folder.
@@ -78,11 +114,8 @@ impl SavedModel {
     /// The rule that split the training data into tokens: the run's or the model's, or a guess from
     /// the names of the symbols.
     pub fn tokens(&self) -> Result<TokenRule, Failure> {
-        let of_run = match &self.run {
-            Some(run) => stored_rule(&run.join("data.json"))?,
-            None => None,
-        };
         let of_model = self.file.tokenizer.map(TokenRule::Text);
+        let of_run = run_rule(self.run.as_deref())?;
         Ok(of_run.or(of_model).unwrap_or_else(|| self.likely_rule()))
     }
 
@@ -98,6 +131,22 @@ impl SavedModel {
 
     fn likely_rule(&self) -> TokenRule {
         likely_rule(&self.file.alphabet, self.file.unknown)
+    }
+}
+
+impl SavedNgrams {
+    /// The rule that split the training data into tokens, or a guess from the names of the symbols.
+    pub fn tokens(&self) -> Result<TokenRule, Failure> {
+        let NgramFile { alphabet, unknown, .. } = &self.file;
+        let of_run = run_rule(self.run.as_deref())?;
+        Ok(of_run.unwrap_or_else(|| likely_rule(alphabet, *unknown)))
+    }
+}
+
+fn run_rule(run: Option<&Path>) -> Result<Option<TokenRule>, Failure> {
+    match run {
+        Some(run) => stored_rule(&run.join("data.json")),
+        None => Ok(None),
     }
 }
 
@@ -122,7 +171,7 @@ pub fn likely_rule(names: &[String], unknown: Option<u32>) -> TokenRule {
 /// The model folder of a path, and its run folder if it has one.
 pub fn find(path: &Path) -> Result<(PathBuf, Option<PathBuf>), Failure> {
     let shown = path.display();
-    if path.join(CONFIG).exists() {
+    if path.join(CONFIG).exists() || has_ngrams(path) {
         let parent = path.canonicalize().ok().and_then(|path| path.parent().map(Path::to_path_buf));
         let run = parent.filter(|run| path.ends_with(MODEL) && is_run(run));
         return Ok((path.to_path_buf(), run));

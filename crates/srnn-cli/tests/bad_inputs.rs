@@ -40,7 +40,11 @@ fn what_cannot_be_learned_from_is_refused_with_its_place_and_a_remedy() {
         (&["empty.csv"], "empty.csv: the file has no sequences", "at least two"),
         (&["one-class.txt"], "all labels are \"1\"", "--label-column"),
         (&["one-symbol.txt"], "only one token, \"a\"", "--one-symbol"),
-        (&["contradiction.txt"], "contradiction.txt:3", "--contradictions keep"),
+        (
+            &["contradiction.txt", "--contradictions", "refuse"],
+            "contradiction.txt:3",
+            "leave --contradictions refuse out",
+        ),
         (&["table.csv", "--label-column", "class"], "no label column \"class\"", "--label-column"),
         (&["table.csv", "--delimiter", ";;"], "--delimiter", "--delimiter tab"),
         (&["table.csv", "--tokens", "letters"], "--tokens \"letters\"", "--tokens characters"),

@@ -35,7 +35,7 @@ pub fn check_memory(
         return Err(Failure::new(message, remedy));
     }
     let all = estimate(&recipe.arch, &recipe.train, train, resolved.seeds.len());
-    let plan = format!("{} updates, about {}", grouped(all.updates), bytes(needed.bytes));
+    let plan = format!("at most {} updates, about {}", grouped(all.updates), bytes(needed.bytes));
     if resolved.device != DeviceName::Cpu {
         return Ok(plan);
     }

@@ -11,9 +11,10 @@ use srnn::train::{
     Checkpoint, CheckpointError, CheckpointFolder, CheckpointStore, Control, Event,
     LatestCheckpoint, Observer, RunIdentity,
 };
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The callbacks of a run.
 pub struct RunCallbacks<'a> {
@@ -67,18 +68,16 @@ impl<'a> RunCallbacks<'a> {
         lock(&self.clock).stages.push((stage, Instant::now()));
     }
 
-    /// Seconds of each stage so far, and the total.
+    /// Seconds of each stage so far, and the total. A stage may come several times.
     pub fn seconds(&self) -> Map<String, Value> {
         let (clock, now) = (lock(&self.clock), Instant::now());
         let ends = clock.stages.iter().skip(1).map(|&(_, start)| start).chain([now]);
-        let mut seconds: Map<String, Value> = clock
-            .stages
-            .iter()
-            .zip(ends)
-            .map(|(&(stage, start), end)| (stage.into(), milliseconds(end - start)))
-            .collect();
-        seconds.insert("total".into(), milliseconds(now - clock.stages[0].1));
-        seconds
+        let mut times: BTreeMap<&str, Duration> = BTreeMap::new();
+        for (&(stage, start), end) in clock.stages.iter().zip(ends) {
+            *times.entry(stage).or_default() += end - start;
+        }
+        times.insert("total", now - clock.stages[0].1);
+        times.into_iter().map(|(stage, time)| (stage.into(), milliseconds(time))).collect()
     }
 
     /// The first failure outside of training.
@@ -189,6 +188,6 @@ fn lock<A>(mutex: &Mutex<A>) -> std::sync::MutexGuard<'_, A> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn milliseconds(time: std::time::Duration) -> Value {
+fn milliseconds(time: Duration) -> Value {
     Value::from((time.as_secs_f64() * 1e3).round() / 1e3)
 }

@@ -142,11 +142,17 @@ pub fn describe_data(data: &LearnData) -> Vec<String> {
 /// Warnings about the data, before training starts.
 pub fn data_warnings(data: &LearnData, min_count: Option<usize>) -> Vec<String> {
     let mut lines = class_warnings(&data.split);
-    if let (Some(n), None) = (min_count, data.unknown) {
-        lines.push(format!(
+    match (min_count, data.unknown) {
+        (Some(n), None) if n > 1 => lines.push(format!(
             "--min-count {n} has no effect: no training token is rarer, so there is no <unk>, and \
              sequences with unseen tokens get no label"
-        ));
+        )),
+        (None, Some(_)) => lines.push(
+            "tokens that occur in one training sequence only are read as <unk>, and so are unseen \
+             tokens (--min-count 0 keeps every token)"
+                .into(),
+        ),
+        _ => {}
     }
     for (name, issues) in [("validation", &data.valid), ("test", &data.test)] {
         lines.extend(held_out_warnings(name, issues));
@@ -155,11 +161,13 @@ pub fn data_warnings(data: &LearnData, min_count: Option<usize>) -> Vec<String> 
         let skipped = plural(data.unlabelled, "sequence");
         lines.push(format!("skipped because they have no label: {skipped}"));
     }
-    let contradictions = data.split.train.summary().contradictions;
-    if contradictions > 0 && data.flipped == 0 {
-        let contradictions = plural(contradictions, "contradiction");
+    let summary = data.split.train.summary();
+    if summary.contradictions > 0 && data.flipped == 0 {
+        let contradictions = plural(summary.contradictions, "contradiction");
         lines.push(format!(
-            "{contradictions} (equal training sequences with different labels): no automaton fits them all"
+            "{contradictions} (equal training sequences with different labels): no model is right on \
+             more than {} of the training set",
+            percent(summary.max_accuracy())
         ));
     }
     lines

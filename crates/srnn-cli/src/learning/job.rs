@@ -91,6 +91,7 @@ fn request(job: &LearnJob) -> LearnRequest<'_> {
             Some(true) => LabelPolicy::Trust,
             _ => LabelPolicy::Check,
         },
+        short_updates: job.resolved.short_updates,
         candidates: job.resolved.comparison.map(|choice| {
             let CandidateChoice { preference, budget } = choice;
             CandidatePlan::new(&job.data.split, &job.resolved.seeds, preference, budget)

@@ -41,6 +41,7 @@ impl LearnProgress {
     /// Adds the display of a seed.
     pub fn seed(&self, round: Round, seed: u64) -> SeedProgress {
         let seed = match round {
+            Round::Short => format!("{seed} (short)"),
             Round::Given => seed.to_string(),
             Round::Corrected => format!("{seed} (corrected labels)"),
             Round::CorrectedAll => format!("{seed} (corrected labels, all data)"),

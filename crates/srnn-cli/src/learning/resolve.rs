@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use srnn::engine::DeviceName;
 use srnn::engine::key::Key;
 use srnn::engine::model::{Arch, Input, Temperature};
-use srnn::learn::CandidatePlan;
+use srnn::learn::{CandidatePlan, SHORT_UPDATES};
 use srnn::task::{self, Split};
 use srnn::train::{
     ArchName, KeepPhases, Recipe, Sizes, TrainJob, recipe_default, recipe_memory, recipe_paper,
@@ -26,6 +26,8 @@ pub struct Resolved {
     pub fail_under: Option<f64>,
     /// Whether exit code 0 requires a proof.
     pub must_certify: Option<bool>,
+    /// Updates of the short training that is tried first; 0 for none.
+    pub short_updates: u64,
     /// The training device.
     pub device: DeviceName,
     /// Files, split and label noise; paths are absolute.
@@ -55,6 +57,11 @@ impl Settings {
             seeds,
             fail_under: self.fail_under,
             must_certify: self.must_certify,
+            short_updates: self.short_updates.unwrap_or(match self.train {
+                // A configuration without the key means what it meant before there was one.
+                Some(_) => 0,
+                None => SHORT_UPDATES,
+            }),
             device: self.device.unwrap_or_default(),
             data: self.data()?,
             recipe,
@@ -165,6 +172,7 @@ impl Resolved {
             seeds: Some(self.seeds.len() as u64),
             fail_under: self.fail_under,
             must_certify: self.must_certify,
+            short_updates: Some(self.short_updates),
             comparison: self.comparison_settings(),
             device: Some(self.device),
             data: match self.source {

@@ -34,6 +34,9 @@ pub struct Settings {
     /// Whether exit code 0 requires a proof.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub must_certify: Option<bool>,
+    /// Updates of the short training that is tried first; 0 for none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub short_updates: Option<u64>,
     /// The training device.
     pub device: Option<DeviceName>,
     /// Whether several kinds of models are compared.

@@ -34,9 +34,14 @@ pub struct Learn {
     /// The first seed [default: 1].
     #[arg(long, value_name = "N", value_parser = parse_count::<u64>, allow_negative_numbers = true)]
     seed: Option<u64>,
-    /// The number of seeds [default: 4].
+    /// The largest number of seeds. Two are trained at a time, and no more once one fits all labels
+    /// and is proved [default: 4].
     #[arg(long, value_name = "M", value_parser = parse_count::<u64>, allow_negative_numbers = true)]
     seeds: Option<u64>,
+    /// Updates of a short training of the first two seeds. If one fits all labels and is proved, the
+    /// full training is left out; 0 for none [default: 1000, if the full training has twice as many].
+    #[arg(long, value_name = "N", value_parser = parse_count::<u64>, allow_negative_numbers = true)]
+    short_updates: Option<u64>,
     /// The run folder, which must not exist [default: runs/NAME].
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -110,6 +115,7 @@ fn settings(learn: &Learn) -> Result<Settings, Failure> {
         seeds: learn.seeds,
         fail_under: learn.fail_under,
         must_certify: learn.must_certify.then_some(true),
+        short_updates: learn.short_updates,
         device: learn.device,
         data: learn.data.clone(),
         comparison: learn.comparison.clone(),

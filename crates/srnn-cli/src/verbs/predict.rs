@@ -6,12 +6,13 @@ mod engine;
 mod images;
 mod inputs;
 mod language_model;
+mod ngrams;
 mod report;
 
 use crate::failure::{Answer, Failure};
 use crate::output::Output;
 use crate::reading::{ReadFlags, parse_token_rule};
-use crate::runs::{self, SavedModel};
+use crate::runs;
 use clap::Args;
 use srnn::engine::model::Input;
 use srnn::task::files::TokenRule;
@@ -82,6 +83,9 @@ pub fn run(arguments: &PredictArgs, output: &Output) -> Result<Answer, Failure> 
     if arguments.automaton {
         return automaton::run(arguments, output);
     }
+    if let Some(saved) = runs::load_ngrams(&arguments.run)? {
+        return ngrams::run(arguments, &saved, output);
+    }
     let saved = runs::load(&arguments.run)?;
     if let Some(layout) = &saved.file.image {
         return images::run(arguments, &saved, layout, output);
@@ -94,7 +98,7 @@ pub fn run(arguments: &PredictArgs, output: &Output) -> Result<Answer, Failure> 
             "use a model that reads tokens, or one that `reproduce` trained on images",
         ));
     }
-    let rule = token_rule(arguments, &saved)?;
+    let rule = token_rule(arguments, || saved.tokens())?;
     if language_model::is_language_model(&saved.file) {
         return language_model::run(arguments, &saved, &rule, output);
     }
@@ -111,15 +115,23 @@ pub fn run(arguments: &PredictArgs, output: &Output) -> Result<Answer, Failure> 
     let confusion = confusion(&saved.file.classes, &inputs, classes())?;
     check_labels(arguments, confusion.as_ref())?;
     let certificate = coverage.value(arguments.engine, note);
-    report::report(&saved, &inputs, &results, confusion.as_ref(), certificate, output)?;
+    let model = report::ReportedModel {
+        folder: &saved.folder,
+        classes: &saved.file.classes,
+        vocabulary: &vocabulary,
+    };
+    report::report(&model, &inputs, &results, confusion.as_ref(), certificate, output)?;
     Ok(verdict(arguments, labelled, confusion.as_ref(), output))
 }
 
 /// The rule of --tokens, or the model's.
-fn token_rule(arguments: &PredictArgs, saved: &SavedModel) -> Result<TokenRule, Failure> {
+fn token_rule(
+    arguments: &PredictArgs,
+    of_model: impl FnOnce() -> Result<TokenRule, Failure>,
+) -> Result<TokenRule, Failure> {
     match &arguments.reading.tokens {
         Some(text) => parse_token_rule(text),
-        None => saved.tokens(),
+        None => of_model(),
     }
 }
 

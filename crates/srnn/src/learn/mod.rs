@@ -12,6 +12,7 @@ mod candidates;
 mod data;
 mod label_check;
 mod retrain;
+mod rounds;
 mod select;
 
 pub use candidates::{
@@ -28,14 +29,13 @@ use crate::extract::{
     ExtractConfig, ExtractError, ExtractRequest, Extraction, RefineConfig, extract,
 };
 use crate::model::{Model, ModelFile};
-use crate::noise::suspected_labels;
 use crate::task::{Dataset, Split};
 use crate::train::{
     CheckpointStore, Control, Evaluation, NoCheckpoints, NoObserver, Observer, Recipe, SeedOutcome,
     SeedPlan, Selection, SelectionReason, Sizes, Stop, TrainContext, TrainError, evaluate,
     recipe_default, select, train_seeds,
 };
-use retrain::{Retrained, retrain};
+use rounds::learn_automaton;
 use select::{assess_quality, search_proof};
 use srnn_automata::{Alphabet, InvalidAlphabet, Moore, Symbol, Word};
 
@@ -57,6 +57,10 @@ pub struct LearnRequest<'a> {
     pub label_policy: LabelPolicy,
     /// Limits of the proof search.
     pub proof: ProofSearch,
+    /// Updates of a short training of the first two seeds, which is tried before the full one; 0 for
+    /// none. If it yields a proved network that fits all labels, the full training is left out.
+    /// Default: 1,000.
+    pub short_updates: u64,
     /// Other kinds of models to compare with the recipe's. Default: none.
     pub candidates: Option<CandidatePlan>,
 }
@@ -73,6 +77,7 @@ impl<'a> LearnRequest<'a> {
             extraction: default_extract_config(alphabet.len()),
             label_policy: LabelPolicy::default(),
             proof: ProofSearch::default(),
+            short_updates: SHORT_UPDATES,
             candidates: None,
         }
     }
@@ -81,6 +86,9 @@ impl<'a> LearnRequest<'a> {
         Cpu::new(model, self.hardware.threads)
     }
 }
+
+/// Default of [`LearnRequest::short_updates`]: enough for five of the seven Tomita grammars.
+pub const SHORT_UPDATES: u64 = 1_000;
 
 /// A stage of the pipeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,6 +112,8 @@ pub enum Stage {
 /// The labels and sequences that networks are trained on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Round {
+    /// The training set as given, for a few updates.
+    Short,
     /// The training set as given.
     Given,
     /// The training set with corrected labels.
@@ -149,7 +159,10 @@ pub struct Learned<'a> {
     pub outcomes: Vec<SeedOutcome<f32>>,
     /// Their round.
     pub round: Round,
-    /// The seeds of candidates that were not kept.
+    /// Seeds of the request that were not trained, because an earlier one fits all labels and is
+    /// proved.
+    pub untrained: Vec<u64>,
+    /// The networks of rounds that were not kept: of a short training, and of other candidates.
     pub other_rounds: Vec<(Round, Vec<SeedOutcome<f32>>)>,
     /// The selected seed, and the criterion.
     pub selection: Selection,
@@ -227,39 +240,13 @@ pub fn learn<'a, C: LearnCallbacks>(
     callbacks: &C,
 ) -> Result<Learned<'a>, LearnError> {
     assert!(!request.seeds.is_empty(), "a request needs at least one seed");
-    let pipeline = Pipeline::new(request, callbacks)?;
-    let Some(plan) = &request.candidates else { return learn_automaton(&pipeline) };
-    // The cheapest candidate comes first.
-    let split = &request.data.split;
-    pipeline.begin(Stage::Candidate(CandidateKind::Ngrams))?;
-    let ngrams = NgramModel::fit(&split.train, &split.valid);
-    let learned = learn_automaton(&pipeline)?;
-    candidates::compare(&pipeline, plan, ngrams, learned)
-}
-
-/// Learns with the recipe of the request.
-fn learn_automaton<'a, C: LearnCallbacks>(
-    pipeline: &Pipeline<'_, 'a, C>,
-) -> Result<Learned<'a>, LearnError> {
-    let request = pipeline.request;
-    pipeline.begin(Stage::Train)?;
-    let (recipe, split) = (&request.recipe, &request.data.split);
-    let outcomes = pipeline.train(recipe, &request.seeds, Round::Given, split)?;
-    if request.label_policy == LabelPolicy::Trust || label_check::any_fits(&outcomes) {
-        return pipeline.finish(outcomes, LabelVerdict::Trusted);
+    match &request.candidates {
+        None => learn_automaton(&Pipeline::new(request, callbacks)?),
+        Some(plan) => {
+            let limited = plan.limit_states(request);
+            candidates::compare(&Pipeline::new(&limited, callbacks)?, plan)
+        }
     }
-    pipeline.begin(Stage::CheckLabels)?;
-    let selected = match label_check::check_labels(pipeline, &outcomes) {
-        Err(why) => return pipeline.finish(outcomes, LabelVerdict::NotCorrected(why)),
-        Ok(selected) => selected,
-    };
-    pipeline.begin(Stage::Retrain)?;
-    let Retrained { mut rounds, reproduced } = retrain(pipeline, &selected.simplified.automaton)?;
-    rounds.insert(0, (Round::Given, outcomes));
-    let (round, last) = rounds.pop().expect("there is a retraining round");
-    let suspects = suspected_labels(&selected.simplified.automaton, &request.data.split);
-    let correction = Correction { selected, suspects, earlier_rounds: rounds, round, reproduced };
-    pipeline.finish(last, LabelVerdict::Corrected(Box::new(correction)))
 }
 
 /// A request with the values that all stages share.
@@ -314,6 +301,7 @@ impl<'r, 'a, C: LearnCallbacks> Pipeline<'r, 'a, C> {
     /// Selects the best network of the last round, extracts its automata and searches for a proof.
     fn finish(
         &self,
+        round: Round,
         mut outcomes: Vec<SeedOutcome<f32>>,
         label_verdict: LabelVerdict,
     ) -> Result<Learned<'a>, LearnError> {
@@ -351,16 +339,13 @@ impl<'r, 'a, C: LearnCallbacks> Pipeline<'r, 'a, C> {
             }
         };
         let device = hardware.device.to_string();
-        let round = match &label_verdict {
-            LabelVerdict::Corrected(correction) => correction.round,
-            LabelVerdict::Trusted | LabelVerdict::NotCorrected(_) => Round::Given,
-        };
         Ok(Learned {
             data,
             device,
             label_verdict,
             outcomes,
             round,
+            untrained: vec![],
             other_rounds: vec![],
             selection,
             valid,

@@ -10,7 +10,7 @@ use crate::certify::Verdict;
 use crate::extract::{Agreement, EvaluatedAutomaton, WordSet};
 use crate::learn::{CandidateKind, Learned};
 use crate::model::digest;
-use crate::run::CERTIFICATE;
+use crate::run::{CERTIFICATE, round_name};
 use crate::task::Confusion;
 use crate::train::{Quality, SeedOutcome};
 use serde_json::{Map, Value, json};
@@ -29,6 +29,8 @@ pub(super) fn value(report: &LearnReport<'_>) -> Value {
         "candidates": candidates::records(report),
         "comparison": candidates::summary(report),
         "seeds": learned.outcomes.iter().map(|outcome| seed_record(report, outcome)).collect::<Vec<_>>(),
+        "round": round_name(learned.round),
+        "untrained_seeds": learned.untrained,
         "labels": label_record(report),
         "kept": kept_record(learned),
         "network": {

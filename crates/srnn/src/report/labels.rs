@@ -106,7 +106,7 @@ pub(super) fn correction_text(report: &LearnReport<'_>) -> Option<String> {
     };
     let sets = match correction.round {
         Round::CorrectedAll => "on training and validation set ",
-        Round::Given | Round::Corrected | Round::Candidate(_) => "",
+        Round::Short | Round::Given | Round::Corrected | Round::Candidate(_) => "",
     };
     Some(format!(
         "No network fits all labels. From {} one was selected by\n{CRITERION}.\n\

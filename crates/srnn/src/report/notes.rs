@@ -23,6 +23,9 @@ pub(super) fn majority_warning(report: &LearnReport<'_>) -> Option<String> {
 /// All other notes; empty if there is nothing to report.
 pub(super) fn notes(report: &LearnReport<'_>) -> Vec<String> {
     let mut lines = vec![];
+    if report.learned.ngrams.is_some() {
+        return lines;
+    }
     // A network that was retrained on corrected labels is not expected to fit the given ones.
     match &report.learned.label_verdict {
         LabelVerdict::Corrected(_) => {}

@@ -9,7 +9,7 @@ use super::proof;
 use crate::extract::json::NamedAutomaton;
 use crate::extract::{Agreement, EvaluatedAutomaton, Extraction, WordSet};
 use crate::format::{aligned, grouped, percent, plural, quoted};
-use crate::learn::LabelVerdict;
+use crate::learn::{LabelVerdict, Round};
 use crate::notation::table;
 use crate::render::transition_table::escape_control;
 use crate::task::Confusion;
@@ -66,7 +66,31 @@ fn seed_table(report: &LearnReport<'_>) -> String {
         ]);
     }
     let reason = report.learned.selection.reason.describe();
-    format!("{}selected: seed {} ({reason})\n", aligned(&rows), report.learned.kept().seed)
+    let (seed, ended) = (report.learned.kept().seed, ended_early(report));
+    format!("{}selected: seed {seed} ({reason})\n{ended}", aligned(&rows))
+}
+
+/// What was not trained because a network fits all labels and is proved; empty if all was.
+fn ended_early(report: &LearnReport<'_>) -> String {
+    let learned = report.learned;
+    let short = learned.round == Round::Short;
+    let others: Vec<String> = learned.untrained.iter().map(u64::to_string).collect();
+    match (short, others.is_empty()) {
+        (false, true) => String::new(),
+        (true, _) => "The short training is sufficient: a network fits all labels and is proved \
+                      (--short-updates 0 trains all seeds in full).\n"
+            .into(),
+        (false, false) => {
+            format!(
+                "Not trained: {}, since a network fits all labels and is proved.\n",
+                plural_seeds(&others)
+            )
+        }
+    }
+}
+
+fn plural_seeds(seeds: &[String]) -> String {
+    format!("{} {}", if seeds.len() == 1 { "seed" } else { "seeds" }, seeds.join(", "))
 }
 
 fn quality(outcome: &SeedOutcome<f32>) -> String {
@@ -228,7 +252,7 @@ fn confusion(set: &str, confusion: &Confusion) -> String {
     }
     let has_unreadable = confusion.unreadable.iter().any(|&n| n > 0);
     let names = confusion.classes.iter().map(|name| escape_control(name));
-    let head = [format!("{set} set: truth \\ network")].into_iter().chain(names);
+    let head = [format!("{set} set: truth \\ predicted")].into_iter().chain(names);
     let mut rows =
         vec![head.chain(has_unreadable.then(|| "unreadable".into())).collect::<Vec<_>>()];
     for (truth, counts) in confusion.counts.iter().enumerate() {

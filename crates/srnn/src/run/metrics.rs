@@ -81,8 +81,10 @@ fn lines(round: Round, outcomes: &[SeedOutcome<f32>]) -> String {
 /// The key of the round; lines of the first round do not have it.
 const ROUND: &str = "round";
 
-fn round_name(round: Round) -> Option<&'static str> {
+/// The name of a round in files; `None` for the training with the data as given.
+pub(crate) fn round_name(round: Round) -> Option<&'static str> {
     match round {
+        Round::Short => Some("short"),
         Round::Given => None,
         Round::Corrected => Some("believed"),
         Round::CorrectedAll => Some("whole"),
@@ -104,9 +106,8 @@ fn record_key(line: &[u8]) -> Option<(Round, u64, u64)> {
     let value: Value = serde_json::from_slice(line.strip_suffix(b"\n")?).ok()?;
     let named = value.get(ROUND).and_then(Value::as_str);
     let candidates = CandidateKind::ALL.map(Round::Candidate);
-    let rounds =
-        [Round::Given, Round::Corrected, Round::CorrectedAll].into_iter().chain(candidates);
-    let mut rounds = rounds;
+    let rounds = [Round::Short, Round::Given, Round::Corrected, Round::CorrectedAll];
+    let mut rounds = rounds.into_iter().chain(candidates);
     let round = rounds.find(|&round| round_name(round) == named)?;
     Some((round, value.get("seed")?.as_u64()?, value.get("update")?.as_u64()?))
 }

@@ -8,7 +8,7 @@ mod own_files;
 
 pub use lock::{FolderLock, lock_folder};
 pub use metrics::MetricsFile;
-pub(crate) use metrics::metrics_text;
+pub(crate) use metrics::{metrics_text, round_name};
 pub use own_files::{check_own_files, remove_temporary_files};
 
 use crate::UserError;
@@ -109,6 +109,7 @@ impl RunFolder {
     /// The checkpoint folder of a seed.
     pub fn checkpoints(&self, round: Round, seed: u64) -> PathBuf {
         self.path.join(CHECKPOINTS).join(match round {
+            Round::Short => format!("short-seed-{seed}"),
             Round::Given => format!("seed-{seed}"),
             Round::Corrected => format!("believed-seed-{seed}"),
             Round::CorrectedAll => format!("whole-seed-{seed}"),

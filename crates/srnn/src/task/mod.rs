@@ -4,10 +4,10 @@
 //! depends on batches, start tokens or networks. [`copying`] has a target at every step, and the
 //! steps of [`images`] are numbers; both have types of their own.
 //!
-//! **Vocabulary.** The vocabulary is that of the training set. With a `min_count`, rarer training
-//! tokens become [`UNKNOWN`], which is trained on them, and unseen tokens of held-out data become
-//! [`UNKNOWN`] too. Without a `min_count`, the model cannot read a held-out sequence with an unseen
-//! token: it is listed as [`files::Unreadable`] and counts as an error.
+//! **Vocabulary.** The vocabulary is that of the training set. [`files::RareTokens`] selects rare
+//! training tokens that become [`UNKNOWN`], which is trained on them; unseen tokens of held-out data
+//! become [`UNKNOWN`] too. Without rare tokens, the model cannot read a held-out sequence with an
+//! unseen token: it is listed as [`files::Unreadable`] and counts as an error.
 
 pub mod builtin;
 mod confusion;

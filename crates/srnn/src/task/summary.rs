@@ -21,6 +21,9 @@ pub struct Summary {
     /// The number of sequences that repeat an earlier one and have another label than its first
     /// occurrence.
     pub contradictions: usize,
+    /// The number of errors that no classifier avoids: of equal sequences with different labels, those
+    /// without the most frequent label.
+    pub unavoidable_errors: usize,
     /// The first contradictions, at most [`Summary::EXAMPLES`].
     pub examples: Vec<Contradiction>,
 }
@@ -48,6 +51,11 @@ pub struct Contradiction {
 impl Summary {
     /// The largest number of examples.
     pub const EXAMPLES: usize = 5;
+
+    /// The highest accuracy that a classifier can have on this set; 1 for an empty set.
+    pub fn max_accuracy(&self) -> f64 {
+        1.0 - self.unavoidable_errors as f64 / self.count.max(1) as f64
+    }
 }
 
 pub(super) fn summarize(dataset: &Dataset) -> Summary {
@@ -61,6 +69,7 @@ pub(super) fn summarize(dataset: &Dataset) -> Summary {
         lengths: lengths(&dataset.sequences),
         duplicates,
         contradictions: count,
+        unavoidable_errors: unavoidable_errors(&dataset.sequences),
         examples: contradictions,
     }
 }
@@ -80,6 +89,16 @@ pub(super) fn repeats(sequences: &[Sequence]) -> (usize, Vec<Contradiction>) {
     }
     contradictions.sort_unstable_by_key(|found| found.second);
     (duplicates, contradictions)
+}
+
+fn unavoidable_errors(sequences: &[Sequence]) -> usize {
+    let errors = |group: &[usize]| {
+        let mut labels: Vec<u32> = group.iter().map(|&index| sequences[index].label).collect();
+        labels.sort_unstable();
+        let most = labels.chunk_by(|a, b| a == b).map(<[u32]>::len).max().unwrap_or(0);
+        group.len() - most
+    };
+    equal_groups(&sorted_indices(sequences), sequences).map(errors).sum()
 }
 
 fn lengths(sequences: &[Sequence]) -> Option<LengthStats> {
@@ -107,6 +126,14 @@ mod tests {
         assert_eq!(summary.lengths, Some(LengthStats { min: 0, median: 1, max: 3 }));
         assert_eq!((summary.duplicates, summary.contradictions), (2, 1));
         assert_eq!(summary.examples, [Contradiction { first: 0, second: 2 }]);
+        assert_eq!((summary.unavoidable_errors, summary.max_accuracy()), (1, 5.0 / 6.0));
+    }
+
+    #[test]
+    fn the_most_frequent_label_of_equal_sequences_bounds_the_accuracy() {
+        let words = [("a", "y"), ("a", "x"), ("a", "x"), ("b", "y"), ("b", "x"), ("c", "z")];
+        let summary = dataset(&words).summary();
+        assert_eq!((summary.contradictions, summary.unavoidable_errors), (3, 2));
     }
 
     #[test]

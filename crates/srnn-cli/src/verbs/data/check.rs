@@ -8,7 +8,7 @@ use crate::reading::{ReadFlags, token_rule_name};
 use clap::Args;
 use serde::Serialize;
 use serde_json::{Value, json};
-use srnn::format::plural;
+use srnn::format::{percent, plural};
 use srnn::task::Summary;
 use srnn::task::files::{
     Contradictions, DataError, ReadOptions, Samples, TokenRule, Unlabelled, read, read_from,
@@ -143,7 +143,7 @@ fn contradictions(samples: &Samples, summary: &Summary) -> DataProblem {
             plural(summary.contradictions, "contradiction"),
             places.join(", ")
         ),
-        remedy: "correct them, or keep them with --contradictions keep if labels are noisy".into(),
+        remedy: "correct them, or leave --contradictions refuse out".into(),
         lines,
     }
 }
@@ -171,7 +171,7 @@ fn text(samples: &Samples, summary: &Summary, guessed: bool, problems: &[DataPro
         let _ = writeln!(text, "  lengths     {min} to {max}, median {median}");
     }
     let _ = writeln!(text, "  duplicates  {}", summary.duplicates);
-    let _ = writeln!(text, "  contradict  {}", summary.contradictions);
+    let _ = writeln!(text, "  contradict  {}{}", summary.contradictions, accuracy_bound(summary));
     let _ = writeln!(text, "  unlabelled  {}", samples.unlabelled);
     for problem in problems {
         let _ = writeln!(text, "problem: {}\n  try: {}", problem.message, problem.remedy);
@@ -180,6 +180,14 @@ fn text(samples: &Samples, summary: &Summary, guessed: bool, problems: &[DataPro
         text.push_str("ready for training");
     }
     text
+}
+
+/// What contradictions mean for the accuracy; empty without contradictions.
+fn accuracy_bound(summary: &Summary) -> String {
+    match summary.contradictions {
+        0 => String::new(),
+        _ => format!("; no model is right on more than {}", percent(summary.max_accuracy())),
+    }
 }
 
 fn value(samples: &Samples, summary: &Summary, guessed: bool, problems: &[DataProblem]) -> Value {
@@ -194,6 +202,7 @@ fn value(samples: &Samples, summary: &Summary, guessed: bool, problems: &[DataPr
         "lengths": summary.lengths,
         "duplicates": summary.duplicates,
         "contradictions": summary.contradictions,
+        "max_accuracy": summary.max_accuracy(),
         "unlabelled": samples.unlabelled,
         "problems": problems,
         "trainable": problems.is_empty(),

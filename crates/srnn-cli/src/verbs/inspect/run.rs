@@ -6,6 +6,7 @@ use crate::files;
 use crate::runs;
 use serde_json::{Map, Value, json};
 use srnn::format::{percent, plural};
+use srnn::learn::NgramFile;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -35,7 +36,7 @@ pub fn describe(folder: &Path) -> Result<Description, Failure> {
 fn parts(folder: &Path) -> Result<Vec<(&'static str, Description)>, Failure> {
     let mut parts = Vec::new();
     if folder.join("model").is_dir() {
-        parts.push(("model", model::describe(&folder.join("model"))?));
+        parts.push(("model", saved_model(folder)?));
     }
     if let Some(file) = runs::automaton_in(folder) {
         parts.push(("automaton", automaton::describe(&file)?));
@@ -46,6 +47,23 @@ fn parts(folder: &Path) -> Result<Vec<(&'static str, Description)>, Failure> {
         parts.push(("checkpoints", checkpoint::describe_all(&checkpoints)?));
     }
     Ok(parts)
+}
+
+/// The model of a run: a network or n-grams.
+fn saved_model(run: &Path) -> Result<Description, Failure> {
+    let folder = run.join("model");
+    let Some(ngrams) = runs::load_ngrams(run)? else { return model::describe(&folder) };
+    let NgramFile { alphabet, classes, model, .. } = &ngrams.file;
+    let features = model.features.len();
+    let text = format!(
+        "model {}\n  logistic regression on {}\n  {}, classes {}\n",
+        folder.display(),
+        plural(features, "n-gram"),
+        plural(alphabet.len(), "token"),
+        classes.join(", ")
+    );
+    let value = json!({ "kind": "n-grams", "features": features, "classes": classes });
+    Ok(Description { text, value })
 }
 
 /// The certificate of a run, or a line that there is none.

@@ -26,6 +26,8 @@ pub struct Classified {
     pub unseen: Vec<(usize, String)>,
     /// The path through the automaton, if there is one.
     pub automaton: Option<AutomatonPath>,
+    /// The n-grams that speak most for the class, with their weights; empty for a network.
+    pub reasons: Vec<(String, f64)>,
 }
 
 /// The network's result for one sequence.
@@ -75,12 +77,13 @@ pub fn classify(
         },
         unseen: unseen_tokens(vocabulary, &input.tokens),
         automaton: word.as_ref().ok().and_then(|w| path(automaton.as_ref()?, vocabulary, w)),
+        reasons: vec![],
     });
     classified.collect()
 }
 
 /// A hint for alphabets with names that contain spaces: splitting at spaces does not find them.
-fn separator_hint(vocabulary: &Vocabulary) -> String {
+pub fn separator_hint(vocabulary: &Vocabulary) -> String {
     let has_space = |name: &&String| name.contains(|c: char| c.is_ascii_whitespace());
     vocabulary.symbols().iter().find(has_space).map_or(String::new(), |name| {
         format!(

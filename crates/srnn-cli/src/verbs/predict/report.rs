@@ -4,30 +4,41 @@ use super::classify::{Classified, NetworkOutput};
 use super::inputs::InputSequence;
 use crate::failure::Failure;
 use crate::output::Output;
-use crate::runs::SavedModel;
 use serde_json::{Map, Value, json};
 use srnn::format::{percent, plural};
-use srnn::task::Confusion;
+use srnn::task::{Confusion, Vocabulary};
 use std::fmt::Write as _;
+use std::path::Path;
 
 /// Maximum warnings of one kind that are printed; the rest is counted.
 const MAX_WARNINGS: usize = 5;
 
+/// The model whose predictions are reported.
+pub struct ReportedModel<'a> {
+    /// Its folder.
+    pub folder: &'a Path,
+    /// The names of its classes.
+    pub classes: &'a [String],
+    /// Its tokens.
+    pub vocabulary: &'a Vocabulary,
+}
+
 /// Prints the results, with a warning for every disagreement of network and automaton.
 pub fn report(
-    saved: &SavedModel,
+    model: &ReportedModel<'_>,
     inputs: &[InputSequence],
     results: &[Classified],
     confusion: Option<&Confusion>,
     certificate: Value,
     output: &Output,
 ) -> Result<(), Failure> {
-    let classes = &saved.file.classes;
+    let classes = model.classes;
     let disagreements = warnings(inputs, results, |_, result| disagreement(classes, result));
     let unlabelled = warnings(inputs, results, |_, result| {
         Some(format!("not labelled: {}", result.network.as_ref().err()?))
     });
-    let unseen = warnings(inputs, results, |input, result| unseen_warning(saved, input, result));
+    let unseen =
+        warnings(inputs, results, |input, result| unseen_warning(model.vocabulary, input, result));
     for found in [&disagreements, &unlabelled, &unseen] {
         note_warnings(found, output);
     }
@@ -37,9 +48,9 @@ pub fn report(
     }
     text.extend(confusion.map(scores));
     let predictions =
-        inputs.iter().zip(results).map(|(input, result)| prediction(saved, input, result));
+        inputs.iter().zip(results).map(|(input, result)| prediction(classes, input, result));
     let value = json!({
-        "model": saved.folder.display().to_string(),
+        "model": model.folder.display().to_string(),
         "predictions": predictions.collect::<Vec<_>>(),
         "certificate": certificate,
         "disagreements": disagreements.len(),
@@ -80,12 +91,12 @@ fn disagreement(classes: &[String], result: &Classified) -> Option<String> {
 }
 
 fn unseen_warning(
-    saved: &SavedModel,
+    vocabulary: &Vocabulary,
     input: &InputSequence,
     result: &Classified,
 ) -> Option<String> {
     let (position, token) = result.unseen.first()?;
-    let unknown = &saved.file.alphabet[saved.file.unknown? as usize];
+    let unknown = &vocabulary.symbols()[vocabulary.unknown()? as usize];
     let tokens = input.tokens.len();
     if result.unseen.len() == tokens {
         return Some(format!(
@@ -106,7 +117,7 @@ pub fn and_more(count: usize) -> String {
     }
 }
 
-/// One line: word, label, the probability of each class, path.
+/// One line: word, label, the probability of each class, path, reasons.
 fn line(classes: &[String], input: &InputSequence, result: &Classified) -> String {
     let single = input.tokens.iter().all(|token| token.chars().count() == 1);
     let word = match input.tokens.is_empty() {
@@ -126,6 +137,10 @@ fn line(classes: &[String], input: &InputSequence, result: &Classified) -> Strin
         let end = if path.label.is_none() { " ?" } else { "" };
         let _ = write!(line, "\tpath {}{end}", states.join(" "));
     }
+    if !result.reasons.is_empty() {
+        let reasons = result.reasons.iter().map(|(name, weight)| format!("{name:?} {weight:+.2}"));
+        let _ = write!(line, "\tbecause of {}", reasons.collect::<Vec<_>>().join(", "));
+    }
     // A token may contain line ends.
     line.replace('\n', "\\n")
 }
@@ -144,8 +159,7 @@ pub fn scores(confusion: &Confusion) -> String {
     text
 }
 
-fn prediction(saved: &SavedModel, input: &InputSequence, result: &Classified) -> Value {
-    let classes = &saved.file.classes;
+fn prediction(classes: &[String], input: &InputSequence, result: &Classified) -> Value {
     let label = result.class().map(|class| &classes[class as usize]);
     let probabilities = result.network.as_ref().ok().map(|network| {
         classes
@@ -165,9 +179,14 @@ fn prediction(saved: &SavedModel, input: &InputSequence, result: &Classified) ->
         "reason": result.network.as_ref().err(),
         "unseen": unseen_tokens_value(&result.unseen),
         "path": path.map(|path| &path.states),
+        "reasons": reasons_value(&result.reasons),
         "automaton_label": automaton_label,
         "agrees": automaton_label.zip(label).map(|(automaton, network)| automaton == network),
     })
+}
+
+fn reasons_value(reasons: &[(String, f64)]) -> Value {
+    reasons.iter().map(|(name, weight)| json!({ "feature": name, "weight": weight })).collect()
 }
 
 /// Tokens that are read as `<unk>`, as JSON; positions from 1.

@@ -3,12 +3,15 @@
 use super::choose::choose;
 use super::{
     Candidate, CandidateKind, CandidatePlan, Comparison, HeldOutMeasure, HeldOutScore,
-    MAX_READABLE_STATES, NgramModel,
+    MAX_READABLE_STATES, NgramModel, Preference,
 };
 use crate::engine::Mode;
 use crate::engine::reference::{argmax, log_softmax};
 use crate::extract::{ExtractError, TransitionSystem};
-use crate::learn::{LabelVerdict, LearnCallbacks, LearnError, Learned, Pipeline, Round, Stage};
+use crate::learn::rounds::{ShortTraining, full_training, short_training};
+use crate::learn::{
+    LabelVerdict, LearnCallbacks, LearnData, LearnError, Learned, Pipeline, Round, Stage,
+};
 use crate::model::Model;
 use crate::task::Dataset;
 use crate::task::files::HeldOutIssues;
@@ -40,41 +43,64 @@ struct HeldOut {
     test: Option<Evaluation>,
 }
 
-/// Compares `learned`, the SR-GRU, with the other candidates of the plan. Returns the kept candidate
-/// with the comparison.
+/// Trains the candidates of the plan, the cheap ones first, and returns the kept one with the
+/// comparison.
 pub(in crate::learn) fn compare<'a, C: LearnCallbacks>(
     pipeline: &Pipeline<'_, 'a, C>,
     plan: &CandidatePlan,
-    ngrams: NgramModel,
-    learned: Learned<'a>,
 ) -> Result<Learned<'a>, LearnError> {
-    let measure = HeldOutMeasure::of(&learned.data.split.train.class_counts());
-    let scale = Scale { measure, learned: &learned };
-    let mut entries = vec![majority(&scale), automaton(&scale), sr_gru(pipeline, &scale)];
-    let solved = is_solved(&learned);
+    let data = pipeline.request.data;
+    let split = &data.split;
+    let scale = Scale { measure: HeldOutMeasure::of(&split.train.class_counts()), data };
+    pipeline.begin(Stage::Candidate(CandidateKind::Ngrams))?;
+    let ngrams = baseline(&scale, NgramModel::fit(&split.train, &split.valid));
+    let short = short_training(pipeline)?;
+    let solved = matches!(&short, ShortTraining::Solved(learned) if is_solved(learned));
+    let mut networks = vec![];
     for (kind, recipe) in &plan.networks {
-        entries.push(network(pipeline, &scale, plan, *kind, recipe, solved)?);
+        networks.push(network(pipeline, &scale, plan, *kind, recipe, solved)?);
     }
-    entries.push(baseline(&scale, ngrams));
-    let candidates: Vec<Candidate> = entries.iter().map(|entry| entry.candidate.clone()).collect();
+    networks.push(ngrams);
+    let (learned, note) = match short {
+        ShortTraining::Solved(learned) => (*learned, None),
+        ShortTraining::Unsolved(short)
+            if cannot_win(plan, &scale, &networks) && !short.is_empty() =>
+        {
+            (pipeline.finish(Round::Short, short, LabelVerdict::Trusted)?, Some(SHORT_ONLY))
+        }
+        ShortTraining::Unsolved(short) => (full_training(pipeline, short)?, None),
+    };
+    let mut entries = vec![majority(&scale), automaton(&scale, &learned)];
+    entries.push(sr_gru(pipeline, &scale, &learned));
+    entries.extend(networks);
+    let mut candidates: Vec<Candidate> =
+        entries.iter().map(|entry| entry.candidate.clone()).collect();
     let (kept, reason) =
         choose(&candidates, plan.preference).unwrap_or((AUTOMATON, super::KeepReason::Best));
-    let comparison = Comparison { measure, preference: plan.preference, candidates, kept, reason };
+    for candidate in &mut candidates[AUTOMATON..=SR_GRU] {
+        candidate.note = candidate.note.take().or(note.map(String::from));
+    }
+    let (measure, preference) = (scale.measure, plan.preference);
+    let comparison = Comparison { measure, preference, candidates, kept, reason };
     Ok(keep(pipeline, learned, entries, comparison))
 }
 
-/// The index of the automaton among the entries.
+/// Indices among the entries.
 const AUTOMATON: usize = 1;
+const SR_GRU: usize = 2;
+
+/// Why the SR-GRU was not trained in full.
+const SHORT_ONLY: &str = "short training only: a plain GRU is worse than the best candidate";
 
 /// What every candidate is scored by.
-struct Scale<'s, 'a> {
+struct Scale<'a> {
     measure: HeldOutMeasure,
-    learned: &'s Learned<'a>,
+    data: &'a LearnData,
 }
 
-impl Scale<'_, '_> {
+impl Scale<'_> {
     fn entry(&self, kind: CandidateKind, held_out: HeldOut, trained: Option<Trained>) -> Entry {
-        let data = self.learned.data;
+        let data = self.data;
         let score = |evaluation: &Evaluation, issues: &HeldOutIssues| -> HeldOutScore {
             self.measure.score(&data.confusion(evaluation, issues))
         };
@@ -88,11 +114,29 @@ impl Scale<'_, '_> {
 
     /// Classifies the held-out sequences with a function from sequences to logits.
     fn held_out(&self, logits: impl Fn(&Dataset) -> Vec<Vec<f64>>) -> HeldOut {
-        let split = &self.learned.data.split;
+        let split = &self.data.split;
         let test = split.test.as_ref().filter(|test| !test.sequences.is_empty());
         let evaluated = |set: &Dataset| evaluation(set, &logits(set));
         HeldOut { valid: evaluated(&split.valid), test: test.map(evaluated) }
     }
+
+    /// The score of a classifier that always gives the most frequent class.
+    fn majority_score(&self) -> f64 {
+        majority(self).candidate.valid.map_or(0.0, |score| score.value)
+    }
+}
+
+/// Whether the SR-GRU cannot be kept: a plain GRU has learned something, and still is worse than the
+/// best candidate by more than a standard error. State regularization restricts a GRU, so the SR-GRU
+/// would hardly be better. A preference for automata is always served.
+fn cannot_win(plan: &CandidatePlan, scale: &Scale<'_>, networks: &[Entry]) -> bool {
+    let scores = || networks.iter().filter_map(|entry| entry.candidate.valid);
+    let gru = networks.iter().find(|entry| entry.candidate.kind == CandidateKind::Gru);
+    let Some(gru) = gru.and_then(|entry| entry.candidate.valid) else { return false };
+    let Some(best) = scores().max_by(|a, b| a.value.total_cmp(&b.value)) else { return false };
+    let by_score = matches!(plan.preference, Preference::Readable | Preference::Accuracy);
+    let learned = gru.value > scale.majority_score() + 2.0 * gru.error;
+    by_score && learned && gru.value < best.value - best.error
 }
 
 /// Whether the automaton leaves nothing to improve: it is readable and proved, and right on every
@@ -108,8 +152,8 @@ fn empty(kind: CandidateKind, note: Option<String>) -> Candidate {
     Candidate { kind, valid: None, test: None, states: None, proved: false, note }
 }
 
-fn majority(scale: &Scale<'_, '_>) -> Entry {
-    let counts = scale.learned.data.split.train.class_counts();
+fn majority(scale: &Scale<'_>) -> Entry {
+    let counts = scale.data.split.train.class_counts();
     // The first class wins a tie.
     let top = (0..counts.len()).rev().max_by_key(|&class| counts[class]).unwrap_or(0);
     let logits: Vec<f64> = (0..counts.len()).map(|class| f64::from(class == top)).collect();
@@ -119,9 +163,8 @@ fn majority(scale: &Scale<'_, '_>) -> Entry {
 
 /// The automaton of the SR-GRU, by its own answers: they may differ from the network's if nothing is
 /// proved.
-fn automaton(scale: &Scale<'_, '_>) -> Entry {
+fn automaton(scale: &Scale<'_>, learned: &Learned<'_>) -> Entry {
     let kind = CandidateKind::Automaton;
-    let learned = scale.learned;
     let Some(automaton) = learned.automaton() else {
         let candidate = empty(kind, Some("no automaton: the states form no finite set".into()));
         return Entry { candidate, held_out: None, trained: None };
@@ -150,14 +193,18 @@ fn automaton(scale: &Scale<'_, '_>) -> Entry {
 
 /// The SR-GRU as a network: the result of each seed, or the network before hardening, whichever has
 /// the lowest validation loss.
-fn sr_gru<C: LearnCallbacks>(pipeline: &Pipeline<'_, '_, C>, scale: &Scale<'_, '_>) -> Entry {
+fn sr_gru<C: LearnCallbacks>(
+    pipeline: &Pipeline<'_, '_, C>,
+    scale: &Scale<'_>,
+    learned: &Learned<'_>,
+) -> Entry {
     let mut found: Option<(f64, Trained)> = None;
     let mut consider = |loss: f64, trained: Trained| {
         if found.as_ref().is_none_or(|(least, _)| loss < *least) {
             found = Some((loss, trained));
         }
     };
-    for (seed, outcome) in scale.learned.outcomes.iter().enumerate() {
+    for (seed, outcome) in learned.outcomes.iter().enumerate() {
         let trained = |update: u64, model: Model<f32>| Trained::Phase {
             seed,
             update,
@@ -181,7 +228,7 @@ fn sr_gru<C: LearnCallbacks>(pipeline: &Pipeline<'_, '_, C>, scale: &Scale<'_, '
 /// A network of another architecture: trained unless the automaton has solved the task.
 fn network<C: LearnCallbacks>(
     pipeline: &Pipeline<'_, '_, C>,
-    scale: &Scale<'_, '_>,
+    scale: &Scale<'_>,
     plan: &CandidatePlan,
     kind: CandidateKind,
     recipe: &Recipe,
@@ -200,7 +247,7 @@ fn network<C: LearnCallbacks>(
         Control::TimeUp => return skipped("not tried: the budget is used up"),
     }
     let round = Round::Candidate(kind);
-    let outcomes = pipeline.train(recipe, &plan.seeds, round, &scale.learned.data.split)?;
+    let outcomes = pipeline.train(recipe, &plan.seeds, round, &scale.data.split)?;
     let Some(selection) = select(&outcomes) else {
         return skipped("training diverged");
     };
@@ -208,18 +255,18 @@ fn network<C: LearnCallbacks>(
     Ok(scale.entry(kind, held_out, Some(Trained::Network { round, outcomes, selection })))
 }
 
-fn baseline(scale: &Scale<'_, '_>, model: NgramModel) -> Entry {
+fn baseline(scale: &Scale<'_>, model: NgramModel) -> Entry {
     let held_out = scale.held_out(|set| model.logits(set.sequences.iter().map(|s| &s.tokens[..])));
     scale.entry(CandidateKind::Ngrams, held_out, Some(Trained::Ngrams(model)))
 }
 
 fn run_network<C: LearnCallbacks>(
     pipeline: &Pipeline<'_, '_, C>,
-    scale: &Scale<'_, '_>,
+    scale: &Scale<'_>,
     model: &Model<f32>,
 ) -> HeldOut {
     let mut engine = pipeline.request.engine(model);
-    let split = &scale.learned.data.split;
+    let split = &scale.data.split;
     let mut evaluated = |set: &Dataset| {
         let Ok(evaluation) = evaluate(&mut engine, set, Mode::default());
         evaluation

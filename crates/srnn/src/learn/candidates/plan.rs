@@ -2,6 +2,8 @@
 
 use super::{CandidateKind, Preference};
 use crate::engine::{Optimiser, Rule};
+use crate::extract::ExtractConfig;
+use crate::learn::LearnRequest;
 use crate::model::Init;
 use crate::task::{Dataset, Split};
 use crate::train::{
@@ -34,12 +36,16 @@ const SEEDS: usize = 2;
 const CENTROIDS: usize = 10;
 
 /// Passes over the training set, and bounds on the updates that they take.
-const PASSES: usize = 20;
+const PASSES: usize = 60;
 const UPDATES: std::ops::RangeInclusive<u64> = 1_000..=6_000;
 const BATCH: usize = 32;
 
 /// Fewer updates teach a network nothing, so a small budget is exceeded instead.
 const MIN_UPDATES: u64 = 150;
+
+/// Automata with more states are not searched for. A network that memorises wrong labels has some
+/// hundred states, and its automaton is simplified.
+const MAX_STATES: usize = 512;
 
 /// Evaluations of a run, and how many of them without an improvement end it.
 const EVALUATIONS: u64 = 20;
@@ -53,6 +59,20 @@ impl CandidatePlan {
         let network = |(kind, arch)| (kind, network_recipe(arch, split, seeds.len(), share));
         let networks = CandidateKind::NETWORKS.into_iter().map(network).collect();
         CandidatePlan { preference, networks, seeds }
+    }
+
+    /// The request with lower limits on the states of automata: an automaton that is too large to be
+    /// kept need not be searched for at length.
+    pub(in crate::learn) fn limit_states<'a>(
+        &self,
+        request: &LearnRequest<'a>,
+    ) -> LearnRequest<'a> {
+        let mut limited = request.clone();
+        let ExtractConfig { hard_cap, refine, .. } = &mut limited.extraction;
+        *hard_cap = (*hard_cap).min(MAX_STATES);
+        refine.cap = refine.cap.min(MAX_STATES);
+        limited.proof.cells = limited.proof.cells.min(MAX_STATES);
+        limited
     }
 
     /// The recipe of the SR-GRU, shortened if it would take more than its share of a budget in

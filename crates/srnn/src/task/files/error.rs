@@ -66,8 +66,8 @@ pub enum Cause {
     Malformed { what: String, remedy: String },
     #[error("only one token, {}: a model can only learn from the length", quote_list(.symbols))]
     OneSymbol { symbols: Vec<String> },
-    #[error("no token occurs {min_count} times: all would be `<unk>`")]
-    OnlyUnknown { min_count: usize },
+    #[error("every token is rare: all would be `<unk>`")]
+    OnlyUnknown,
     #[error("all labels are {}: there is nothing to classify", quote_list(.classes))]
     OneClass { classes: Vec<String> },
     #[error(
@@ -160,12 +160,12 @@ impl Cause {
             Cause::OneSymbol { .. } => {
                 "pass --one-symbol to train on lengths, or check --sequence-column and --tokens"
             }
-            Cause::OnlyUnknown { .. } => {
-                "lower --min-count, or pass --one-symbol to train on lengths"
+            Cause::OnlyUnknown => {
+                "lower --min-count (0 keeps every token), or pass --one-symbol to train on lengths"
             }
             Cause::OneClass { .. } => "check --label-column; give sequences of a second class",
             Cause::Contradiction { .. } => {
-                "correct one, or keep both with --contradictions keep if labels are noisy"
+                "correct one, or leave --contradictions refuse out if labels are noisy"
             }
             Cause::UnseenClass { .. } => "correct it, or add such sequences to the training file",
             _ => "",

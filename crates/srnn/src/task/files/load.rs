@@ -6,7 +6,7 @@ use crate::key::Key;
 use crate::task::{Dataset, Fractions, Sequence, Split, UNKNOWN, Vocabulary, assign_subsets};
 
 use super::error::{Cause, CauseAtLine, DataError};
-use super::options::{OneSymbol, ReadOptions, TokenRule};
+use super::options::{OneSymbol, RareTokens, ReadOptions, TokenRule};
 use super::read;
 use super::samples::Samples;
 
@@ -147,13 +147,12 @@ fn encode_all(
     test: Option<Samples>,
     options: &ReadOptions,
 ) -> Result<Loaded, DataError> {
-    let min_count = options.min_count;
-    let vocabulary = fit_vocabulary(&train.data, min_count);
+    let vocabulary = fit_vocabulary(&train.data, options.rare_tokens);
     if vocabulary.unknown().is_some()
         && vocabulary.symbols().len() == 1
         && options.one_symbol == OneSymbol::Refuse
     {
-        return Err(CauseAtLine::from(Cause::OnlyUnknown { min_count }).in_file(&train.file));
+        return Err(CauseAtLine::from(Cause::OnlyUnknown).in_file(&train.file));
     }
     let unlabelled =
         train.unlabelled + valid.unlabelled + test.as_ref().map_or(0, |test| test.unlabelled);
@@ -180,22 +179,16 @@ fn encode_all(
     Ok(Loaded { split, vocabulary, tokens, lines, valid, test, unlabelled })
 }
 
-/// The tokens that occur at least `min_count` times, and `<unk>` if there are rarer ones. Without
-/// rare tokens nothing would train `<unk>`.
-fn fit_vocabulary(train: &Dataset, min_count: usize) -> Vocabulary {
-    let mut counts = vec![0usize; train.alphabet.len()];
-    for token in train.sequences.iter().flat_map(|sequence| &sequence.tokens) {
-        counts[*token as usize] += 1;
-    }
-    let rare = counts.iter().any(|&count| (1..min_count).contains(&count));
-    let is_frequent = |&(_, count): &(&String, usize)| count >= min_count.max(1);
-    let mut symbols: Vec<String> = train
-        .alphabet
-        .iter()
-        .zip(counts)
-        .filter(is_frequent)
-        .map(|(name, _)| name.clone())
-        .collect();
+/// The tokens that are not rare, and `<unk>` if some are. Without rare tokens nothing would train
+/// `<unk>`.
+fn fit_vocabulary(train: &Dataset, rare: RareTokens) -> Vocabulary {
+    let uses = match rare {
+        RareTokens::Automatic => automatic_rarity(train),
+        RareTokens::Below(count) => token_counts(train).into_iter().map(rarity(count)).collect(),
+    };
+    let rare = uses.contains(&TokenUse::Rare);
+    let used = train.alphabet.iter().zip(&uses).filter(|(_, found)| **found == TokenUse::Frequent);
+    let mut symbols: Vec<String> = used.map(|(name, _)| name.clone()).collect();
     // Some corpora contain `<unk>` with the same meaning.
     if rare && !symbols.iter().any(|name| name == UNKNOWN) {
         symbols.push(UNKNOWN.into());
@@ -203,6 +196,57 @@ fn fit_vocabulary(train: &Dataset, min_count: usize) -> Vocabulary {
     symbols.sort();
     let unknown = symbols.iter().position(|name| rare && name == UNKNOWN).map(|id| id as u32);
     Vocabulary::new(symbols, unknown).expect("the names of an alphabet are unique")
+}
+
+/// How a token is used in the training set.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum TokenUse {
+    /// Only held-out sequences have it.
+    Unseen,
+    /// It becomes `<unk>`.
+    Rare,
+    /// It has an id of its own.
+    Frequent,
+}
+
+fn rarity(least: usize) -> impl Fn(usize) -> TokenUse {
+    move |count| match count {
+        0 => TokenUse::Unseen,
+        n if n < least => TokenUse::Rare,
+        _ => TokenUse::Frequent,
+    }
+}
+
+fn token_counts(train: &Dataset) -> Vec<usize> {
+    let mut counts = vec![0usize; train.alphabet.len()];
+    for token in train.sequences.iter().flat_map(|sequence| &sequence.tokens) {
+        counts[*token as usize] += 1;
+    }
+    counts
+}
+
+/// Tokens of one sequence only are rare, if enough sequences have one. A set whose tokens are all
+/// rare is kept as it is: `<unk>` alone says nothing.
+fn automatic_rarity(train: &Dataset) -> Vec<TokenUse> {
+    const MIN_FRACTION: f64 = 0.01;
+    const MIN_SEQUENCES: f64 = 3.0;
+    let mut sequences = vec![0usize; train.alphabet.len()];
+    let mut last = vec![usize::MAX; train.alphabet.len()];
+    for (index, sequence) in train.sequences.iter().enumerate() {
+        for &token in &sequence.tokens {
+            if last[token as usize] != index {
+                (last[token as usize], sequences[token as usize]) =
+                    (index, sequences[token as usize] + 1);
+            }
+        }
+    }
+    let has_rare = |s: &&Sequence| s.tokens.iter().any(|&token| sequences[token as usize] == 1);
+    let with_rare = train.sequences.iter().filter(has_rare).count();
+    let needed = (MIN_FRACTION * train.sequences.len() as f64).max(MIN_SEQUENCES);
+    let enough = with_rare as f64 >= needed;
+    let some_frequent = sequences.iter().any(|&count| count > 1);
+    let least = if enough && some_frequent { 2 } else { 1 };
+    sequences.into_iter().map(rarity(least)).collect()
 }
 
 struct Encoded {

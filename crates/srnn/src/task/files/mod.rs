@@ -41,8 +41,8 @@ pub use lines::{Decompressed, decompress};
 pub(crate) use load::LineNumbers;
 pub use load::{HeldOutIssues, HoldOut, Loaded, Unreadable, load};
 pub use options::{
-    ColumnChoice, Contradictions, DataLimits, Delimiter, OneSymbol, ReadOptions, TableHeader,
-    TokenRule, Unlabelled, tokenize,
+    ColumnChoice, Contradictions, DataLimits, Delimiter, OneSymbol, RareTokens, ReadOptions,
+    TableHeader, TokenRule, Unlabelled, tokenize,
 };
 pub use samples::Samples;
 pub use write::{WriteError, write};

@@ -33,8 +33,8 @@ pub struct ReadOptions {
     pub unlabelled: Unlabelled,
     /// How to treat data with a single token.
     pub one_symbol: OneSymbol,
-    /// Training tokens that occur fewer times become `<unk>`. 0 and 1 keep every token.
-    pub min_count: usize,
+    /// Which training tokens become `<unk>`.
+    pub rare_tokens: RareTokens,
     /// Limits above which a file is refused.
     pub limits: DataLimits,
 }
@@ -113,6 +113,18 @@ pub enum Contradictions {
     Refuse,
     /// Keep them. Use this for noisy labels.
     Keep,
+}
+
+/// Which training tokens become `<unk>`, so that held-out sequences with unseen tokens can be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum RareTokens {
+    /// Tokens that occur in one training sequence only, if at least 1 % of the training sequences,
+    /// and at least 3, have such a token. New sequences then have unseen tokens at about the same rate
+    /// (Good–Turing).
+    #[default]
+    Automatic,
+    /// Tokens that occur fewer times than this. 0 and 1 keep every token.
+    Below(usize),
 }
 
 /// How to treat data with a single token. A model can only learn from the length then.

@@ -134,7 +134,7 @@ fn contents() -> Vec<BadFile> {
             "a.txt",
             "x ab\ny b\nx b\n",
             3,
-            &["label \"x\" here and \"y\" in line 2", "--contradictions keep"],
+            &["label \"x\" here and \"y\" in line 2", "--contradictions refuse"],
         ),
         case(
             "a.csv",

@@ -57,7 +57,7 @@ fn rare_training_tokens_become_unknown_and_then_every_sequence_can_be_read() {
     let folder = TestFolder::new("rare");
     let train = folder.file("train.txt", "x a b rare\ny b a\n");
     let valid = folder.file("valid.txt", "y never a\n");
-    let options = ReadOptions { min_count: 2, ..ReadOptions::default() };
+    let options = ReadOptions { rare_tokens: RareTokens::Below(2), ..ReadOptions::default() };
     let loaded = load(&train, &files(valid.clone(), None), &options, &Key::new(0)).unwrap();
     assert_eq!(loaded.vocabulary.symbols(), [UNKNOWN, "a", "b"]);
     assert_eq!(named(&loaded.split.train)[0].0, ["a", "b", UNKNOWN]);
@@ -76,7 +76,7 @@ fn one_file_is_divided_and_the_vocabulary_is_that_of_the_training_part() {
         (0..60).map(|i| format!("{} t{} t{} only{i}\n", ["x", "y"][i % 2], i % 7, i % 5)).collect();
     let train = folder.file("all.txt", &text);
     let held_out = fractions("0.8/0.1/0.1");
-    let options = ReadOptions::default();
+    let options = ReadOptions { rare_tokens: RareTokens::Below(0), ..ReadOptions::default() };
     let loaded = load(&train, &held_out, &options, &Key::new(4)).unwrap();
     assert_eq!(loaded.split.train.class_counts(), [24, 24]);
     // Every held-out sequence has a token of its own.
@@ -85,10 +85,33 @@ fn one_file_is_divided_and_the_vocabulary_is_that_of_the_training_part() {
     assert!(loaded.split.valid.sequences.is_empty() && test.sequences.is_empty());
     assert!(!loaded.vocabulary.symbols().contains(&loaded.valid.unreadable[0].token));
     assert_eq!(loaded, load(&train, &held_out, &options, &Key::new(4)).unwrap());
-    let options = ReadOptions { min_count: 2, ..options };
+    let options = ReadOptions { rare_tokens: RareTokens::Below(2), ..options };
     let loaded = load(&train, &held_out, &options, &Key::new(4)).unwrap();
     assert_eq!((loaded.split.valid.sequences.len(), loaded.valid.unreadable.len()), (6, 0));
     assert!(loaded.vocabulary.unknown().is_some());
+    let automatic = load(&train, &held_out, &ReadOptions::default(), &Key::new(4)).unwrap();
+    assert_eq!(automatic.vocabulary, loaded.vocabulary, "every sequence has a token of its own");
+}
+
+#[test]
+fn unknown_tokens_are_expected_if_one_sequence_in_a_hundred_has_a_token_of_its_own() {
+    let folder = TestFolder::new("automatic");
+    let unknown = |text: &str| {
+        let (train, valid) =
+            (folder.file("train.txt", text), folder.file("valid.txt", "y b new\n"));
+        let loaded = load(&train, &files(valid, None), &ReadOptions::default(), &Key::new(0));
+        loaded.unwrap().vocabulary.unknown().is_some()
+    };
+    let rows = |rare: usize| -> String {
+        let row = |i: usize| match i < rare {
+            // Twice in one sequence is still one sequence.
+            true => format!("x a b rare{i} rare{i}\n"),
+            false => format!("{}\n", ["x a b", "y b a"][i % 2]),
+        };
+        (0..300).map(row).collect()
+    };
+    assert!(!unknown(&rows(2)) && unknown(&rows(3)));
+    assert!(!unknown("x a\ny b\nx c\ny d\n"), "`<unk>` alone says nothing");
 }
 
 #[test]
