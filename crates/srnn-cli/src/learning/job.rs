@@ -111,9 +111,6 @@ fn learn_failure(error: LearnError, run: &Path) -> Failure {
             let remedy = "lower learning_rate in [train] of a --config, or use --recipe default";
             Failure::new(error, remedy)
         }
-        LearnError::Refused(_) => {
-            Failure::new(error, format!("please report this bug with the files of {run}"))
-        }
         LearnError::Train(TrainError::Device(_)) => {
             Failure::new(error, format!("{command} continues from the last checkpoint"))
         }

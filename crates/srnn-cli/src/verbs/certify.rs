@@ -10,7 +10,10 @@ use crate::output::Output;
 use crate::reading::parse_count;
 use crate::runs::{self, SavedModel};
 use clap::Args;
-use srnn::certify::{Certificate, Distribution, Pac, Proof, ProofSearch, Verdict, certify, pac};
+use srnn::certify::{
+    Certificate, Distribution, Pac, Proof, ProofSearch, Verdict, certify_checked, pac,
+    proof_checker,
+};
 use srnn::engine::atomic::{self, IfExists};
 use srnn::engine::cpu::Cpu;
 use srnn::engine::key::Key;
@@ -108,7 +111,7 @@ pub fn run(arguments: &CertifyArgs, output: &Output) -> Result<Answer, Failure> 
     let system = TransitionSystem::new(&model, &alphabet)?;
     let begin = Instant::now();
     output.note("searching for a proof …");
-    let verdict = certify(&system, &search(arguments));
+    let verdict = certify_checked(&system, &search(arguments), &mut proof_checker(&saved.file));
     let seconds = begin.elapsed().as_secs_f64();
     let file =
         verdict.proof().map(|proof| save_certificate(arguments, &saved, proof)).transpose()?;

@@ -22,7 +22,7 @@ pub use candidates::{
 pub use data::LearnData;
 pub use label_check::{Correction, LabelPolicy, LabelVerdict, NotCorrected};
 
-use crate::certify::{ProofSearch, Verdict, check_proof};
+use crate::certify::{ProofSearch, Verdict};
 use crate::engine::cpu::Cpu;
 use crate::engine::{DeviceError, Hardware, Mode, Optimiser, Trainer};
 use crate::extract::{
@@ -218,9 +218,6 @@ pub enum LearnError {
     /// The callbacks asked to stop. Training can be resumed from their checkpoints.
     #[error("interrupted")]
     Interrupted,
-    /// The independent checker rejects the proof that was found.
-    #[error("the checker rejects the proof that was found; this is a bug: {0}")]
-    Refused(srnn_check::Refused),
     /// No seed finished training.
     #[error("no seed has a result; seed {seed}: {stop}")]
     NoResult {
@@ -291,13 +288,6 @@ impl<'r, 'a, C: LearnCallbacks> Pipeline<'r, 'a, C> {
         }
     }
 
-    /// Has `srnn-check` verify a proof, before anything is called certified.
-    fn check(&self, model: &Model<f32>, verdict: Option<&Verdict>) -> Result<(), LearnError> {
-        let Some(proof) = verdict.and_then(Verdict::proof) else { return Ok(()) };
-        let file = self.request.data.model_file(model.clone());
-        check_proof(&file, proof).map(drop).map_err(LearnError::Refused)
-    }
-
     /// Selects the best network of the last round, extracts its automata and searches for a proof.
     fn finish(
         &self,
@@ -307,7 +297,7 @@ impl<'r, 'a, C: LearnCallbacks> Pipeline<'r, 'a, C> {
     ) -> Result<Learned<'a>, LearnError> {
         let LearnRequest { data, hardware, extraction, .. } = self.request;
         self.begin(Stage::Select)?;
-        let mut proofs = assess_quality(self, &mut outcomes)?;
+        let mut proofs = assess_quality(self, &mut outcomes);
         let selection = match &label_verdict {
             LabelVerdict::Corrected(correction) if correction.reproduced => Some(Selection {
                 index: outcomes.len() - 1,
@@ -332,11 +322,7 @@ impl<'r, 'a, C: LearnCallbacks> Pipeline<'r, 'a, C> {
         self.begin(Stage::Certify)?;
         let verdict = match proofs.remove(&selection.index) {
             Some(proved) => Some(proved),
-            None => {
-                let found = search_proof(&model.to_f64(), &self.alphabet, &self.request.proof);
-                self.check(model, found.as_ref())?;
-                found
-            }
+            None => search_proof(self, model, &self.request.proof),
         };
         let device = hardware.device.to_string();
         Ok(Learned {

@@ -175,7 +175,7 @@ mod tests {
     #[test]
     fn errors_name_the_invalid_field() {
         type Change = fn(&mut TrainConfig);
-        let cases: [(&str, Change); 23] = [
+        let cases: [(&str, Change); 24] = [
             ("batch_size", |c| c.batch_size = 0),
             ("validate_every", |c| c.validate_every = 0),
             ("checkpoint_every", |c| c.checkpoint_every = 0),
