@@ -1,7 +1,7 @@
 //! Compiles kernel sources with NVRTC and caches the machine code on disk.
 
 use super::CudaError;
-use super::kernel_cache::{KernelCache, KernelKey};
+use super::kernel_cache::{KernelCache, KernelDigest};
 use super::layer_types::Define;
 use cudarc::nvrtc::{result, sys};
 use std::ffi::{CStr, CString};
@@ -73,7 +73,7 @@ pub fn compiled(source: &str, defines: &[Define], target: &str) -> Result<Vec<u8
     }
     let mut options = vec![format!("--gpu-architecture={target}"), "--std=c++17".into()];
     options.extend(defines.iter().map(|(name, value)| format!("-D{name}={value}")));
-    let key = KernelKey::new(&compiler_version(), &options, source);
+    let key = KernelDigest::new(&compiler_version(), &options, source);
     let cache = KernelCache::of_user();
     if let Some(code) = cache.as_ref().and_then(|cache| cache.load(key)) {
         return Ok(code);

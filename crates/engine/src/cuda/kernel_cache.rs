@@ -15,20 +15,20 @@ const MAX_BYTES: u64 = 64 << 20;
 /// The length of a SHA-256.
 const DIGEST: usize = 32;
 
-/// Identifies a kernel: the digest of its source, its options and the compiler's version.
+/// The name of a kernel in the cache: the digest of its source, its options and the compiler's version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct KernelKey([u8; DIGEST]);
+pub struct KernelDigest([u8; DIGEST]);
 
-impl KernelKey {
+impl KernelDigest {
     /// The key of a source that a compiler of this version compiles with these options.
-    pub fn new(compiler: &str, options: &[String], source: &str) -> KernelKey {
+    pub fn new(compiler: &str, options: &[String], source: &str) -> KernelDigest {
         let mut digest = Sha256::new();
         for part in [compiler].into_iter().chain(options.iter().map(String::as_str)).chain([source])
         {
             digest.update((part.len() as u64).to_le_bytes());
             digest.update(part);
         }
-        KernelKey(digest.finalize().into())
+        KernelDigest(digest.finalize().into())
     }
 
     /// The digest of a kernel's machine code together with its key.
@@ -66,7 +66,7 @@ impl KernelCache {
     }
 
     /// The machine code of a kernel; `None` if it is not there, or damaged.
-    pub fn load(&self, key: KernelKey) -> Option<Vec<u8>> {
+    pub fn load(&self, key: KernelDigest) -> Option<Vec<u8>> {
         let file = open_regular(&self.path(key), File::options().read(true)).ok()?;
         let mut bytes = vec![];
         file.take(MAX_BYTES).read_to_end(&mut bytes).ok()?;
@@ -75,12 +75,12 @@ impl KernelCache {
     }
 
     /// Stores the machine code of a kernel, with its digest before it.
-    pub fn store(&self, key: KernelKey, code: &[u8]) -> io::Result<()> {
+    pub fn store(&self, key: KernelDigest, code: &[u8]) -> io::Result<()> {
         let bytes = [&key.digest_with(code)[..], code].concat();
         atomic::write(&self.path(key), &bytes, IfExists::Replace)
     }
 
-    fn path(&self, key: KernelKey) -> PathBuf {
+    fn path(&self, key: KernelDigest) -> PathBuf {
         self.folder.join(format!("{}.kernel", hex(&key.0)))
     }
 }
@@ -129,8 +129,8 @@ mod tests {
     use super::*;
     use std::os::unix::fs::{PermissionsExt as _, symlink};
 
-    fn key(source: &str) -> KernelKey {
-        KernelKey::new("nvrtc 13.0", &["--std=c++17".into()], source)
+    fn key(source: &str) -> KernelDigest {
+        KernelDigest::new("nvrtc 13.0", &["--std=c++17".into()], source)
     }
 
     #[test]
@@ -138,11 +138,11 @@ mod tests {
         let options =
             |texts: &[&str]| texts.iter().map(|text| text.to_string()).collect::<Vec<_>>();
         let keys = [
-            KernelKey::new("nvrtc 13.0", &options(&["-a", "-b"]), "source"),
-            KernelKey::new("nvrtc 13.1", &options(&["-a", "-b"]), "source"),
-            KernelKey::new("nvrtc 13.0", &options(&["-a-b"]), "source"),
-            KernelKey::new("nvrtc 13.0", &options(&["-a"]), "-bsource"),
-            KernelKey::new("nvrtc 13.0", &options(&["-a", "-b"]), "other"),
+            KernelDigest::new("nvrtc 13.0", &options(&["-a", "-b"]), "source"),
+            KernelDigest::new("nvrtc 13.1", &options(&["-a", "-b"]), "source"),
+            KernelDigest::new("nvrtc 13.0", &options(&["-a-b"]), "source"),
+            KernelDigest::new("nvrtc 13.0", &options(&["-a"]), "-bsource"),
+            KernelDigest::new("nvrtc 13.0", &options(&["-a", "-b"]), "other"),
         ];
         for (index, key) in keys.iter().enumerate() {
             assert!(!keys[..index].contains(key), "{index}");

@@ -107,6 +107,9 @@ pub fn run(arguments: &CertifyArgs, output: &Output) -> Result<Answer, Failure> 
         Some(text) => Some(spec::Specification::read(text, &alphabet, arguments)?),
         None => None,
     };
+    if let Some(specification) = &specification {
+        specification.check(&saved, &alphabet)?;
+    }
     let model = saved.file.model.to_f64();
     let system = TransitionSystem::new(&model, &alphabet)?;
     let begin = Instant::now();
