@@ -31,11 +31,11 @@ const SRNN: Modules = &[
     ("certify", &["extract"]),
     ("compile", &["extract", "certify"]),
     ("explain", &[]),
-    ("render", &["explain"]),
+    ("render", &["format", "explain"]),
     ("notation", &["user_error", "files", "extract", "render"]),
     ("experiment", &["task", "train", "explain"]),
     ("learn", &["task", "train", "extract", "noise", "certify", "compile"]),
-    ("run", &["user_error", "files", "train", "learn"]),
+    ("run", &["user_error", "format", "files", "train", "learn"]),
     (
         "report",
         &[

@@ -1,5 +1,6 @@
 //! Results and errors of verbs, and their exit codes.
 
+use crate::output::shorten;
 use serde_json::{Value, json};
 use srnn::UserError;
 use std::any::Any;
@@ -35,6 +36,7 @@ impl Failure {
     /// The error as a JSON object.
     pub fn value(&self) -> Value {
         let Failure { message, remedy, code } = self;
+        let [message, remedy] = [message, remedy].map(|text| shorten(text));
         json!({ "error": message, "remedy": remedy, "code": code })
     }
 

@@ -1,6 +1,7 @@
 //! Files, stdin and stdout, with size limits and a remedy in every error.
 
 use crate::failure::Failure;
+use srnn::engine::atomic::{IfExists, open_regular};
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, IsTerminal as _, Read, Write as _};
 use std::path::Path;
@@ -11,13 +12,46 @@ pub const MAX_BYTES: u64 = 64 << 20;
 /// The path that stands for stdin or stdout.
 pub const STDIO_PATH: &str = "-";
 
+/// The maximum size of a file of settings, written by people.
+pub const MAX_SETTINGS: u64 = 4 << 20;
+
 /// Reads a text file, or stdin for `-`.
 pub fn read_text(path: &Path) -> Result<String, Failure> {
+    read_text_within(path, MAX_BYTES)
+}
+
+/// Reads a text file of at most `limit` bytes, or stdin for `-`.
+pub fn read_text_within(path: &Path, limit: u64) -> Result<String, Failure> {
     let name = display_path(path);
     let bytes = match path.as_os_str() == STDIO_PATH {
-        true => read_at_most(io::stdin().lock(), &name)?,
-        false => read_at_most(open(path)?, &name)?,
+        true => read_at_most(io::stdin().lock(), &name, limit)?,
+        false => read_at_most(open(path)?, &name, limit)?,
     };
+    as_text(bytes, &name)
+}
+
+/// Reads a file of a folder of ours; `None` if it is missing. Links are not followed.
+pub fn read_own_text(path: &Path) -> Result<Option<String>, Failure> {
+    let name = path.display().to_string();
+    match open_own(path)? {
+        Some(file) => as_text(read_at_most(file, &name, MAX_BYTES)?, &name).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// Opens a file of a folder of ours for reading; `None` if it is missing. Links are not followed.
+pub fn open_own(path: &Path) -> Result<Option<File>, Failure> {
+    match open_regular(path, File::options().read(true)) {
+        Ok(file) => Ok(Some(file)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => {
+            let message = format!("{}: {error}", path.display());
+            Err(Failure::new(message, "restore the file, or move it away"))
+        }
+    }
+}
+
+fn as_text(bytes: Vec<u8>, name: &str) -> Result<String, Failure> {
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         Failure::new(
@@ -29,7 +63,7 @@ pub fn read_text(path: &Path) -> Result<String, Failure> {
 
 /// Reads all of stdin.
 pub fn read_stdin() -> Result<Vec<u8>, Failure> {
-    read_at_most(io::stdin().lock(), "stdin")
+    read_at_most(io::stdin().lock(), "stdin", MAX_BYTES)
 }
 
 /// Opens a file; refuses a folder.
@@ -45,25 +79,21 @@ pub fn open(path: &Path) -> Result<File, Failure> {
     File::open(path).map_err(unreadable)
 }
 
-/// Writes or replaces a file atomically, and creates its folder if needed.
-pub fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    Ok(srnn::files::write(path, text)?)
+/// What --force says about a file that exists. A file that the verb owns is replaced without it.
+pub fn if_exists(force: bool) -> IfExists {
+    if force { IfExists::Replace } else { IfExists::Refuse }
 }
 
-/// [`write`] for bytes.
-pub fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    Ok(srnn::files::write_bytes(path, bytes)?)
+/// Writes a file atomically, and creates its folder if needed. Never replaces anything but a regular
+/// file.
+pub fn write(path: &Path, text: &str, if_exists: IfExists) -> Result<(), Failure> {
+    Ok(srnn::files::write_bytes(path, text.as_bytes(), if_exists)?)
 }
 
-/// Refuses to overwrite a file.
-pub fn check_free(path: &Path) -> Result<(), Failure> {
-    match path.symlink_metadata().is_ok() {
-        true => {
-            let message = format!("{}: this file exists already", display_path(path));
-            Err(Failure::new(message, "--force replaces it, or give another name"))
-        }
-        false => Ok(()),
-    }
+/// Whether [`write`] may write to this path. Called before long work, and before the first of several
+/// files.
+pub fn check_target(path: &Path, if_exists: IfExists) -> Result<(), Failure> {
+    Ok(srnn::files::check_target(path, if_exists)?)
 }
 
 /// Writes to stdout. Control characters are escaped on a terminal. A closed pipe is not an error.
@@ -87,6 +117,11 @@ pub fn stdout_result(written: io::Result<()>) -> Result<(), Failure> {
     }
 }
 
+/// A path as it is typed in a shell, for commands in messages.
+pub fn shell_path(path: &Path) -> String {
+    srnn::format::shell_word(&path.to_string_lossy())
+}
+
 /// A path for messages; `-` is stdin.
 pub fn display_path(path: &Path) -> String {
     match path.as_os_str() == STDIO_PATH {
@@ -95,12 +130,12 @@ pub fn display_path(path: &Path) -> String {
     }
 }
 
-fn read_at_most(input: impl Read, name: &str) -> Result<Vec<u8>, Failure> {
+fn read_at_most(input: impl Read, name: &str, limit: u64) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
-    let read = input.take(MAX_BYTES + 1).read_to_end(&mut bytes);
+    let read = input.take(limit + 1).read_to_end(&mut bytes);
     read.map_err(|error| Failure::new(format!("{name}: {error}"), "check that it is readable"))?;
-    if bytes.len() as u64 > MAX_BYTES {
-        let message = format!("{name}: more than {MAX_BYTES} bytes");
+    if bytes.len() as u64 > limit {
+        let message = format!("{name}: more than {limit} bytes");
         return Err(Failure::new(message, "check that this is the right file"));
     }
     Ok(bytes)

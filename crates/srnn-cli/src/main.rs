@@ -10,6 +10,7 @@ mod builtin;
 mod failure;
 mod files;
 mod learning;
+mod memory;
 mod output;
 mod reading;
 mod reproducing;
@@ -74,15 +75,26 @@ fn requested_color(arguments: &[OsString]) -> ColorChoice {
     joined.chain(separate).last().and_then(|value| value.parse().ok()).unwrap_or_default()
 }
 
+/// Prints help or a usage error. An argument that is too long or not fit for a terminal is shown
+/// without colours: clap repeats it as it was given.
+fn print_usage(error: &clap::Error) -> std::io::Result<()> {
+    let text = error.to_string();
+    let shown = output::escape_control(&output::shorten(&text));
+    match error.use_stderr() && shown != text {
+        true => writeln!(std::io::stderr(), "{}", shown.trim_end()),
+        false => error.print(),
+    }
+}
+
 /// Prints help or a usage error as clap does, and exits. With `--json`, stdout also gets the error
 /// as an object.
 fn exit_with_usage(error: &clap::Error, arguments: &[OsString]) -> ! {
     if error.use_stderr() && arguments.iter().any(|argument| argument == "--json") {
-        let (message, remedy) = (error.to_string(), "see --help");
+        let (message, remedy) = (output::shorten(&error.to_string()), "see --help");
         let value = serde_json::json!({ "error": message, "remedy": remedy, "code": 2 });
         let _ = writeln!(std::io::stdout(), "{value}");
     }
     // `--help` prints to stdout; a lost help text is an error.
-    let lost = files::stdout_result(error.print()).is_err();
+    let lost = files::stdout_result(print_usage(error)).is_err();
     std::process::exit(if lost { 2 } else { error.exit_code() })
 }

@@ -5,6 +5,7 @@ use crate::failure::Failure;
 use crate::files;
 use clap::{Args, ColorChoice};
 use serde_json::Value;
+use srnn::format::{grouped, is_display_control};
 use std::env;
 use std::io::{IsTerminal as _, Write as _};
 
@@ -63,10 +64,11 @@ impl Output {
     /// Prints an error to stderr only, for a verb whose object on stdout includes it.
     pub fn print_error(&self, failure: &Failure) {
         let Failure { message, remedy, code } = failure;
+        let [message, remedy] = [message, remedy].map(|text| shorten(text));
         let label = if *code == 130 { "interrupted:" } else { "error:" };
-        to_stderr(format_args!("{} {}", self.painted(label, RED), escape_control(message)));
+        to_stderr(format_args!("{} {}", self.painted(label, RED), escape_control(&message)));
         if !remedy.is_empty() {
-            to_stderr(format_args!("  try: {}", escape_control(remedy)));
+            to_stderr(format_args!("  try: {}", escape_control(&remedy)));
         }
     }
 
@@ -116,25 +118,48 @@ fn to_stderr(line: std::fmt::Arguments<'_>) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }
 
-/// Escapes control characters and marks of text direction, because names from files could use them
-/// to change what a terminal shows. Line ends and tabs stay.
+/// Escapes characters that change what a terminal shows, because names from files could use them.
+/// Line ends and tabs stay.
 pub fn escape_control(text: &str) -> String {
     let escaped = |c: char| match c {
         '\n' | '\t' => c.to_string(),
-        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => c.escape_unicode().to_string(),
-        c if c.is_control() => c.escape_default().to_string(),
+        c if is_display_control(c) => c.escape_default().to_string(),
         c => c.to_string(),
     };
     text.chars().map(escaped).collect()
 }
 
+/// The largest number of characters of an error. What was given may be a whole file.
+const MAX_MESSAGE: usize = 2_000;
+
+/// A text as it is shown in an error: its beginning and its end if it is long.
+pub fn shorten(text: &str) -> String {
+    let length = text.chars().count();
+    if length <= MAX_MESSAGE {
+        return text.into();
+    }
+    let kept = MAX_MESSAGE / 2;
+    let start: String = text.chars().take(kept).collect();
+    let end: String = text.chars().skip(length - kept).collect();
+    format!("{start}… ({} characters) …{end}", grouped((length - 2 * kept) as u64))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::escape_control;
+    use super::{MAX_MESSAGE, escape_control, shorten};
 
     #[test]
     fn control_characters_and_marks_of_direction_are_escaped() {
         let text = "a\u{1b}[31mb\r\n\tc\u{202e}d";
         assert_eq!(escape_control(text), "a\\u{1b}[31mb\\r\n\tc\\u{202e}d");
+        assert_eq!(escape_control("\u{2028}\u{200f}\u{61c}"), "\\u{2028}\\u{200f}\\u{61c}");
+    }
+
+    #[test]
+    fn long_errors_keep_their_beginning_and_their_end() {
+        assert_eq!(shorten("short"), "short");
+        let short = shorten(&format!("start{}end", "ü".repeat(200_000)));
+        assert!(short.starts_with("start") && short.ends_with("end"), "{short}");
+        assert!(short.chars().count() < MAX_MESSAGE + 50, "{}", short.len());
     }
 }

@@ -3,9 +3,10 @@
 use crate::failure::Failure;
 use crate::files;
 use crate::reading::parse_token_rule;
-use srnn::engine::model::ModelFile;
+use srnn::engine::model::{ModelFile, digest};
 use srnn::learn::{NgramFile, NgramFileError};
 pub use srnn::run::{CERTIFICATE, WRONG_LABELS};
+use srnn::run::{FolderLock, lock_folder};
 use srnn::task::files::TokenRule;
 use std::path::{Path, PathBuf};
 
@@ -20,6 +21,8 @@ pub struct SavedModel {
     pub run: Option<PathBuf>,
 }
 
+/// The automaton file of a model folder that has one.
+pub const AUTOMATON: &str = "automaton.json";
 const CONFIG: &str = "config.json";
 const MODEL: &str = "model";
 
@@ -66,7 +69,7 @@ fn has_ngrams(folder: &Path) -> bool {
 
 /// The automaton file of a run folder, a model folder or an automaton folder.
 pub fn automaton_in(folder: &Path) -> Option<PathBuf> {
-    let paths = ["automaton/automaton.json", "automaton.json", "../automaton/automaton.json"];
+    let paths = ["automaton/automaton.json", AUTOMATON, "../automaton/automaton.json"];
     let is_model = folder.join(CONFIG).is_file();
     let paths = paths.iter().take(if is_model { 3 } else { 2 });
     paths.map(|path| folder.join(path)).find(|path| path.is_file())
@@ -86,6 +89,20 @@ impl SavedModel {
     /// The certificate file, if it exists.
     pub fn certificate(&self) -> Option<PathBuf> {
         Some(self.home().join(CERTIFICATE)).filter(|path| path.is_file())
+    }
+
+    /// Locks the run before a file is written to it; `None` if the model is not part of a run.
+    ///
+    /// # Errors
+    /// If another process works on the run, or has replaced the model since it was loaded.
+    pub fn lock_run(&self) -> Result<Option<FolderLock>, Failure> {
+        let Some(run) = &self.run else { return Ok(None) };
+        let lock = lock_folder(run)?;
+        if digest(&ModelFile::load(&self.folder)?.model) != digest(&self.file.model) {
+            let message = format!("{}: the model was replaced meanwhile", run.display());
+            return Err(Failure::new(message, "run the command again"));
+        }
+        Ok(Some(lock))
     }
 
     /// Whether the network can equal an automaton: its steps must be connected by centroids only.
@@ -169,7 +186,7 @@ pub fn find(path: &Path) -> Result<(PathBuf, Option<PathBuf>), Failure> {
             (format!("{shown}: this is a file, not a run"), remedy.to_string())
         }
         path if is_run(path) => {
-            let remedy = format!("finish it with `srnn resume {shown}`");
+            let remedy = format!("finish it with `srnn resume {}`", files::shell_path(path));
             (format!("{shown}: this run has no model yet"), remedy)
         }
         _ => {

@@ -45,13 +45,33 @@ pub fn quoted(alphabet: &Alphabet, word: &[Symbol]) -> String {
     }
 }
 
+/// Whether a character can change how a terminal shows the text around it: control characters, marks
+/// of text direction, and separators of lines.
+pub fn is_display_control(c: char) -> bool {
+    let direction = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    direction || matches!(c, '\u{2028}' | '\u{2029}') || c.is_control()
+}
+
+/// An argument as it is typed in a shell: in quotes unless all its characters are harmless.
+pub fn shell_word(text: &str) -> String {
+    let harmless = |c: char| c.is_alphanumeric() || "-_./:=,@%+".contains(c);
+    match !text.is_empty() && text.chars().all(harmless) {
+        true => text.into(),
+        false => format!("'{}'", text.replace('\'', "'\\''")),
+    }
+}
+
+/// The largest width to which cells of a table are padded. Longer cells are not aligned.
+const MAX_WIDTH: usize = 200;
+
 /// A table with left-aligned columns, two spaces apart.
 pub fn aligned(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
         // The last cell of a row is not padded.
         let cells = rows.iter().filter(|row| row.len() > column + 1);
-        cells.map(|row| row[column].chars().count()).max().unwrap_or(0)
+        let widths = cells.map(|row| row[column].chars().count());
+        widths.filter(|&width| width <= MAX_WIDTH).max().unwrap_or(0)
     };
     let widths: Vec<usize> = (0..columns).map(width).collect();
     let line = |row: &Vec<String>| {
@@ -78,6 +98,33 @@ mod tests {
         assert_eq!(of(&["open", "x"], &[0, 1]), "\"open x\"");
         assert_eq!(of(&["open it", "x"], &[0, 1]), "\"open it\" \"x\"");
         assert_eq!(of(&["\u{1b}", "\""], &[0, 1]), "\"\\u{1b}\\\"\"");
+    }
+
+    #[test]
+    fn tables_are_aligned_and_very_long_cells_are_not() {
+        let rows =
+            |cell: &str| vec![vec!["a".to_string(), "b".into()], vec![cell.into(), "c".into()]];
+        assert_eq!(aligned(&rows("long")), "a     b\nlong  c\n");
+        // Beyond 65,535 characters, the padding of `format!` panics.
+        let long = "n".repeat(70_000);
+        assert_eq!(aligned(&rows(&long)), format!("a  b\n{long}  c\n"));
+    }
+
+    #[test]
+    fn arguments_are_quoted_for_a_shell() {
+        let words = ["runs/a-1", "my run", "it's", "", "$(rm)", "tomita:3"].map(shell_word);
+        assert_eq!(words, ["runs/a-1", "'my run'", "'it'\\''s'", "''", "'$(rm)'", "tomita:3"]);
+    }
+
+    #[test]
+    fn characters_that_change_the_display_are_known() {
+        for c in ['\u{1b}', '\u{7f}', '\u{61c}', '\u{200e}', '\u{200f}', '\u{2028}', '\u{2029}'] {
+            assert!(is_display_control(c), "{c:?}");
+        }
+        for c in ['\u{202e}', '\u{2066}', '\u{9b}'] {
+            assert!(is_display_control(c), "{c:?}");
+        }
+        assert!(!"aé中אع ‿🙂".chars().any(is_display_control));
     }
 
     #[test]

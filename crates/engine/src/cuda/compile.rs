@@ -1,12 +1,10 @@
 //! Compiles kernel sources with NVRTC and caches the machine code on disk.
 
 use super::CudaError;
+use super::kernel_cache::{KernelCache, KernelDigest};
 use super::layer_types::Define;
-use crate::hex::hex;
 use cudarc::nvrtc::{result, sys};
-use sha2::{Digest, Sha256};
 use std::ffi::{CStr, CString};
-use std::path::{Path, PathBuf};
 
 pub const WARP: &str = include_str!("kernels/warp.cuh");
 pub const CELL: &str = include_str!("kernels/cell.cuh");
@@ -75,36 +73,24 @@ pub fn compiled(source: &str, defines: &[Define], target: &str) -> Result<Vec<u8
     }
     let mut options = vec![format!("--gpu-architecture={target}"), "--std=c++17".into()];
     options.extend(defines.iter().map(|(name, value)| format!("-D{name}={value}")));
-    let cache_path = cache_path(source, &options);
-    if let Some(code) = cache_path.as_ref().and_then(|cache_path| std::fs::read(cache_path).ok()) {
+    let key = KernelDigest::new(&compiler_version(), &options, source);
+    let cache = KernelCache::of_user();
+    if let Some(code) = cache.as_ref().and_then(|cache| cache.load(key)) {
         return Ok(code);
     }
     let code = compile(source, &options)?;
-    if let Some(cache_path) = cache_path {
+    if let Some(cache) = cache {
         // A failed write costs only another compilation next time.
-        let _ = store_in_cache(&cache_path, &code);
+        let _ = cache.store(key, &code);
     }
     Ok(code)
 }
 
-/// The cache file of a source with its options, or `None` where the user has no cache directory.
-fn cache_path(source: &str, options: &[String]) -> Option<PathBuf> {
-    let cache = match std::env::var_os("XDG_CACHE_HOME") {
-        Some(cache) => PathBuf::from(cache),
-        None => PathBuf::from(std::env::var_os("HOME")?).join(".cache"),
-    };
-    let mut digest = Sha256::new();
+fn compiler_version() -> String {
     let (mut major, mut minor) = (0, 0);
     // SAFETY: writes two integers.
     unsafe { sys::nvrtcVersion(&mut major, &mut minor) };
-    digest.update(format!("nvrtc {major}.{minor}\n{}\n{source}", options.join("\n")));
-    Some(cache.join("srnn/kernels").join(format!("{}.cubin", hex(&digest.finalize()))))
-}
-
-/// Writes machine code to the cache.
-fn store_in_cache(cache_path: &Path, code: &[u8]) -> std::io::Result<()> {
-    cache_path.parent().map_or(Ok(()), std::fs::create_dir_all)?;
-    crate::atomic::write(cache_path, code)
+    format!("nvrtc {major}.{minor}")
 }
 
 fn compile(source: &str, options: &[String]) -> Result<Vec<u8>, CudaError> {

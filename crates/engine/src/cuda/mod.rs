@@ -20,6 +20,7 @@ mod gradients;
 mod graphs;
 mod grouped;
 mod head;
+mod kernel_cache;
 mod layer;
 mod layer_backward;
 mod layer_types;

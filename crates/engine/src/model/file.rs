@@ -7,7 +7,7 @@
 use super::digest::{digest, digest_without, little_endian};
 use super::file_error::{FileError, Problem};
 use super::{Arch, ImageLayout, Input, Layout, MAX_PARAMETERS, Model, Slot, Tokenizer};
-use crate::atomic;
+use crate::atomic::{self, IfExists};
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
 use serde::{Deserialize, Serialize};
@@ -186,7 +186,7 @@ fn at(path: &Path) -> impl Fn(Problem) -> FileError {
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
-    atomic::write(path, bytes).map_err(|error| at(path)(Problem::Io(error)))
+    atomic::write(path, bytes, IfExists::Replace).map_err(|error| at(path)(Problem::Io(error)))
 }
 
 /// The whole of a plain file of at most `limit` bytes.

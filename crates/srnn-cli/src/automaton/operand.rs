@@ -93,7 +93,7 @@ fn automaton_file(path: &Path) -> Result<PathBuf, Failure> {
 
 /// What to do about a folder without an automaton: extract one if the network can have one.
 fn missing_automaton_remedy(path: &Path) -> String {
-    let shown = path.display();
+    let shown = files::shell_path(path);
     match runs::load(path) {
         Ok(saved) if !saved.has_automaton() => {
             "this network has a cell state besides its centroids, so it has no automaton: train \

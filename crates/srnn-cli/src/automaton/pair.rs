@@ -6,6 +6,7 @@ use srnn::extract::json::NamedAutomaton;
 use srnn_automata::{Moore, Symbol, Word, distinguish};
 
 /// One of two automata.
+#[derive(Clone)]
 pub struct ComparedAutomaton {
     /// The name for messages.
     pub name: String,

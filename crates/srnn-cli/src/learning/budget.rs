@@ -79,7 +79,7 @@ pub fn parse_seconds(text: &str) -> Result<f64, String> {
 }
 
 /// Three quarters of the free memory, in bytes.
-fn default_limit() -> u64 {
+pub fn default_limit() -> u64 {
     let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
     let kib = line.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
@@ -95,7 +95,8 @@ fn largest_share(seeds: usize, workers: usize) -> f64 {
     seeds.div_ceil(workers.max(1)) as f64 / seeds.max(1) as f64
 }
 
-fn bytes(count: u64) -> String {
+/// An amount of memory with its unit.
+pub fn bytes(count: u64) -> String {
     const MIB: f64 = 1024.0 * 1024.0;
     match count as f64 / MIB {
         mib if mib >= 1024.0 => format!("{:.1} GiB", mib / 1024.0),

@@ -4,6 +4,7 @@ use super::callbacks::{RunCallbacks, StopFlags};
 use super::resolve::Resolved;
 use super::settings::CandidateChoice;
 use crate::failure::{Answer, Failure};
+use crate::files;
 use crate::output::Output;
 use serde_json::json;
 use srnn::engine::Hardware;
@@ -67,7 +68,7 @@ pub fn run_job(job: &LearnJob, output: &Output) -> Result<Answer, Failure> {
 /// checkpoints on disk are always complete. After training, Ctrl-C ends the process at once, because
 /// everything else can be repeated from the checkpoints.
 fn stop_on_ctrl_c(stop: &Arc<StopFlags>, run: &Path, output: &Output) -> Result<(), Failure> {
-    let (stop, run, output) = (stop.clone(), run.display().to_string(), *output);
+    let (stop, run, output) = (stop.clone(), files::shell_path(run), *output);
     ctrlc::set_handler(move || {
         if stop.trained.load(Ordering::Relaxed) {
             let message = format!("{run}: training is saved, extraction did not finish");
@@ -100,21 +101,18 @@ fn request(job: &LearnJob) -> LearnRequest<'_> {
 }
 
 fn learn_failure(error: LearnError, run: &Path) -> Failure {
+    let command = format!("srnn resume {}", files::shell_path(run));
     let run = run.display();
     match error {
-        LearnError::Interrupted => Failure::interrupted(
-            format!("{run}: a checkpoint of every seed is written"),
-            format!("srnn resume {run}"),
-        ),
+        LearnError::Interrupted => {
+            Failure::interrupted(format!("{run}: a checkpoint of every seed is written"), command)
+        }
         LearnError::NoResult { .. } => {
             let remedy = "lower learning_rate in [train] of a --config, or use --recipe default";
             Failure::new(error, remedy)
         }
-        LearnError::Refused(_) => {
-            Failure::new(error, format!("please report this bug with the files of {run}"))
-        }
         LearnError::Train(TrainError::Device(_)) => {
-            Failure::new(error, format!("srnn resume {run} continues from the last checkpoint"))
+            Failure::new(error, format!("{command} continues from the last checkpoint"))
         }
         LearnError::Alphabet(_) | LearnError::Train(_) => Failure::from(error),
     }
@@ -123,10 +121,7 @@ fn learn_failure(error: LearnError, run: &Path) -> Failure {
 /// Prints the result of a finished run; `None` if the run is not finished.
 pub fn finished_result(folder: &RunFolder, output: &Output) -> Result<Option<Answer>, Failure> {
     let path = folder.result();
-    let text = match std::fs::read_to_string(&path) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        text => text.map_err(|error| Failure::new(format!("{}: {error}", path.display()), ""))?,
-    };
+    let Some(text) = files::read_own_text(&path)? else { return Ok(None) };
     let value = serde_json::from_str(&text).map_err(|error| {
         let remedy = format!(
             "remove {} and resume: the result is made again from the checkpoints",

@@ -8,7 +8,9 @@ mod progress;
 mod resolve;
 mod settings;
 
-pub use budget::{check_memory, parse_bytes};
+pub use budget::{
+    bytes as memory_text, check_memory, default_limit as default_memory_limit, parse_bytes,
+};
 pub use data::{data_record, data_warnings, describe_data, read_data};
 pub use job::{LearnJob, finished_result, run_job};
 pub use resolve::Resolved;

@@ -3,6 +3,7 @@
 use super::budget::parse_seconds;
 use super::data::LearnSource;
 use crate::failure::Failure;
+use crate::files;
 use crate::reading::{ReadFlags, parse_count};
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
@@ -177,9 +178,9 @@ pub enum RecipeName {
 impl Settings {
     /// Reads a configuration file.
     pub fn read(path: &Path) -> Result<Settings, Failure> {
-        let text = std::fs::read_to_string(path).map_err(|error| {
+        let text = files::read_text_within(path, files::MAX_SETTINGS).map_err(|failure| {
             let remedy = "name a file in the format that `srnn learn … --print-config` prints";
-            Failure::new(format!("{}: {error}", path.display()), remedy)
+            Failure { remedy: remedy.into(), ..failure }
         })?;
         toml::from_str(&text).map_err(|error: toml::de::Error| {
             let remedy = "`srnn learn tomita:3 --print-config` prints every key";

@@ -45,7 +45,10 @@ impl ExperimentArgs {
     /// Reads and validates the experiment.
     pub fn experiment(&self) -> Result<Experiment, Failure> {
         let whole = match (&self.file, &self.item) {
-            (Some(path), _) => parse(&files::read_text(path)?, &path.display().to_string())?,
+            (Some(path), _) => parse(
+                &files::read_text_within(path, files::MAX_SETTINGS)?,
+                &path.display().to_string(),
+            )?,
             (None, Some(item)) => builtin(item)?,
             (None, None) => unreachable!("clap requires one of them"),
         };
@@ -55,13 +58,13 @@ impl ExperimentArgs {
     /// The arguments as typed on the command line.
     pub fn command_line(&self) -> String {
         let what = match (&self.file, &self.item) {
-            (Some(path), _) => format!("--file {}", path.display()),
+            (Some(path), _) => format!("--file {}", files::shell_path(path)),
             (None, item) => item.clone().unwrap_or_default(),
         };
         let what = if self.quick { format!("{what} --quick") } else { what };
         match self.data.as_os_str() == DATA {
             true => what,
-            false => format!("{what} --data {}", self.data.display()),
+            false => format!("{what} --data {}", files::shell_path(&self.data)),
         }
     }
 

@@ -1,7 +1,6 @@
 //! Checkpoints of trials in progress, so that an interrupted `reproduce` resumes them.
 
 use crate::failure::Failure;
-use crate::files;
 use srnn::experiment::{Trial, TrialData};
 use srnn::train::{
     Checkpoint, CheckpointError, CheckpointFolder, CheckpointStore, LatestCheckpoint, RunIdentity,
@@ -83,7 +82,7 @@ impl CheckpointStore<f32> for TrialCheckpoints<'_> {
         self.folder.save(identity, checkpoint)?;
         self.last_saved = Instant::now();
         // Best effort: without this file an outcome has only the seconds of the last process.
-        let _ = files::write(&self.seconds_file(), &format!("{:.3}\n", self.seconds()));
+        let _ = srnn::files::write(&self.seconds_file(), &format!("{:.3}\n", self.seconds()));
         Ok(())
     }
 

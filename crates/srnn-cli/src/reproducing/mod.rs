@@ -12,7 +12,7 @@ mod states;
 
 pub use args::ExperimentArgs;
 pub use exports::result_files;
-pub use folder::{OutcomeFolder, read_outcomes, saved_experiment};
+pub use folder::{read_outcomes, saved_experiment};
 pub use format::{markdown_grid, table_markdown, table_text};
 pub use runner::{ReproduceRequest, ReproduceSummary, run_experiment};
 pub use states::{TrialStates, selected_states, states_grid};

@@ -1,15 +1,16 @@
 //! Runs the trials of an experiment in parallel, and writes each outcome to disk on completion.
 
 use super::checkpoints::{TrialCheckpoints, remove_empty_folder};
-use super::folder::OutcomeFolder;
+use super::folder::{OutcomeFolder, check_folder};
 use super::progress::ReproduceProgress;
 use crate::failure::Failure;
+use crate::memory::MemoryLimit;
 use crate::output::Output;
 use srnn::engine::Hardware;
 use srnn::engine::model::ModelFile;
 use srnn::experiment::{
     CompletedTrial, DataSpec, Experiment, SequenceCounts, TestRow, Trial, TrialData,
-    TrialDataError, TrialError, TrialOutcome, run_trial, trial_data,
+    TrialDataError, TrialError, TrialOutcome, data_bytes, run_trial, training_bytes, trial_data,
 };
 use srnn::format::{grouped, plural};
 use srnn::train::{Control, Event};
@@ -26,12 +27,12 @@ pub struct ReproduceRequest {
     pub only: String,
     /// The folder of data sets that are files.
     pub data: PathBuf,
-    /// The folder of outcomes and networks.
-    pub folder: OutcomeFolder,
-    /// The outcomes that the folder already has.
-    pub outcomes: Vec<TrialOutcome>,
+    /// The folder of outcomes and networks, which need not exist yet.
+    pub path: PathBuf,
     /// The device and the number of threads.
     pub hardware: Hardware,
+    /// The limit on memory.
+    pub memory: MemoryLimit,
     /// The command that resumes this request.
     pub command: String,
 }
@@ -58,10 +59,14 @@ pub fn run_experiment(
     request: ReproduceRequest,
     output: &Output,
 ) -> Result<ReproduceSummary, Failure> {
-    let ReproduceRequest { experiment, only, data, folder, outcomes, hardware, command } = request;
+    let ReproduceRequest { experiment, only, data, path, hardware, command, memory } = request;
+    check_folder(&path, &experiment)?;
     let trials = filter_trials(&experiment, &only)?;
+    check_data_memory(&experiment, &trials, memory)?;
     let data_by_name = load_data(&experiment, &trials, &data, output)?;
-    // Only now: an invalid command must leave the folder unchanged.
+    check_training_memory(&trials, &data_by_name, hardware.threads, memory)?;
+    // Only now: an invalid command must leave no file.
+    let (folder, outcomes) = OutcomeFolder::open(&path, &experiment)?;
     folder.write_experiment(&experiment)?;
     let (skipped, todo) = split_by_outcome(&trials, &data_by_name, &outcomes);
     warn_of_replaced(&todo, &outcomes, output);
@@ -107,6 +112,37 @@ fn filter_trials<'a>(experiment: &'a Experiment, only: &str) -> Result<Vec<Trial
         }
         false => Ok(trials),
     }
+}
+
+/// Refuses data sets that are too large together: all of them are in memory.
+fn check_data_memory(
+    experiment: &Experiment,
+    trials: &[Trial<'_>],
+    memory: MemoryLimit,
+) -> Result<(), Failure> {
+    let is_used = |data: &&DataSpec| trials.iter().any(|trial| trial.data == *data);
+    let sizes = experiment.data.iter().filter(is_used);
+    let sizes = sizes.map(|data| data_bytes(data, &experiment.tests));
+    let bytes = sizes.fold(0, u64::saturating_add);
+    memory.check("the data of the experiment", bytes, "lower the numbers of strings in the file")
+}
+
+/// Refuses trials that are too large to be trained at the same time.
+fn check_training_memory(
+    trials: &[Trial<'_>],
+    data_by_name: &DataByName,
+    workers: usize,
+    memory: MemoryLimit,
+) -> Result<(), Failure> {
+    let bytes = |trial: &Trial<'_>| training_bytes(trial, &data_by_name[&trial.data.name]);
+    let mut sizes: Vec<(u64, &Trial<'_>)> = trials.iter().map(|t| (bytes(t), t)).collect();
+    sizes.sort_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));
+    let largest = sizes.first().map(|(_, trial)| trial.id().to_string()).unwrap_or_default();
+    let together = sizes.iter().take(workers.max(1));
+    let bytes = together.map(|(bytes, _)| *bytes).fold(0, u64::saturating_add);
+    let what =
+        format!("training {} trials at a time, the largest {largest},", workers.min(sizes.len()));
+    memory.check(&what, bytes, "lower its sizes or batch_size, use fewer --threads")
 }
 
 /// Loads the data of these trials.

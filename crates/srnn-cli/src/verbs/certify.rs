@@ -4,12 +4,17 @@ mod report;
 mod spec;
 
 use crate::failure::{Answer, Failure};
+use crate::files;
+use crate::memory::MemoryLimit;
 use crate::output::Output;
 use crate::reading::parse_count;
 use crate::runs::{self, SavedModel};
 use clap::Args;
-use srnn::certify::{Certificate, Distribution, Pac, Proof, ProofSearch, Verdict, certify, pac};
-use srnn::engine::atomic;
+use srnn::certify::{
+    Certificate, Distribution, Pac, Proof, ProofSearch, Verdict, certify_checked, pac,
+    proof_checker,
+};
+use srnn::engine::atomic::{self, IfExists};
 use srnn::engine::cpu::Cpu;
 use srnn::engine::key::Key;
 use srnn::extract::{ExtractConfig, ExtractRequest, TransitionSystem, WordSet, extract};
@@ -43,6 +48,9 @@ pub struct CertifyArgs {
     /// The file for the proof [default: certificate.json in RUN].
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+    /// Replace the file of --out.
+    #[arg(long, requires = "out")]
+    force: bool,
     /// The initial distance below which two soft states count as one; the search refines it.
     #[arg(long, default_value_t = ProofSearch::default().tolerance, allow_negative_numbers = true)]
     tolerance: f64,
@@ -62,6 +70,8 @@ pub struct CertifyArgs {
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = parse_count::<usize>,
           allow_negative_numbers = true)]
     longest: usize,
+    #[command(flatten)]
+    memory: MemoryLimit,
 }
 
 /// The result of a search for a proof.
@@ -84,6 +94,9 @@ struct RandomWordTest {
 pub fn run(arguments: &CertifyArgs, output: &Output) -> Result<Answer, Failure> {
     validate(arguments)?;
     let saved = runs::load(&arguments.run)?;
+    if let (Some(path), if_exists) = (&arguments.out, files::if_exists(arguments.force)) {
+        files::check_target(path, if_exists)?;
+    }
     let alphabet = Alphabet::new(saved.file.alphabet.clone()).map_err(|error| {
         Failure::new(
             format!("{}: {error}", saved.folder.display()),
@@ -94,11 +107,14 @@ pub fn run(arguments: &CertifyArgs, output: &Output) -> Result<Answer, Failure> 
         Some(text) => Some(spec::Specification::read(text, &alphabet, arguments)?),
         None => None,
     };
+    if let Some(specification) = &specification {
+        specification.check(&saved, &alphabet)?;
+    }
     let model = saved.file.model.to_f64();
     let system = TransitionSystem::new(&model, &alphabet)?;
     let begin = Instant::now();
     output.note("searching for a proof …");
-    let verdict = certify(&system, &search(arguments));
+    let verdict = certify_checked(&system, &search(arguments), &mut proof_checker(&saved.file));
     let seconds = begin.elapsed().as_secs_f64();
     let file =
         verdict.proof().map(|proof| save_certificate(arguments, &saved, proof)).transpose()?;
@@ -135,8 +151,19 @@ fn validate(arguments: &CertifyArgs) -> Result<(), Failure> {
         [("--depth", arguments.depth), ("--steps", arguments.steps), ("--words", arguments.words)];
     match counts.iter().find(|(_, count)| *count == 0) {
         Some((flag, _)) => Err(Failure::new(format!("{flag} 0"), format!("{flag} 1 or more"))),
-        None => Ok(()),
+        None => {
+            let bytes = random_word_bytes(arguments.words, arguments.longest);
+            arguments.memory.check("--words of --longest", bytes, "lower one of the two")
+        }
     }
+}
+
+/// The approximate memory of random words and their classes, in bytes. It saturates.
+fn random_word_bytes(words: usize, longest: usize) -> u64 {
+    const OVERHEAD: u64 = 64;
+    // A symbol takes four bytes, and is held twice; words are half as long as the longest.
+    let word = (longest as u64).saturating_mul(4).saturating_add(OVERHEAD);
+    (words as u64).saturating_mul(word)
 }
 
 fn search(arguments: &CertifyArgs) -> ProofSearch {
@@ -163,13 +190,24 @@ fn save_certificate(
         let message = format!("the checker refuses the proof that was found: {refused}");
         Failure::new(message, "this is a bug of srnn: please report it with the model")
     })?;
-    let default = || saved.home().join(runs::CERTIFICATE);
-    let path = arguments.out.clone().unwrap_or_else(default);
-    let written = atomic::write(&path, certificate.as_bytes()).map_err(|error| {
-        let message = format!("{}: the certificate cannot be written: {error}", path.display());
-        Failure::new(message, "give another file with --out FILE")
+    let (path, if_exists) = target(arguments, saved);
+    // A file elsewhere is not a part of the run.
+    let lock = if arguments.out.is_none() { saved.lock_run() } else { Ok(None) };
+    let written = lock.and_then(|_lock| {
+        atomic::write(&path, certificate.as_bytes(), if_exists).map_err(|error| {
+            let message = format!("{}: the certificate cannot be written: {error}", path.display());
+            Failure::new(message, "give another file with --out FILE")
+        })
     });
     Ok(written.map(|()| path))
+}
+
+/// The file of the proof. The default one belongs to this verb.
+fn target(arguments: &CertifyArgs, saved: &SavedModel) -> (PathBuf, IfExists) {
+    match &arguments.out {
+        Some(path) => (path.clone(), files::if_exists(arguments.force)),
+        None => (saved.home().join(runs::CERTIFICATE), IfExists::Replace),
+    }
 }
 
 /// δ of the statement about random words: it holds with probability 1 − δ.

@@ -99,7 +99,9 @@ fn report(
     text.extend(automaton_file.map(|automaton_file| format!("\n  {}", automaton_file.text())));
     let value = json!({
         "certificate": file.display().to_string(),
-        "proved": true,
+        // An automaton file that is not the proved one would be taken for it.
+        "proved": automaton_file.is_none_or(|file| file.difference.is_none()),
+        "certificate_valid": true,
         "statement": statement,
         "arithmetic": match checked.arithmetic {
             Arithmetic::F64 => "f64",
@@ -128,6 +130,7 @@ fn report_refusal(
     let value = json!({
         "certificate": file,
         "proved": false,
+        "certificate_valid": false,
         "reason": refused.to_string(),
         "seconds": seconds,
     });

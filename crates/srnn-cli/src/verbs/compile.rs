@@ -6,11 +6,12 @@ use crate::automaton::{
 use crate::failure::{Answer, Failure};
 use crate::files;
 use crate::output::Output;
-use crate::runs::CERTIFICATE;
+use crate::runs::{AUTOMATON, CERTIFICATE};
 use clap::Args;
 use serde_json::{Value, json};
 use srnn::certify::{Certificate, Verdict, check_proof, statement};
 use srnn::compile::{CompiledNetwork, certify_compiled, compile};
+use srnn::engine::atomic::IfExists;
 use srnn::engine::model::digest;
 use srnn::extract::json::{NamedAutomaton, to_json};
 use srnn::format::plural;
@@ -54,9 +55,7 @@ pub struct CompileArgs {
 }
 
 pub fn run(arguments: &CompileArgs, output: &Output) -> Result<Answer, Failure> {
-    if !arguments.force {
-        files::check_free(&arguments.out)?;
-    }
+    check_out(arguments)?;
     let (named, given) = read(arguments)?;
     let network = compile(&given, named.classes())?;
     output.note(format!("{}; searching for a proof …", size_text(&given, &network)));
@@ -72,6 +71,17 @@ pub fn run(arguments: &CompileArgs, output: &Output) -> Result<Answer, Failure> 
     }
     report(arguments, &given, &network, &verdict, seconds, output)?;
     Ok(if certificate.is_some() { Answer::Yes } else { Answer::No })
+}
+
+/// Refuses a folder that exists without --force, and one in which a file cannot be replaced.
+fn check_out(arguments: &CompileArgs) -> Result<(), Failure> {
+    let out = &arguments.out;
+    if !arguments.force && out.symlink_metadata().is_ok() {
+        let message = format!("{}: this exists already", out.display());
+        return Err(Failure::new(message, "--force replaces it, or give another name"));
+    }
+    let names = ["config.json", "model.safetensors", AUTOMATON, CERTIFICATE];
+    names.iter().try_for_each(|name| files::check_target(&out.join(name), IfExists::Replace))
 }
 
 /// The automaton with its classes, and with all transitions.
@@ -109,8 +119,8 @@ fn save(
     network.file.save(&arguments.out)?;
     let automaton = Partial::from(&network.automaton);
     let named = NamedAutomaton::new(network.file.classes.clone(), automaton)?;
-    files::write(&arguments.out.join("automaton.json"), &to_json(&named))?;
-    files::write(&file, &certificate.to_json())
+    files::write(&arguments.out.join(AUTOMATON), &to_json(&named), IfExists::Replace)?;
+    files::write(&file, &certificate.to_json(), IfExists::Replace)
 }
 
 fn size_text(given: &Moore<u32>, network: &CompiledNetwork) -> String {

@@ -56,8 +56,9 @@ pub struct ConvertArgs {
 pub fn run(arguments: &ConvertArgs, output: &Output) -> Result<Answer, Failure> {
     let to = notation(arguments)?;
     let stream = arguments.out.as_os_str() == files::STDIO_PATH;
-    if !stream && !arguments.force {
-        files::check_free(&arguments.out)?;
+    let if_exists = files::if_exists(arguments.force);
+    if !stream {
+        files::check_target(&arguments.out, if_exists)?;
     }
     let operand = AutomatonArg::open(&arguments.input, arguments.from)?;
     let name = operand.name();
@@ -69,7 +70,7 @@ pub fn run(arguments: &ConvertArgs, output: &Output) -> Result<Answer, Failure> 
     let (accept, missing) = (arguments.accept.as_deref(), arguments.missing.as_deref());
     let text = write(&automaton, &name, to, WriteOptions { accept, missing, title: &title })?;
     if !stream {
-        files::write(&arguments.out, &text)?;
+        files::write(&arguments.out, &text, if_exists)?;
     }
     report(arguments, &automaton, &text, to, output)?;
     Ok(Answer::Yes)

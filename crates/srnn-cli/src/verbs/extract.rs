@@ -4,11 +4,14 @@ mod method;
 mod report;
 
 use crate::failure::{Answer, Failure};
+use crate::files;
+use crate::memory::MemoryLimit;
 use crate::output::Output;
 use crate::reading::read_optional_labels;
 use crate::reading::{ReadFlags, parse_count};
 use crate::runs::{self, SavedModel};
 use clap::{Args, ValueEnum};
+use srnn::engine::atomic::IfExists;
 use srnn::engine::cpu::Cpu;
 use srnn::engine::model::Temperature;
 use srnn::extract::{ExtractConfig, ExtractRequest, WordSet, extract};
@@ -53,9 +56,11 @@ pub struct ExtractArgs {
     /// Exit with 1 if the automaton agrees with the network on a smaller fraction of the words.
     #[arg(long, value_name = "PART", allow_negative_numbers = true)]
     fail_under: Option<f64>,
-    /// Replace the automaton of a finished run.
+    /// Replace the automaton of a finished run, or the files of --out.
     #[arg(long)]
     force: bool,
+    #[command(flatten)]
+    memory: MemoryLimit,
     #[command(flatten)]
     reading: ReadFlags,
 }
@@ -101,6 +106,7 @@ pub fn run(arguments: &ExtractArgs, output: &Output) -> Result<Answer, Failure> 
         config.refine.tolerance = tolerance;
         config.refine.coarsest = config.refine.coarsest.max(tolerance);
     }
+    check_memory(arguments, &alphabet, config.longest)?;
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let mut engine = Cpu::new(&saved.file.model, threads);
     let question = ExtractRequest { alphabet: &alphabet, data: &data.words, truth: None };
@@ -108,7 +114,13 @@ pub fn run(arguments: &ExtractArgs, output: &Output) -> Result<Answer, Failure> 
     let outputs = method::outputs(&found, arguments.method);
     let out = arguments.out.clone().unwrap_or_else(|| saved.home().join("automaton"));
     let cover_stem = cover_stem(arguments, &out, output);
-    let target = method::AutomatonFiles { folder: &out, cover_stem };
+    let if_exists = match &arguments.out {
+        Some(_) => files::if_exists(arguments.force),
+        // The folder of the run's or model's own automata.
+        None => IfExists::Replace,
+    };
+    let target = method::AutomatonFiles { folder: &out, cover_stem, if_exists };
+    let _lock = if arguments.out.is_none() { saved.lock_run()? } else { None };
     let files = method::write(&outputs, &saved, &target, output)?;
     report::report(
         &report::ExtractionReport {
@@ -160,6 +172,19 @@ fn check(arguments: &ExtractArgs) -> Result<(), Failure> {
         )),
         _ => Ok(()),
     }
+}
+
+/// Refuses a number of words whose classes do not fit into memory.
+fn check_memory(
+    arguments: &ExtractArgs,
+    alphabet: &Alphabet,
+    longest: usize,
+) -> Result<(), Failure> {
+    // A class of the network and one of each automaton.
+    const WORD: u64 = 8 + 4 * 8;
+    let words = WordSet::at_most(alphabet.len() as u32, arguments.words, longest).len();
+    let bytes = (words as u64).saturating_mul(WORD);
+    arguments.memory.check("the agreement on --words", bytes, "lower --words")
 }
 
 /// Sets the temperature of --tau in every layer with centroids.

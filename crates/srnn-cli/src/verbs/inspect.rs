@@ -8,6 +8,7 @@ mod run;
 mod tensors;
 
 use crate::failure::{Answer, Failure};
+use crate::files;
 use crate::output::Output;
 use crate::runs;
 use clap::Args;
@@ -78,7 +79,7 @@ fn suggest_data_check(path: &Path, failure: Failure) -> Failure {
     match Format::of_file_name(&path.to_string_lossy()) {
         Some(_) if path.is_file() => Failure::new(
             format!("{shown}: not an automaton; it looks like a data file"),
-            format!("srnn data check {shown}"),
+            format!("srnn data check {}", files::shell_path(path)),
         ),
         _ => failure,
     }

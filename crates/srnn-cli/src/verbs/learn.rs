@@ -102,6 +102,9 @@ pub fn run(learn: Learn, output: &Output) -> Result<Answer, Failure> {
     let location = location(learn.out, learn.force, source.name());
     let folder = RunFolder::create(&location, &resolved.to_toml()?, &format!("{record:#}\n"))?;
     output.note(run_line(&location, &folder));
+    if let Some(old) = folder.not_removed() {
+        output.note(format!("warning: {}: the replaced run could not be removed", old.display()));
+    }
     run_job(&LearnJob { resolved, data, folder, hardware, started }, output)
 }
 

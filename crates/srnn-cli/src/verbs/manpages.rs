@@ -2,11 +2,11 @@
 
 use crate::Cli;
 use crate::failure::{Answer, Failure};
-use crate::files;
 use crate::output::Output;
 use clap::{Args, Command, CommandFactory as _};
 use clap_mangen::Man;
 use serde_json::json;
+use srnn::engine::atomic::IfExists;
 use std::path::{Path, PathBuf};
 
 /// Write man pages: one for the program and one for each verb.
@@ -44,7 +44,8 @@ fn write_pages(command: &Command, folder: &Path, pages: &mut Vec<String>) -> Res
     let mut bytes = Vec::new();
     page.render(&mut bytes)?;
     let path = folder.join(page.get_filename());
-    files::write_bytes(&path, &bytes)?;
+    // The verb owns pages of these names.
+    srnn::files::write_bytes(&path, &bytes, IfExists::Replace)?;
     pages.push(path.display().to_string());
     command.get_subcommands().try_for_each(|verb| write_pages(verb, folder, pages))
 }

@@ -2,16 +2,18 @@
 
 use super::learn::hardware;
 use crate::failure::{Answer, Failure};
+use crate::files;
+use crate::memory::MemoryLimit;
 use crate::output::Output;
 use crate::reading::parse_count;
 use crate::reproducing::{
-    ExperimentArgs, OutcomeFolder, ReproduceRequest, ReproduceSummary, result_files,
-    run_experiment, table_text,
+    ExperimentArgs, ReproduceRequest, ReproduceSummary, result_files, run_experiment, table_text,
 };
 use clap::Args;
 use serde_json::json;
 use srnn::engine::DeviceName;
 use srnn::experiment::{Experiment, table};
+use srnn::format::shell_word;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "Examples:
@@ -49,6 +51,8 @@ pub struct ReproduceArgs {
     /// Number of seeds per setting [default: the experiment's].
     #[arg(long, value_name = "N", value_parser = parse_count::<u64>, allow_negative_numbers = true)]
     seeds: Option<u64>,
+    #[command(flatten)]
+    memory: MemoryLimit,
 }
 
 pub fn run(arguments: &ReproduceArgs, output: &Output) -> Result<Answer, Failure> {
@@ -59,12 +63,12 @@ pub fn run(arguments: &ReproduceArgs, output: &Output) -> Result<Answer, Failure
     let experiment = experiment(arguments)?;
     let path = arguments.out.clone();
     let path = path.unwrap_or_else(|| arguments.choice.default_folder(&experiment));
-    let (folder, outcomes) = OutcomeFolder::open(&path, &experiment)?;
     output.note(format!("folder {}", path.display()));
     output.note(format!("device {hardware}"));
     let (only, command) = (arguments.only.clone(), command(arguments));
-    let data = arguments.choice.data.clone();
-    let order = ReproduceRequest { experiment, only, data, folder, outcomes, hardware, command };
+    let (data, memory) = (arguments.choice.data.clone(), arguments.memory);
+    let order =
+        ReproduceRequest { experiment, only, data, path: path.clone(), hardware, command, memory };
     let ReproduceSummary { folder, run, skipped, experiment, outcomes } =
         run_experiment(order, output)?;
     for (name, text) in result_files(&experiment, &outcomes)? {
@@ -89,13 +93,13 @@ fn experiment(arguments: &ReproduceArgs) -> Result<Experiment, Failure> {
 fn command(arguments: &ReproduceArgs) -> String {
     let mut command = format!("srnn reproduce {}", arguments.choice.command_line());
     if let Some(out) = &arguments.out {
-        command.push_str(&format!(" --out {}", out.display()));
+        command.push_str(&format!(" --out {}", files::shell_path(out)));
     }
     if arguments.device != DeviceName::Cpu {
         command.push_str(&format!(" --device {}", arguments.device));
     }
     if !arguments.only.is_empty() {
-        command.push_str(&format!(" --only {}", arguments.only));
+        command.push_str(&format!(" --only {}", shell_word(&arguments.only)));
     }
     if let Some(seeds) = arguments.seeds {
         command.push_str(&format!(" --seeds {seeds}"));

@@ -2,6 +2,7 @@
 
 use super::learn::{EXIT_CODES, hardware};
 use crate::failure::{Answer, Failure};
+use crate::files;
 use crate::learning::{LearnJob, Settings, finished_result, read_data, run_job};
 use crate::output::Output;
 use crate::reading::parse_count;
@@ -66,7 +67,7 @@ fn check_same_data(folder: &RunFolder, data: &LearnData) -> Result<(), Failure> 
     let path = folder.data();
     let remedy = "restore the data, or start a new run with `srnn learn`";
     let failure = |why: String| Failure::new(format!("{}: {why}", path.display()), remedy);
-    let text = std::fs::read_to_string(&path).map_err(|error| failure(error.to_string()))?;
+    let text = files::read_own_text(&path)?.ok_or_else(|| failure("it is missing".into()))?;
     let record: Value = serde_json::from_str(&text).map_err(|error| failure(error.to_string()))?;
     let digests = data.digests();
     for set in ["train", "valid", "test"] {

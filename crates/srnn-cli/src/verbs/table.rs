@@ -98,10 +98,9 @@ fn save(
     output: &Output,
 ) -> Result<(), Failure> {
     let paths = || files.iter().map(|(name, text)| (folder.join(name), text));
-    if !force {
-        paths().try_for_each(|(path, _)| files::check_free(&path))?;
-    }
-    paths().try_for_each(|(path, text)| files::write(&path, text))?;
+    let if_exists = files::if_exists(force);
+    paths().try_for_each(|(path, _)| files::check_target(&path, if_exists))?;
+    paths().try_for_each(|(path, text)| files::write(&path, text, if_exists))?;
     paths().for_each(|(path, _)| output.note(format!("written: {}", path.display())));
     Ok(())
 }
@@ -121,7 +120,8 @@ fn folder(arguments: &TableArgs, named: &Experiment) -> Result<PathBuf, Failure>
         Some(other) if other.item != named.item => {
             let message =
                 format!("{shown}: this is the folder of {}, not of {}", other.item, named.item);
-            Err(Failure::new(message, format!("srnn table {} --from {shown}", other.item)))
+            let from = files::shell_path(folder);
+            Err(Failure::new(message, format!("srnn table {} --from {from}", other.item)))
         }
         Some(_) => Ok(folder.clone()),
     }

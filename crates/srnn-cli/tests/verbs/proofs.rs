@@ -1,6 +1,6 @@
 //! `certify`, `check`, and what `predict` says of a certificate.
 
-use super::program::{sr_lstm, srnn};
+use super::program::{sr_gru, sr_lstm, srnn};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
@@ -198,7 +198,11 @@ fn an_automaton_file_next_to_a_proof_must_equal_the_proved_automaton() {
         check().no().json()
     };
     let value = other("tomita:7");
-    assert_eq!((&value["proved"], &value["automaton"]["is_proved"]), (&json!(true), &json!(false)));
+    assert_eq!(
+        (&value["proved"], &value["automaton"]["is_proved"]),
+        (&json!(false), &json!(false))
+    );
+    assert_eq!(value["certificate_valid"], json!(true));
     let people = srnn(folder.path(), &["check", "run/model", "run/certificate.json"]).no().stdout;
     for said in
         ["proved: For every", "differs from the automaton that is proved: they differ on \"000\""]
@@ -270,4 +274,21 @@ fn what_cannot_be_certified_is_refused_with_a_remedy() {
         assert_eq!(ran.code, 2, "{arguments:?}: {}", ran.stdout);
         assert!(ran.stderr.contains(said), "{arguments:?}: {}", ran.stderr);
     }
+}
+
+#[test]
+fn a_specification_that_cannot_be_compared_is_refused_before_the_search() {
+    let folder = tempfile::tempdir().unwrap();
+    sr_gru(&["0", "1"], &["left", "right"]).save(&folder.path().join("m")).unwrap();
+    for (spec, more, why) in [
+        ("(10)*", &[][..], "which class is the accepting one"),
+        ("(10)*", &["--accept", "up"], "up"),
+    ] {
+        let ran = srnn(folder.path(), &[&["certify", "m", "--spec", spec], more].concat());
+        assert_eq!(ran.code, 2, "{spec}");
+        assert!(ran.stderr.contains(why), "{spec}: {}", ran.stderr);
+        assert!(!ran.stderr.contains("searching"), "{spec}: {}", ran.stderr);
+    }
+    let fine = ["certify", "m", "--spec", "(10)*", "--accept", "left", "--steps", "10"];
+    assert!(srnn(folder.path(), &fine).code < 2);
 }

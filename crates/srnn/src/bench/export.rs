@@ -15,6 +15,7 @@ use super::check::{self, Expected};
 use super::setting::BenchSetting;
 use super::{OPTIMISER, batches, without_remedy};
 use crate::UserError;
+use crate::atomic::IfExists;
 use crate::files;
 use crate::model::{Layout, Model, ModelFile};
 use safetensors::tensor::{Dtype, TensorView};
@@ -123,5 +124,5 @@ fn write(path: &Path, tensors: &[ExportTensor]) -> Result<(), UserError> {
         (&tensor.name, view.expect("the bytes match the shape"))
     });
     let bytes = safetensors::serialize(views, None).expect("valid names and shapes");
-    files::write_bytes(path, &bytes)
+    files::write_bytes(path, &bytes, IfExists::Replace)
 }

@@ -126,6 +126,11 @@ pub fn check_proof(model: &ModelFile, proof: &Proof) -> Result<Certificate, Refu
     Ok(certificate)
 }
 
+/// [`check_proof`] as an argument of [`certify_checked`](super::certify_checked).
+pub fn proof_checker(model: &ModelFile) -> impl FnMut(&Proof) -> Result<(), String> {
+    move |proof| check_proof(model, proof).map(drop).map_err(|refused| refused.to_string())
+}
+
 /// The theorem as a sentence.
 pub fn statement(alphabet: &[String], automaton: &Moore<u32>, arithmetic: Arithmetic) -> String {
     // Quotes keep a symbol's name from reading as a part of the sentence.

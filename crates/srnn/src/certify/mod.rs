@@ -29,10 +29,12 @@ mod softmax;
 #[cfg(test)]
 mod step_tests;
 mod verdict;
+#[cfg(test)]
+mod verdict_tests;
 mod zonotope;
 
-pub use certificate::{Certificate, CertifiedAutomaton, check_proof, statement};
+pub use certificate::{Certificate, CertifiedAutomaton, check_proof, proof_checker, statement};
 pub use pac::{Distribution, Pac, pac};
 pub(crate) use prove::ProofAttempt;
 pub use prove::{NotProved, Obstacle, Proof, ProofSearch, prove};
-pub use verdict::{Verdict, certify};
+pub use verdict::{Verdict, certify, certify_checked};

@@ -30,8 +30,8 @@ const SHRINK_ROUNDS: usize = 12;
 const GROWTH: f64 = 1.02;
 /// Factor by which final radii exceed the required ones, because the checker may round differently.
 const SLACK: f64 = 1.0 + 1e-6;
-/// Added to every radius, for the same reason.
-const MIN_SLACK: f64 = 1e-15;
+/// A relative change of a smaller radius does not count.
+const MIN_RADIUS: f64 = 1e-15;
 /// Radius of an image from which on the search fails: such a set no longer tells states apart.
 const MAX_IMAGE_RADIUS: f64 = 0.9;
 
@@ -45,11 +45,13 @@ pub enum ClosureFailure {
 }
 
 /// Boxes around the centres of `graph` such that the images of every box lie in the target boxes.
-/// `steps` is the remaining number of enclosures of a step, and is decreased.
+/// Every radius exceeds the required one by `slack`, unless that is 0. `steps` is the remaining number
+/// of enclosures of a step, and is decreased.
 pub fn find_radii(
     network: &EnclosedNetwork,
     graph: &CellGraph,
     errors: ErrorModel,
+    slack: f64,
     steps: &mut usize,
 ) -> Result<Vec<StateBox>, ClosureFailure> {
     let point =
@@ -64,12 +66,13 @@ pub fn find_radii(
             return Err(ClosureFailure::Expands(image));
         }
         let required = images.required_radii();
-        if suffice(&boxes, &required) {
-            return Ok(shrink(&mut images, boxes, steps));
+        if suffice(&boxes, &required, slack) {
+            return Ok(shrink(&mut images, boxes, slack, steps));
         }
         for (region, required) in boxes.iter_mut().zip(&required) {
             for (radius, &need) in region.radii.iter_mut().zip(required) {
-                *radius = if need > *radius { need * GROWTH + MIN_SLACK } else { *radius };
+                let grown = if need > 0.0 { need * GROWTH + slack } else { 0.0 };
+                *radius = if with_slack(need, slack) > *radius { grown } else { *radius };
             }
         }
     }
@@ -79,11 +82,16 @@ pub fn find_radii(
 /// Shrinks radii that suffice. Smaller cells usually require smaller radii, but not always: another
 /// coordinate may become the widest one, which changes the generators. So every round is verified,
 /// and the last radii that suffice are returned.
-fn shrink(images: &mut CellImages, mut boxes: Vec<StateBox>, steps: &mut usize) -> Vec<StateBox> {
+fn shrink(
+    images: &mut CellImages,
+    mut boxes: Vec<StateBox>,
+    slack: f64,
+    steps: &mut usize,
+) -> Vec<StateBox> {
     for _ in 0..SHRINK_ROUNDS {
-        let (smaller, change) = shrunk(&boxes, &images.required_radii());
+        let (smaller, change) = shrunk(&boxes, &images.required_radii(), slack);
         let updated = images.update(&smaller, steps).is_some();
-        if !updated || !suffice(&smaller, &images.required_radii()) {
+        if !updated || !suffice(&smaller, &images.required_radii(), slack) {
             break;
         }
         boxes = smaller;
@@ -95,23 +103,26 @@ fn shrink(images: &mut CellImages, mut boxes: Vec<StateBox>, steps: &mut usize) 
 }
 
 /// The boxes with radii slightly above the required ones, and the largest relative change.
-fn shrunk(boxes: &[StateBox], required: &[Vec<f64>]) -> (Vec<StateBox>, f64) {
+fn shrunk(boxes: &[StateBox], required: &[Vec<f64>], slack: f64) -> (Vec<StateBox>, f64) {
     let (mut boxes, mut change) = (boxes.to_vec(), 0f64);
     for (region, required) in boxes.iter_mut().zip(required) {
         for (radius, &need) in region.radii.iter_mut().zip(required) {
-            // The initial state is a point and must stay one.
-            let slack = if need > 0.0 { MIN_SLACK } else { 0.0 };
-            let smaller = radius.min(need * SLACK + slack);
-            change = change.max((*radius - smaller) / radius.max(MIN_SLACK));
+            let smaller = radius.min(with_slack(need, slack));
+            change = change.max((*radius - smaller) / radius.max(MIN_RADIUS));
             *radius = smaller;
         }
     }
     (boxes, change)
 }
 
-fn suffice(boxes: &[StateBox], required: &[Vec<f64>]) -> bool {
+fn suffice(boxes: &[StateBox], required: &[Vec<f64>], slack: f64) -> bool {
     let pairs = boxes.iter().zip(required).flat_map(|(b, required)| b.radii.iter().zip(required));
-    pairs.into_iter().all(|(radius, need)| need <= radius)
+    pairs.into_iter().all(|(radius, &need)| with_slack(need, slack) <= *radius)
+}
+
+/// A radius that the checker accepts, too. The initial state is a point and must stay one.
+fn with_slack(need: f64, slack: f64) -> f64 {
+    if need > 0.0 { need * SLACK + slack } else { 0.0 }
 }
 
 /// The images of every cell under its words, cached for the radii they were computed with.

@@ -8,7 +8,7 @@
 
 mod weights;
 
-use crate::certify::{ProofSearch, Verdict, certify};
+use crate::certify::{ProofSearch, Verdict, certify_checked, proof_checker};
 use crate::extract::TransitionSystem;
 use crate::model::{
     Arch, Cell, Centroids, Gate, Input, Layer, ModelFile, ReadFrom, Readout, Reset, Score,
@@ -107,7 +107,7 @@ pub fn certify_compiled(network: &CompiledNetwork) -> Verdict {
         depth: 1,
         ..ProofSearch::default()
     };
-    let verdict = certify(&machine, &search);
+    let verdict = certify_checked(&machine, &search, &mut proof_checker(&network.file));
     if let Some(proof) = verdict.proof() {
         // A proved network that is another automaton would be a mistake of the construction.
         assert_eq!(proof.automaton, network.automaton, "the compiled network is another automaton");

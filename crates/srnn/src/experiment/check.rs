@@ -9,6 +9,12 @@ use crate::train::ConfigError;
 /// A larger number of seeds is probably a mistake.
 const MAX_SEEDS: u64 = 10_000;
 
+/// Four names are a part of a path.
+const MAX_NAME: u64 = 100;
+
+/// A larger number of trials is probably a mistake.
+const MAX_TRIALS: u64 = 1_000_000;
+
 /// An invalid experiment.
 #[derive(Debug, thiserror::Error)]
 pub enum ExperimentError {
@@ -95,6 +101,7 @@ impl Experiment {
         check_names("models", &models)?;
         check_names("settings", &settings)?;
         in_range("seeds", self.seeds, 1, MAX_SEEDS)?;
+        self.check_trial_count()?;
         self.check_times_below()?;
         self.check_tests()?;
         self.check_paper()?;
@@ -114,6 +121,13 @@ impl Experiment {
             self.models.iter().map(|model| &model.name).collect(),
             self.settings.iter().map(|setting| &setting.name).collect(),
         )
+    }
+
+    /// Before the list of trials is made. Models may use a part of the settings.
+    fn check_trial_count(&self) -> Result<(), ExperimentError> {
+        let lists = [self.data.len(), self.models.len(), self.settings.len()];
+        let trials = lists.iter().fold(self.seeds, |n, &length| n.saturating_mul(length as u64));
+        in_range("the number of trials (data × models × settings × seeds)", trials, 1, MAX_TRIALS)
     }
 
     fn check_times_below(&self) -> Result<(), ExperimentError> {
@@ -209,7 +223,10 @@ fn check_name(list: &'static str, name: &str) -> Result<(), ExperimentError> {
     let allowed = |c: char| c.is_ascii_alphanumeric() || "-_.=".contains(c);
     let starts_well = name.starts_with(|c: char| c.is_ascii_alphanumeric());
     match starts_well && name.chars().all(allowed) {
-        true => Ok(()),
+        true => {
+            let what = format!("the length of a name in [[{list}]]");
+            in_range(&what, name.len() as u64, 1, MAX_NAME)
+        }
         false => Err(ExperimentError::Name { list, name: name.into() }),
     }
 }

@@ -249,9 +249,6 @@ pub enum LearnError {
     /// The callbacks asked to stop. Training can be resumed from their checkpoints.
     #[error("interrupted")]
     Interrupted,
-    /// The independent checker rejects the proof that was found.
-    #[error("the checker rejects the proof that was found; this is a bug: {0}")]
-    Refused(srnn_check::Refused),
     /// No seed finished training.
     #[error("no seed has a result; seed {seed}: {stop}")]
     NoResult {

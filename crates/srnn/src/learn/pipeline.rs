@@ -6,7 +6,6 @@ use super::{
     KeptModel, LabelVerdict, LearnCallbacks, LearnError, LearnRequest, Learned, Round, Stage,
     worker_count,
 };
-use crate::certify::{Verdict, check_proof};
 use crate::engine::{DeviceError, Hardware, Mode, Optimiser, Trainer};
 use crate::extract::{ExtractRequest, extract};
 use crate::model::Model;
@@ -59,17 +58,6 @@ impl<'r, 'a, C: LearnCallbacks> Pipeline<'r, 'a, C> {
         }
     }
 
-    /// Has `srnn-check` verify a proof, before anything is called certified.
-    pub(super) fn check(
-        &self,
-        model: &Model<f32>,
-        verdict: Option<&Verdict>,
-    ) -> Result<(), LearnError> {
-        let Some(proof) = verdict.and_then(Verdict::proof) else { return Ok(()) };
-        let file = self.request.data.model_file(model.clone());
-        check_proof(&file, proof).map(drop).map_err(LearnError::Refused)
-    }
-
     /// Selects the best network of the last round, extracts its automata and searches for a proof.
     pub(super) fn finish(
         &self,
@@ -79,7 +67,7 @@ impl<'r, 'a, C: LearnCallbacks> Pipeline<'r, 'a, C> {
     ) -> Result<Learned<'a>, LearnError> {
         let LearnRequest { data, hardware, extraction, .. } = self.request;
         self.begin(Stage::Select)?;
-        let mut proofs = assess_quality(self, &mut outcomes)?;
+        let mut proofs = assess_quality(self, &mut outcomes);
         let selection = match &label_verdict {
             LabelVerdict::Corrected(correction) if correction.reproduced => Some(Selection {
                 index: outcomes.len() - 1,
@@ -111,11 +99,7 @@ impl<'r, 'a, C: LearnCallbacks> Pipeline<'r, 'a, C> {
             Some(proved) => Some(proved),
             // An automaton that cannot be kept needs no long search.
             None if plan.is_some_and(|plan| !plan.may_keep(states)) => None,
-            None => {
-                let found = search_proof(&model.to_f64(), &self.alphabet, &self.request.proof);
-                self.check(model, found.as_ref())?;
-                found
-            }
+            None => search_proof(self, model, &self.request.proof),
         };
         let device = hardware.device.to_string();
         Ok(Learned {

@@ -1,12 +1,11 @@
 //! Automaton and proof of each seed, so that the best can be selected.
 
-use super::{LearnCallbacks, LearnError, Pipeline};
-use crate::certify::{ProofSearch, Verdict, certify};
+use super::{LearnCallbacks, Pipeline};
+use crate::certify::{ProofSearch, Verdict, certify_checked, proof_checker};
 use crate::engine::{Arithmetic, Mode};
 use crate::extract::{RefinedCover, TransitionSystem, WordSet, classify_words, refine};
 use crate::model::Model;
 use crate::train::{Quality, SeedOutcome};
-use srnn_automata::Alphabet;
 use std::collections::BTreeMap;
 
 /// Steps of the proof search during selection: enough for networks with a short proof.
@@ -18,13 +17,10 @@ const SELECTION_WORDS: usize = 4_096;
 /// Sets the quality of the networks that can still be selected. Validation accuracy is the first
 /// criterion, so only networks with the highest accuracy are extracted. Returns the complete proofs
 /// (f32) by the seed's index; a longer search could not improve them.
-///
-/// # Errors
-/// If the independent checker refuses a proof.
 pub(super) fn assess_quality<C: LearnCallbacks>(
     pipeline: &Pipeline<'_, '_, C>,
     outcomes: &mut [SeedOutcome<f32>],
-) -> Result<BTreeMap<usize, Verdict>, LearnError> {
+) -> BTreeMap<usize, Verdict> {
     let accuracy = |outcome: &SeedOutcome<f32>| {
         outcome.run.final_evaluation.as_ref().map(|e| e.valid.accuracy)
     };
@@ -37,23 +33,25 @@ pub(super) fn assess_quality<C: LearnCallbacks>(
             continue;
         }
         let model = outcome.model.to_f64();
-        let verdict = search_proof(&model, &pipeline.alphabet, &search);
-        pipeline.check(&outcome.model, verdict.as_ref())?;
+        let verdict = search_proof(pipeline, &outcome.model, &search);
         let certified = verdict.as_ref().and_then(Verdict::proof).map(|proof| proof.arithmetic);
         outcome.quality = extract_cover(pipeline, &outcome.model, &model)
             .map(|refined| Quality { certified, ..quality(&refined) });
         proofs.extend(verdict.filter(|v| v.holds(Arithmetic::F32)).map(|proved| (index, proved)));
     }
-    Ok(proofs)
+    proofs
 }
 
-/// Searches for a proof; `None` if the network cannot have an automaton.
-pub(super) fn search_proof(
-    model: &Model<f64>,
-    alphabet: &Alphabet,
+/// Searches for a proof that the independent checker accepts; `None` if the network cannot have an
+/// automaton.
+pub(super) fn search_proof<C: LearnCallbacks>(
+    pipeline: &Pipeline<'_, '_, C>,
+    model: &Model<f32>,
     search: &ProofSearch,
 ) -> Option<Verdict> {
-    Some(certify(&TransitionSystem::new(model, alphabet).ok()?, search))
+    let (double, file) = (model.to_f64(), pipeline.request.data.model_file(model.clone()));
+    let machine = TransitionSystem::new(&double, &pipeline.alphabet).ok()?;
+    Some(certify_checked(&machine, search, &mut proof_checker(&file)))
 }
 
 /// The refined cover of a network, tested on the data and on short words; `None` if the network

@@ -1,5 +1,6 @@
 //! SVG documents: colours and fonts, escaped text and its width, and the bounds of the drawing.
 
+use crate::format::is_display_control;
 use std::fmt::Write;
 
 pub(super) const INK: &str = "#1f2933";
@@ -128,7 +129,7 @@ pub(super) fn escape(text: &str) -> String {
             '>' => escaped.push_str("&gt;"),
             '"' => escaped.push_str("&quot;"),
             '\'' => escaped.push_str("&#39;"),
-            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => {
+            c if is_display_control(c) || matches!(c, '\u{fffe}' | '\u{ffff}') => {
                 escaped.extend(c.escape_default());
             }
             c => escaped.push(c),

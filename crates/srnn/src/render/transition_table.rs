@@ -4,6 +4,7 @@
 //! and successor. `→` marks the start state, `*` accepting states. Transitions that no sequence of the
 //! data takes are in parentheses.
 
+use crate::format::is_display_control;
 use srnn_automata::{Partial, State};
 
 /// A transition table.
@@ -149,9 +150,10 @@ fn target_name(table: &TransitionTable, to: Option<usize>) -> String {
     row.map_or("?".to_string(), |row| escape_control(&row.label))
 }
 
-/// Escapes control characters, which a terminal would execute.
+/// Escapes characters that change what a terminal shows.
 pub fn escape_control(text: &str) -> String {
-    let escaped = |c: char| match c.is_control() {
+    let escaped = |c: char| match is_display_control(c) {
+        true if !c.is_control() => c.escape_unicode().to_string(),
         true => c.escape_default().to_string(),
         false => c.to_string(),
     };

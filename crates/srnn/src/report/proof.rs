@@ -86,6 +86,10 @@ fn describe_attempt(
             );
             (reason, &["longer training", "`srnn certify RUN` with a smaller --tolerance"])
         }
+        Obstacle::Refused { why } => (
+            format!("a proof was found, and the checker refuses it: {why}"),
+            &["report this bug with the model"],
+        ),
         Obstacle::OutOfSteps { steps } => (
             format!("{steps} steps were not enough"),
             &["`srnn certify RUN` with a larger --steps"],

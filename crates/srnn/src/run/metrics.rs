@@ -1,12 +1,19 @@
 //! `metrics.jsonl`: one line per evaluation of a seed.
 
+use crate::atomic::open_regular;
 use crate::learn::{CandidateKind, LabelVerdict, Learned, Round};
 use crate::train::{Record, SeedOutcome};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::{self, Write as _};
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::path::Path;
+
+/// Enough for five million evaluations. A larger file is a mistake or an attack.
+const MAX_BYTES: u64 = 1 << 30;
+
+/// Lines have some hundred bytes.
+const MAX_LINE: u64 = 64 << 10;
 
 /// Appends evaluations to `metrics.jsonl` during a run. A run that is resumed from a checkpoint
 /// repeats some evaluations with the same bits; these are not written twice.
@@ -17,19 +24,26 @@ pub struct MetricsFile {
 
 impl MetricsFile {
     /// Opens or creates the file. Everything after the last complete line is removed.
+    ///
+    /// # Errors
+    /// If the file cannot be read or written, is no regular file, or is larger than any run's.
     pub fn open(path: &Path) -> io::Result<MetricsFile> {
-        let text = match std::fs::read(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => vec![],
-            text => text?,
-        };
-        let mut written = BTreeSet::new();
-        let mut complete = 0;
-        for line in text.split_inclusive(|&byte| byte == b'\n') {
-            let Some(key) = record_key(line) else { break };
+        let file = open_regular(path, File::options().create(true).read(true).append(true))?;
+        let size = file.metadata()?.len();
+        if size > MAX_BYTES {
+            let message = format!("{size} bytes, more than the {MAX_BYTES} of any run");
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
+        }
+        let (mut written, mut complete) = (BTreeSet::new(), 0);
+        let mut lines = BufReader::new(&file);
+        let mut line = vec![];
+        loop {
+            line.clear();
+            lines.by_ref().take(MAX_LINE).read_until(b'\n', &mut line)?;
+            let Some(key) = record_key(&line) else { break };
             written.insert(key);
             complete += line.len();
         }
-        let file = File::options().create(true).append(true).open(path)?;
         file.set_len(complete as u64)?;
         Ok(MetricsFile { file, written })
     }

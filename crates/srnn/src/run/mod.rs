@@ -1,16 +1,18 @@
 //! The run folder. It is created atomically, and only one process at a time may use it.
 
+mod create;
+mod exchange;
+mod lock;
 mod metrics;
+mod own_files;
 
+pub use lock::{FolderLock, lock_folder};
 pub use metrics::MetricsFile;
 pub(crate) use metrics::{metrics_text, round_name};
+pub use own_files::{check_own_files, remove_temporary_files};
 
 use crate::UserError;
-use crate::atomic;
-use crate::files::unwritable;
 use crate::learn::Round;
-use std::fs::{self, File, TryLockError};
-use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 const CONFIG: &str = "config.toml";
@@ -25,7 +27,8 @@ pub const WRONG_LABELS: &str = "wrong_labels.jsonl";
 pub const CERTIFICATE: &str = "certificate.json";
 /// The result file. A run that has it is finished.
 pub(crate) const RESULT: &str = "result.json";
-const LOCK: &str = ".lock";
+/// The file that the process of a run locks.
+pub(crate) const LOCK: &str = ".lock";
 
 /// All entries of a run folder. A folder with any other entry is never replaced.
 const ENTRIES: [&str; 10] =
@@ -46,8 +49,10 @@ pub enum RunLocation {
 #[derive(Debug)]
 pub struct RunFolder {
     path: PathBuf,
-    /// The operating system releases the lock when the process ends.
-    _lock: File,
+    /// Held until the run ends. While it is held, no other process writes to the folder or replaces
+    /// it.
+    _lock: FolderLock,
+    not_removed: Option<PathBuf>,
 }
 
 impl RunFolder {
@@ -60,36 +65,25 @@ impl RunFolder {
         config: &str,
         data: &str,
     ) -> Result<RunFolder, UserError> {
-        let path = match location {
-            RunLocation::Numbered(name) => create_numbered(name, config, data)?,
-            RunLocation::New(path) => {
-                let rename = |new: &Path| fs::rename(new, path);
-                create_atomically(path, config, data, rename)
-                    .map_err(|error| creation_error(path, error))?;
-                path.clone()
-            }
-            RunLocation::Replace(path) => {
-                check_replaceable(path)?;
-                let replace = |new: &Path| replace_folder(new, path);
-                create_atomically(path, config, data, replace)
-                    .map_err(|error| unwritable(path, error))?;
-                path.clone()
-            }
-        };
-        RunFolder::open(&path)
+        create::create(location, &[(CONFIG, config), (DATA, data)])
     }
 
-    /// Opens and locks the folder of an existing run.
+    /// Opens and locks the folder of an existing run. Temporary files that a killed process left in
+    /// it are removed.
     ///
     /// # Errors
-    /// If it is not a run folder, or another process uses it.
+    /// If it is not a run folder, another process uses it, or it has links or pipes in it.
     pub fn open(path: &Path) -> Result<RunFolder, UserError> {
-        if !path.join(CONFIG).is_file() {
-            let message =
-                format!("{}: this is not a run folder: {CONFIG} is missing", path.display());
-            return Err(UserError::new(message, "name a folder that `srnn learn` created"));
-        }
-        Ok(RunFolder { path: path.into(), _lock: lock_folder(path)? })
+        check_is_run(path)?;
+        let lock = lock_folder(path)?;
+        check_own_files(path)?;
+        remove_temporary_files(path);
+        Ok(RunFolder { path: path.into(), _lock: lock, not_removed: None })
+    }
+
+    /// Where the replaced run still is, if it could not be removed.
+    pub fn not_removed(&self) -> Option<&Path> {
+        self.not_removed.as_deref()
     }
 
     /// The path of the folder.
@@ -129,119 +123,14 @@ impl RunFolder {
     }
 }
 
-/// Locks a folder for this process. The lock is held until the file is closed.
-///
-/// # Errors
-/// If another process holds the lock, or the lock file cannot be written.
-pub fn lock_folder(folder: &Path) -> Result<File, UserError> {
-    let file = folder.join(LOCK);
-    let file_lock = File::options().create(true).append(true).open(&file);
-    let file_lock = file_lock.map_err(|error| unwritable(&file, error))?;
-    match file_lock.try_lock() {
-        Err(TryLockError::WouldBlock) => {
-            let message = format!("{}: another process is working on this run", folder.display());
-            Err(UserError::new(message, "wait until it ends, or stop it"))
-        }
-        // Some file systems do not support locks; everything else works without.
-        Ok(()) | Err(TryLockError::Error(_)) => Ok(file_lock),
-    }
-}
-
-fn creation_error(path: &Path, error: io::Error) -> UserError {
-    match error.kind() {
-        ErrorKind::DirectoryNotEmpty | ErrorKind::AlreadyExists => {
-            let message = format!("{}: this folder exists already", path.display());
-            let run = path.display();
-            UserError::new(
-                message,
-                format!(
-                    "--force replaces the run, `srnn resume {run}` continues it, or give another --out"
-                ),
-            )
-        }
-        ErrorKind::NotADirectory => {
-            let message = format!("{}: this is a file, not a folder", path.display());
-            UserError::new(message, "give another --out DIR")
-        }
-        _ => unwritable(path, error),
-    }
-}
-
-fn create_numbered(name: &str, config: &str, data: &str) -> Result<PathBuf, UserError> {
-    let runs = Path::new("runs");
-    for number in 1.. {
-        let path = match number {
-            1 => runs.join(name),
-            _ => runs.join(format!("{name}-{number}")),
-        };
-        // `rename` would replace an empty folder, which may belong to another program.
-        if path.symlink_metadata().is_ok() {
-            continue;
-        }
-        match create_atomically(&path, config, data, |new| fs::rename(new, &path)) {
-            Ok(()) => return Ok(path),
-            Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => continue,
-            Err(error) => return Err(unwritable(&path, error)),
-        }
-    }
-    unreachable!("some number is free")
-}
-
-/// Writes the folder under a temporary name; `install` then moves it to its path.
-fn create_atomically(
-    path: &Path,
-    config: &str,
-    data: &str,
-    install: impl FnOnce(&Path) -> io::Result<()>,
-) -> io::Result<()> {
-    let new = temporary_sibling(path, "new");
-    let result = write_initial_files(&new, config, data).and_then(|()| install(&new));
-    if result.is_err() {
-        // The first error is reported.
-        let _ = fs::remove_dir_all(&new);
-    }
-    result
-}
-
-fn write_initial_files(new: &Path, config: &str, data: &str) -> io::Result<()> {
-    fs::create_dir_all(new)?;
-    atomic::write(&new.join(CONFIG), config.as_bytes())?;
-    atomic::write(&new.join(DATA), data.as_bytes())
-}
-
-/// A path in the same folder that only this process uses.
-fn temporary_sibling(path: &Path, suffix: &str) -> PathBuf {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    path.with_file_name(format!(".{name}.{}.{suffix}", std::process::id()))
-}
-
-/// Refuses to replace a folder that is not a run, or that has other files in it.
-fn check_replaceable(path: &Path) -> Result<(), UserError> {
-    let entries = match fs::read_dir(path) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(unwritable(path, error)),
-    };
-    let names: Vec<_> = entries.flatten().map(|entry| entry.file_name()).collect();
-    if let Some(other) = names.iter().find(|name| !ENTRIES.iter().any(|known| *name == known)) {
-        let (folder, other) = (path.display(), other.display());
-        let message = format!("{folder}: contains {other}, which is not part of a run");
-        return Err(UserError::new(message, "move it away, or give another --out"));
-    }
-    if names.iter().any(|name| name == CONFIG) {
-        // Fails if another process is working on the run.
-        RunFolder::open(path)?;
+/// Refuses a folder that is not the folder of a run.
+fn check_is_run(path: &Path) -> Result<(), UserError> {
+    if path.join(CONFIG).symlink_metadata().is_err() {
+        let message = format!("{}: this is not a run folder: {CONFIG} is missing", path.display());
+        return Err(UserError::new(message, "name a folder that `srnn learn` created"));
     }
     Ok(())
 }
 
-fn replace_folder(new: &Path, path: &Path) -> io::Result<()> {
-    let old = temporary_sibling(path, "old");
-    match fs::rename(path, &old) {
-        Ok(()) => {}
-        Err(error) if error.kind() == ErrorKind::NotFound => return fs::rename(new, path),
-        Err(error) => return Err(error),
-    }
-    fs::rename(new, path)?;
-    fs::remove_dir_all(old)
-}
+#[cfg(test)]
+mod tests;

@@ -153,6 +153,27 @@ fn other_task(task: Task, test: &TestSet) -> TestError {
     TestError::OtherTask { test: test.to_string(), task: task.to_string() }
 }
 
+impl TestSet {
+    /// The approximate memory of `count` strings while they are made, in bytes. It saturates.
+    pub fn bytes(&self, count: usize) -> u64 {
+        // A string twice, since none may repeat, and its entries in the list and the set.
+        const OVERHEAD: u64 = 128;
+        const SYMBOL: u64 = 8;
+        let (strings, length) = match self {
+            TestSet::Tomita { lengths } => {
+                let (first, last) = (*lengths.start() as u64, *lengths.end() as u64);
+                let words = 2u64.checked_pow(last as u32 + 1).unwrap_or(u64::MAX);
+                ((count as u64).min(words), first.midpoint(last))
+            }
+            TestSet::Parentheses { shape, .. } => (count as u64, shape.longest as u64),
+            TestSet::Palindrome { longest } => {
+                (count as u64, (palindrome::SHORTEST as u64).midpoint(*longest as u64))
+            }
+        };
+        strings.saturating_mul(SYMBOL.saturating_mul(length).saturating_add(OVERHEAD))
+    }
+}
+
 impl FromStr for Task {
     type Err = UnknownTask;
     fn from_str(text: &str) -> Result<Task, UnknownTask> {
@@ -377,6 +398,16 @@ mod tests {
             wrong.into_iter().all(|places| places == 2),
             "one pair differs, counted from both ends"
         );
+    }
+
+    #[test]
+    fn the_memory_of_a_test_set_is_estimated_and_saturates() {
+        let bytes = |name: &str, count| name.parse::<TestSet>().unwrap().bytes(count);
+        assert_eq!(bytes("tomita:l5", usize::MAX), 64 * (8 * 5 + 128));
+        assert_eq!(bytes("palindrome:l150", 10), 10 * (8 * 100 + 128));
+        assert_eq!(bytes("bp:d5:l100", 10), 10 * (8 * 100 + 128));
+        assert_eq!(bytes("bp:d5:l100", usize::MAX), u64::MAX);
+        assert_eq!(bytes("tomita:l60-62", usize::MAX), u64::MAX);
     }
 
     #[test]

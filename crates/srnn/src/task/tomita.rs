@@ -163,7 +163,8 @@ pub(crate) fn test(
     let mut sequences = Vec::new();
     for label in [1, 0] {
         let counts = WordCounts::of(&dfa, label == 1, *lengths.end());
-        let enough = sequences.len() + (count + label as usize) / 2;
+        let share = if label == 1 { count.div_ceil(2) } else { count / 2 };
+        let enough = sequences.len() + share;
         for _ in 0..count.saturating_mul(MAX_DRAWS) {
             let length = lengths.start() + rng.below(lengths.end() - lengths.start() + 1);
             let word = counts.draw_word(&dfa, length, &mut rng);

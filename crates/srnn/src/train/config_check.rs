@@ -60,6 +60,9 @@ impl TrainConfig {
         check(self.learning_rate.is_valid(), "learning_rate", &self.learning_rate, POSITIVE)?;
         let weights_good = self.class_weights.iter().all(|w| w.is_finite() && *w >= 0.0);
         check(weights_good, "class_weights", &self.class_weights, NOT_NEGATIVE)?;
+        let some_weight =
+            self.class_weights.is_empty() || self.class_weights.iter().any(|w| *w > 0.0);
+        check(some_weight, "class_weights", &self.class_weights, "above 0 for some class")?;
         if let EarlyStopping::Converged { accuracy, .. } = self.stopping {
             let good = (0.0..=1.0).contains(&accuracy);
             check(good, "stopping.accuracy", &accuracy, "between 0 and 1")?;
@@ -172,7 +175,7 @@ mod tests {
     #[test]
     fn errors_name_the_invalid_field() {
         type Change = fn(&mut TrainConfig);
-        let cases: [(&str, Change); 23] = [
+        let cases: [(&str, Change); 24] = [
             ("batch_size", |c| c.batch_size = 0),
             ("validate_every", |c| c.validate_every = 0),
             ("checkpoint_every", |c| c.checkpoint_every = 0),
@@ -200,6 +203,7 @@ mod tests {
                 c.regularisation.averaging = Averaging::Exponential { every: 1, decay: 1.0 }
             }),
             ("class_weights", |c| c.class_weights = vec![1.0, f32::INFINITY]),
+            ("class_weights", |c| c.class_weights = vec![0.0, 0.0]),
             ("evaluations", |c| c.stopping = EarlyStopping::Patience { evaluations: 0 }),
             ("rule", |c| c.optimiser.rule = Rule::AdaDelta { decay: 1.0, epsilon: 1e-6 }),
         ];

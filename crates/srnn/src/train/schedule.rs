@@ -144,14 +144,16 @@ impl Schedule {
             return self.clone();
         }
         let (settle, harden) = match self.saturation > 0.0 || self.writing > 0.0 {
-            true => (self.ramp + self.settle, self.harden),
+            true => (self.ramp.saturating_add(self.settle), self.harden),
             false => (0, 0),
         };
         Schedule {
             ramp: 0,
             settle,
             harden,
-            finish: self.updates() - self.warmup - settle - harden,
+            finish: [self.warmup, settle, harden]
+                .iter()
+                .fold(self.updates(), |left, length| left.saturating_sub(*length)),
             commitment: 0.0,
             entropy: 0.0,
             tau: 1.0,
@@ -168,16 +170,18 @@ impl Schedule {
         let mut end = 0;
         let mut scaled_end = 0;
         for (phase, length) in self.phases() {
-            end += length;
+            end = length.saturating_add(end);
             *scaled.length_mut(phase) = scale(end) - scaled_end;
             scaled_end = scale(end);
         }
         scaled
     }
 
-    /// The total number of updates.
+    /// The total number of updates. It saturates; [`TrainConfig::validate`] refuses such a schedule.
+    ///
+    /// [`TrainConfig::validate`]: crate::train::TrainConfig::validate
     pub fn updates(&self) -> u64 {
-        self.phases().iter().map(|&(_, length)| length).sum()
+        self.phases().iter().fold(0, |sum, &(_, length)| length.saturating_add(sum))
     }
 
     /// The phase of an update, counted from 0. Beyond the end it is the last phase.

@@ -133,6 +133,7 @@ fn obstacle(obstacle: &Obstacle) -> String {
             format!("cell {} expands from {:.1e}", image.cell, image.source_radius)
         }
         Obstacle::Undecided(undecided) => format!("cell {} undecided", undecided.cell),
+        Obstacle::Refused { why } => format!("refused by the checker: {why}"),
     }
 }
 

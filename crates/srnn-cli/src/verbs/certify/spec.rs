@@ -11,10 +11,11 @@ use srnn::engine::Mode;
 use srnn::engine::cpu::Cpu;
 use srnn::extract::json::NamedAutomaton;
 use srnn::extract::{WordSet, classify_words};
-use srnn_automata::{Alphabet, Moore, Partial, Word};
+use srnn_automata::{Alphabet, Moore, Partial, State, Word};
 use std::path::Path;
 
 /// A specification, ready to be compared.
+#[derive(Clone)]
 pub struct Specification {
     side: ComparedAutomaton,
     accept: Option<String>,
@@ -59,24 +60,44 @@ impl Specification {
         Ok(Specification { side, accept: arguments.accept.clone() })
     }
 
+    /// Refuses classes and symbols that cannot be compared with those of the network, before the
+    /// search for a proof.
+    pub fn check(&self, saved: &SavedModel, alphabet: &Alphabet) -> Result<(), Failure> {
+        let next = vec![State(0); alphabet.len()];
+        let one_state = Moore::new(alphabet.clone(), State(0), vec![0], next)?;
+        let sides = self.clone().sides(saved, &one_state)?;
+        shortest_difference(&sides, &to_comparable(&sides)?).map(drop)
+    }
+
+    /// The network's automaton and the specification.
+    fn sides(
+        self,
+        saved: &SavedModel,
+        moore: &Moore<u32>,
+    ) -> Result<[ComparedAutomaton; 2], Failure> {
+        let automaton = NamedAutomaton::new(saved.file.classes.clone(), Partial::from(moore))?;
+        let (name, moore) = ("the network".into(), moore.clone());
+        let network = ComparedAutomaton { name, automaton, moore, accept: self.accept };
+        Ok([network, self.side])
+    }
+
     /// Compares with the network's automaton. A word on which they differ is run on the network.
     pub fn compare(
         self,
         saved: &SavedModel,
         moore: &Moore<u32>,
     ) -> Result<SpecComparison, Failure> {
-        let classes = saved.file.classes.clone();
-        let automaton = NamedAutomaton::new(classes, Partial::from(moore))?;
-        let (name, moore) = ("the network".into(), moore.clone());
-        let network = ComparedAutomaton { name, automaton, moore, accept: self.accept.clone() };
-        let sides = [network, self.side];
+        let accept = self.accept.clone();
+        let sides = self.sides(saved, moore)?;
         let machines = to_comparable(&sides)?;
         let word = shortest_difference(&sides, &machines)?;
         let spec_class = word.as_ref().map(|word| outputs_on(&machines, word)[1].clone());
         let one_is_acceptor = is_acceptor(&sides[0].automaton) != is_acceptor(&sides[1].automaton);
-        let accept = self.accept.as_deref();
         let yes = match one_is_acceptor || accept.is_some() {
-            true => Some(accepting_class(&sides[0].automaton, &sides[0].name, accept)?),
+            true => {
+                let accept = accept.as_deref();
+                Some(accepting_class(&sides[0].automaton, &sides[0].name, accept)?)
+            }
             false => None,
         };
         let network_class = word.as_ref().and_then(|word| replay(saved, word)).map(|class| {

@@ -5,13 +5,14 @@ use super::{ConformArgs, ConformanceTest, SuiteMethodFlag};
 use crate::failure::Failure;
 use crate::output::Output;
 use serde_json::{Value, json};
-use srnn::format::{plural, quoted};
+use srnn::format::{plural, quoted, shell_word};
 use srnn_automata::Symbol;
 
 impl ConformanceTest {
-    /// The program with its arguments.
+    /// The program with its arguments, as typed in a shell.
     pub fn command_line(&self) -> String {
-        let parts: Vec<_> = self.command.iter().map(|part| part.to_string_lossy()).collect();
+        let parts = self.command.iter().map(|part| shell_word(&part.to_string_lossy()));
+        let parts: Vec<String> = parts.collect();
         parts.join(" ")
     }
 

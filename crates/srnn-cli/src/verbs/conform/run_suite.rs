@@ -5,7 +5,7 @@ use super::child::{ChildEvent, ChildProgram};
 use crate::failure::Failure;
 use crate::output::Output;
 use indicatif::{ProgressBar, ProgressStyle};
-use srnn::format::{grouped, plural, quoted};
+use srnn::format::{grouped, plural, quoted, shell_word};
 use srnn_automata::{Symbol, Word};
 use std::cmp::Ordering;
 use std::process::ExitStatus;
@@ -187,8 +187,8 @@ impl Session<'_> {
         };
         let message = format!("the program {how} without an answer to {}", self.describe(index));
         let remedy = format!(
-            "it must answer every line until its input ends; by hand: printf '{}\\n' | {}",
-            self.test.word_format.line(&self.words[index]),
+            "it must answer every line until its input ends; by hand: printf '%s\\n' {} | {}",
+            shell_word(&self.test.word_format.line(&self.words[index])),
             self.test.command_line()
         );
         Failure::new(message, remedy)

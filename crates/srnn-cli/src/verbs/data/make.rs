@@ -3,6 +3,7 @@
 use crate::automaton::{find_accepting_class, quoted_list};
 use crate::failure::{Answer, Failure};
 use crate::files;
+use crate::memory::MemoryLimit;
 use crate::output::Output;
 use crate::reading::{format_parser, parse_count};
 use clap::{Args, ValueEnum};
@@ -45,6 +46,8 @@ pub struct DataMakeArgs {
     /// The seed of the random words.
     #[arg(long, default_value_t = 1, value_parser = parse_count::<u64>, allow_negative_numbers = true)]
     seed: u64,
+    #[command(flatten)]
+    memory: MemoryLimit,
     /// Replace files that exist.
     #[arg(long)]
     force: bool,
@@ -82,13 +85,14 @@ pub fn run(arguments: &DataMakeArgs, output: &Output) -> Result<Answer, Failure>
     let mut split = builtin::sets(task, &key);
     if let Some(test) = &arguments.test {
         let test = test.parse::<TestSet>()?;
+        let bytes = test.bytes(arguments.strings);
+        arguments.memory.check("the test set", bytes, "give fewer --strings")?;
         split.test = Some(builtin::test(task, &test, arguments.strings, &split, &key)?);
     }
     let plan = plan(arguments)?;
-    if !arguments.force {
-        let mut files = plan.iter().filter(|(path, ..)| path.as_os_str() != files::STDIO_PATH);
-        files.try_for_each(|(path, ..)| files::check_free(path))?;
-    }
+    let if_exists = files::if_exists(arguments.force);
+    let mut files = plan.iter().filter(|(path, ..)| path.as_os_str() != files::STDIO_PATH);
+    files.try_for_each(|(path, ..)| files::check_target(path, if_exists))?;
     let mut written = Vec::new();
     for (path, format, part) in plan {
         let data = part.of(&split)?;
@@ -96,7 +100,7 @@ pub fn run(arguments: &DataMakeArgs, output: &Output) -> Result<Answer, Failure>
         let text = as_text(&data, format)?;
         match path.as_os_str() == files::STDIO_PATH {
             true => files::print(&text)?,
-            false => files::write(&path, &text)?,
+            false => files::write(&path, &text, if_exists)?,
         }
         output.note(format!("{}: {}", shown(&path), plural(data.sequences.len(), "sequence")));
         written.push(about(&path, &data));

@@ -3,7 +3,9 @@
 use super::file_state::{digest_difference, size_difference};
 use super::sources::PublicFile;
 use crate::failure::Failure;
+use crate::files;
 use sha2::{Digest as _, Sha256};
+use srnn::engine::atomic::{IfExists, open_regular};
 use srnn::engine::hex::hex;
 use srnn::format::grouped;
 use std::ffi::OsString;
@@ -27,6 +29,7 @@ pub fn receive(
     let unwritable = |error: io::Error| {
         Failure::new(format!("{}: {error}", part.display()), "check folder and free space")
     };
+    files::check_target(path, IfExists::Replace)?;
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).map_err(unwritable)?;
     }
@@ -57,7 +60,9 @@ pub fn receive(
     if digest != published.sha256 {
         return Err(wrong(from, &digest_difference(&digest, published)));
     }
-    file.sync_all().and_then(|()| fs::rename(&part, path)).map_err(unwritable)
+    file.sync_all().map_err(unwritable)?;
+    files::check_target(path, IfExists::Replace)?;
+    fs::rename(&part, path).map_err(unwritable)
 }
 
 /// The error for content that is not the published one.
@@ -79,7 +84,7 @@ fn open_part(part: &Path) -> Result<File, Failure> {
     };
     let mut options = File::options();
     // Truncated only after it is locked.
-    let opened = options.write(true).create(true).truncate(false).open(part);
+    let opened = open_regular(part, options.write(true).create(true).truncate(false));
     let file = opened.map_err(unwritable)?;
     let in_use = || {
         let message = format!("{shown}: another program writes this file");

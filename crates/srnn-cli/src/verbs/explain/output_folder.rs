@@ -36,10 +36,9 @@ impl<'a> OutputFolder<'a> {
                 Err(why) => self.output.note(format!("warning: no {name}: {why}")),
             }
         }
-        if !self.force {
-            texts.iter().try_for_each(|(path, _)| files::check_free(path))?;
-        }
-        texts.iter().try_for_each(|(path, text)| files::write(path, text))?;
+        let if_exists = files::if_exists(self.force);
+        texts.iter().try_for_each(|(path, _)| files::check_target(path, if_exists))?;
+        texts.iter().try_for_each(|(path, text)| files::write(path, text, if_exists))?;
         let name = |(path, _): &(PathBuf, String)| path.display().to_string();
         Ok(texts.iter().map(name).collect())
     }

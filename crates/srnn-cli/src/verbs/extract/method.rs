@@ -2,8 +2,10 @@
 
 use super::ExtractMethodFlag;
 use crate::failure::Failure;
+use crate::files;
 use crate::output::Output;
 use crate::runs::SavedModel;
+use srnn::engine::atomic::IfExists;
 use srnn::extract::{EvaluatedAutomaton, Extraction, KeptCover, Tie};
 use srnn::notation::{SavedFiles, save_extracted};
 use srnn::report::{COUNTED_HARD, COUNTED_SOFT, HARD_TABLE};
@@ -93,6 +95,8 @@ pub struct AutomatonFiles<'a> {
     pub folder: &'a Path,
     /// The stem of the cover's files.
     pub cover_stem: &'static str,
+    /// What happens to files that exist.
+    pub if_exists: IfExists,
 }
 
 /// Writes every automaton. Returns the paths, one list per method.
@@ -103,6 +107,11 @@ pub fn write(
     output: &Output,
 ) -> Result<Vec<Vec<PathBuf>>, Failure> {
     let (title, mut written) = (saved.title(), Vec::new());
+    for result in outputs.iter().filter(|result| result.judged.is_ok()) {
+        let stem = target.folder.join(result.stem(target.cover_stem));
+        let paths = ["json", "dot", "svg"].map(|extension| stem.with_extension(extension));
+        paths.iter().try_for_each(|path| files::check_target(path, target.if_exists))?;
+    }
     for result in outputs {
         let stem = result.stem(target.cover_stem);
         let files = match &result.judged {

@@ -71,7 +71,7 @@ fn proof(folder: &Path) -> Result<Description, Failure> {
     match folder.join(runs::CERTIFICATE) {
         path if path.is_file() => certificate::describe(&path),
         _ => {
-            let run = folder.display();
+            let run = files::shell_path(folder);
             let remedy = format!("srnn certify {run} searches for a proof");
             let text = format!("certificate: none, so nothing is proved; {remedy}\n");
             Ok(Description { text, value: Value::Null })

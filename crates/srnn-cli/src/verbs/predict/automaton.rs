@@ -24,8 +24,8 @@ use std::time::Instant;
 pub fn run(arguments: &PredictArgs, output: &Output) -> Result<Answer, Failure> {
     let classifier = AutomatonClassifier::open(arguments)?;
     let source = inputs::source(arguments)?;
-    if let (Some(out), false) = (out_file(arguments), arguments.force) {
-        files::check_free(out)?;
+    if let Some(out) = out_file(arguments) {
+        files::check_target(out, files::if_exists(arguments.force))?;
     }
     match source {
         SequenceSource::Listed => classify_listed(arguments, &classifier, output),

@@ -30,7 +30,7 @@ pub(in crate::learn) fn compare<'a, C: LearnCallbacks>(
     pipeline.begin(Stage::Candidate(CandidateKind::Ngrams))?;
     let ngrams = baseline(&scale, NgramModel::fit(&split.train, &split.valid));
     pipeline.begin(Stage::Candidate(CandidateKind::Merged))?;
-    let merged = merged(pipeline, &scale)?;
+    let merged = merged(pipeline, &scale);
     let short = short_training(pipeline)?;
     let solved = match &short {
         ShortTraining::Solved(learned) => is_solved(learned),
@@ -148,19 +148,14 @@ impl MergedEntry {
     }
 }
 
-fn merged<C: LearnCallbacks>(
-    pipeline: &Pipeline<'_, '_, C>,
-    scale: &Scale<'_>,
-) -> Result<MergedEntry, LearnError> {
+fn merged<C: LearnCallbacks>(pipeline: &Pipeline<'_, '_, C>, scale: &Scale<'_>) -> MergedEntry {
     let kind = CandidateKind::Merged;
-    let merged = match merge_states(scale.data, &pipeline.alphabet)? {
+    let merged = match merge_states(scale.data, &pipeline.alphabet) {
         Ok(merged) => merged,
         Err(why) => {
             let candidate = empty(kind, Some(why));
-            return Ok(MergedEntry {
-                entry: Entry { candidate, held_out: None, trained: None },
-                exact: false,
-            });
+            let entry = Entry { candidate, held_out: None, trained: None };
+            return MergedEntry { entry, exact: false };
         }
     };
     let held_out = scale.answers_of(&merged.merged.automaton);
@@ -179,7 +174,7 @@ fn merged<C: LearnCallbacks>(
         Err(why) => entry.candidate.note = Some(why),
     }
     let exact = right && entry.candidate.is_eligible();
-    Ok(MergedEntry { entry, exact })
+    MergedEntry { entry, exact }
 }
 
 /// The automaton of the SR-GRU, by its own answers: they may differ from the network's if nothing is

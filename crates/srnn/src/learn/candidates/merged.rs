@@ -2,10 +2,10 @@
 //! the training words, written into a network.
 
 use super::MAX_READABLE_STATES;
-use crate::certify::{Verdict, check_proof};
+use crate::certify::Verdict;
 use crate::compile::{CompiledNetwork, certify_compiled, compile, unit_count};
+use crate::learn::LearnData;
 use crate::learn::label_check::may_be_noise;
-use crate::learn::{LearnData, LearnError};
 use crate::noise::{SuspectedLabel, prefix_tree, suspected_labels};
 use srnn_automata::Alphabet;
 use srnn_automata::merging::{MergeConfig, MergeMethod, Merged, merge};
@@ -38,27 +38,27 @@ const MAX_PROVED_UNITS: usize = 512;
 pub(super) fn merge_states(
     data: &LearnData,
     alphabet: &Alphabet,
-) -> Result<Result<MergedAutomaton, String>, LearnError> {
+) -> Result<MergedAutomaton, String> {
     let tree = prefix_tree(&[&data.split.train]);
     let config = MergeConfig { steps: STEPS, ..MergeConfig::default() };
     let merged = match merge(alphabet, &tree, &config) {
-        Err(error) => return Ok(Err(error.to_string())),
+        Err(error) => return Err(error.to_string()),
         Ok(merged) if merged.method == MergeMethod::MostFrequentClass => {
-            return Ok(Err("no automaton is shorter than the labels themselves".into()));
+            return Err("no automaton is shorter than the labels themselves".into());
         }
         Ok(merged) => merged,
     };
     let network = match merged.automaton.state_count() {
         1 => Err("one state: it always gives the same class".into()),
         n if n > MAX_READABLE_STATES => Err("too many states to read".into()),
-        _ => written(data, &merged)?,
+        _ => written(data, &merged),
     };
-    Ok(Ok(MergedAutomaton { merged, network }))
+    Ok(MergedAutomaton { merged, network })
 }
 
-fn written(data: &LearnData, merged: &Merged) -> Result<Result<MergedNetwork, String>, LearnError> {
+fn written(data: &LearnData, merged: &Merged) -> Result<MergedNetwork, String> {
     let network = match compile(&merged.automaton, &data.split.train.classes) {
-        Err(_) => return Ok(Err("too many symbols to be written into a network".into())),
+        Err(_) => return Err("too many symbols to be written into a network".into()),
         Ok(network) => network,
     };
     let suspects =
@@ -68,12 +68,8 @@ fn written(data: &LearnData, merged: &Merged) -> Result<Result<MergedNetwork, St
         };
     let (states, symbols) = (merged.automaton.state_count(), data.split.train.alphabet.len());
     if unit_count(states, symbols) > MAX_PROVED_UNITS {
-        return Ok(Ok(MergedNetwork { network, verdict: None, suspects }));
+        return Ok(MergedNetwork { network, verdict: None, suspects });
     }
-    let verdict = certify_compiled(&network);
-    if let Some(proof) = verdict.proof() {
-        check_proof(&data.model_file(network.file.model.clone()), proof)
-            .map_err(LearnError::Refused)?;
-    }
-    Ok(Ok(MergedNetwork { network, verdict: Some(verdict), suspects }))
+    let verdict = Some(certify_compiled(&network));
+    Ok(MergedNetwork { network, verdict, suspects })
 }

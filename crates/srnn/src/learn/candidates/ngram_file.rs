@@ -1,7 +1,7 @@
 //! The file of a baseline: `model/ngrams.json`.
 
 use super::{Feature, NgramModel};
-use crate::engine::atomic;
+use crate::engine::atomic::{self, IfExists};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -56,7 +56,7 @@ impl NgramFile {
     pub fn save(&self, folder: &Path) -> Result<(), NgramFileError> {
         std::fs::create_dir_all(folder)?;
         let text = serde_json::to_string(self)?;
-        Ok(atomic::write(&folder.join(NgramFile::NAME), text.as_bytes())?)
+        Ok(atomic::write(&folder.join(NgramFile::NAME), text.as_bytes(), IfExists::Replace)?)
     }
 
     /// Reads the file of a model folder.

@@ -66,6 +66,8 @@ pub enum Cause {
     Malformed { what: String, remedy: String },
     #[error("only one token, {}: a model can only learn from the length", quote_list(.symbols))]
     OneSymbol { symbols: Vec<String> },
+    #[error("every token is rare: all would be `<unk>`")]
+    OnlyUnknown,
     #[error("all labels are {}: there is nothing to classify", quote_list(.classes))]
     OneClass { classes: Vec<String> },
     #[error(
@@ -154,6 +156,9 @@ impl Cause {
             Cause::EmptyToken { .. } => "remove one, or set another --tokens rule",
             Cause::OneSymbol { .. } => {
                 "pass --one-symbol to train on lengths, or check --sequence-column and --tokens"
+            }
+            Cause::OnlyUnknown => {
+                "lower --min-count (0 keeps every token), or pass --one-symbol to train on lengths"
             }
             Cause::OneClass { .. } => "check --label-column; give sequences of a second class",
             Cause::Contradiction { .. } => {

@@ -6,7 +6,7 @@ use crate::key::Key;
 use crate::task::{Dataset, Fractions, Sequence, Split, UNKNOWN, Vocabulary, assign_subsets};
 
 use super::error::{Cause, CauseAtLine, DataError};
-use super::options::{RareTokens, ReadOptions, TokenRule};
+use super::options::{OneSymbol, RareTokens, ReadOptions, TokenRule};
 use super::read;
 use super::samples::Samples;
 
@@ -96,7 +96,7 @@ pub fn load(
         (None, true) => Some(not_empty(test_part, "test")?),
         (None, false) => None,
     };
-    encode_all(train, valid, test, options.rare_tokens)
+    encode_all(train, valid, test, options)
 }
 
 fn check_held_out_once(train: &Path, hold_out: &HoldOut) -> Result<(), DataError> {
@@ -145,9 +145,15 @@ fn encode_all(
     train: Samples,
     valid: Samples,
     test: Option<Samples>,
-    rare: RareTokens,
+    options: &ReadOptions,
 ) -> Result<Loaded, DataError> {
-    let vocabulary = fit_vocabulary(&train.data, rare);
+    let vocabulary = fit_vocabulary(&train.data, options.rare_tokens);
+    if vocabulary.unknown().is_some()
+        && vocabulary.symbols().len() == 1
+        && options.one_symbol == OneSymbol::Refuse
+    {
+        return Err(CauseAtLine::from(Cause::OnlyUnknown).in_file(&train.file));
+    }
     let unlabelled =
         train.unlabelled + valid.unlabelled + test.as_ref().map_or(0, |test| test.unlabelled);
     let (tokens, classes) = (train.tokens.clone(), train.data.classes.clone());

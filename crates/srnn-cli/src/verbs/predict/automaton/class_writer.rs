@@ -6,7 +6,7 @@ use super::out_file;
 use crate::failure::Failure;
 use crate::files;
 use crate::output::{Output, escape_control};
-use srnn::engine::atomic::PendingFile;
+use srnn::engine::atomic::{IfExists, PendingFile};
 use srnn_automata::State;
 use std::fs;
 use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
@@ -69,7 +69,10 @@ impl ClassWriter {
         output: &Output,
     ) -> Result<ClassWriter, Failure> {
         let sink = match out_file(arguments) {
-            Some(path) => Sink::File { pending: create(path)?, path: path.into() },
+            Some(path) => Sink::File {
+                pending: create(path, files::if_exists(arguments.force))?,
+                path: path.into(),
+            },
             None if output.json => Sink::Discard,
             None => Sink::Stdout,
         };
@@ -143,16 +146,11 @@ impl ClassWriter {
     }
 }
 
-fn create(path: &Path) -> Result<PendingFile, Failure> {
-    if path.file_name().is_none() || path.is_dir() {
-        return Err(Failure::new(
-            format!("{}: this is not a file name", files::display_path(path)),
-            "name a file",
-        ));
-    }
+fn create(path: &Path, if_exists: IfExists) -> Result<PendingFile, Failure> {
+    files::check_target(path, if_exists)?;
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let made = folder.map_or(Ok(()), fs::create_dir_all);
-    made.and_then(|()| PendingFile::create(path)).map_err(|error| failed(path, error))
+    made.and_then(|()| PendingFile::create(path, if_exists)).map_err(|error| failed(path, error))
 }
 
 fn failed(path: &Path, error: io::Error) -> Failure {

@@ -269,8 +269,13 @@ impl<'de> Visitor<'de> for ValueVisitor {
         Ok(JsonValue::Text(value.to_string()))
     }
 
-    fn visit_f64<E>(self, value: f64) -> Result<JsonValue, E> {
-        Ok(JsonValue::Text(format!("{value:?}")))
+    /// An integer beyond 64 bits comes here too, without its last digits.
+    fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<JsonValue, E> {
+        const LARGEST_INTEGER: f64 = (1u64 << 63) as f64;
+        match value.abs() < LARGEST_INTEGER {
+            true => Ok(JsonValue::Text(format!("{value:?}"))),
+            false => Err(E::custom("a number beyond 64 bits loses digits: put it in quotes")),
+        }
     }
 
     fn visit_unit<E>(self) -> Result<JsonValue, E> {
