@@ -4,6 +4,7 @@ use crate::failure::Failure;
 use crate::files;
 use crate::reading::parse_token_rule;
 use srnn::engine::model::ModelFile;
+use srnn::next::NextFile;
 pub use srnn::run::{CERTIFICATE, WRONG_LABELS};
 use srnn::task::files::TokenRule;
 use std::path::{Path, PathBuf};
@@ -25,6 +26,10 @@ const MODEL: &str = "model";
 /// Loads the model of a run folder or a model folder.
 pub fn load(path: &Path) -> Result<SavedModel, Failure> {
     let (folder, run) = find(path)?;
+    if folder.join(NextFile::NAME).is_file() {
+        let message = format!("{}: this model predicts the next token", path.display());
+        return Err(Failure::new(message, "use `srnn predict`, or a model that classifies"));
+    }
     Ok(SavedModel { file: ModelFile::load(&folder)?, folder, run })
 }
 
