@@ -85,16 +85,19 @@ fn predict_reads_files_and_every_candidate_and_marks_unseen_tokens() {
         let predictions = found["predictions"].as_array().unwrap();
         assert_eq!(predictions[1]["unseen"], true);
         assert_eq!(predictions[1]["steps"][2]["token"], "refund");
-        assert_eq!(predictions[1]["steps"][2]["rank"], 7, "the last of 5 tokens, <unk> and the end");
+        assert_eq!(
+            predictions[1]["steps"][2]["rank"], 7,
+            "the last of 5 tokens, <unk> and the end"
+        );
         assert!(ended.stderr.contains("new.txt:2: \"refund\", token 3, did not occur"));
         let lines = place.run(&["predict", model, "--file", "new.txt"]).stdout;
         assert_eq!(lines.lines().count(), 3, "{lines}");
         assert!(lines.starts_with("new.txt:1\t"), "{lines}");
     }
-    for verb in ["explain", "extract", "certify"] {
-        let ended = place.run(&[verb, "run"]);
-        assert_eq!(ended.code, Some(2), "{verb}");
-        assert!(ended.stderr.contains("next token"), "{verb}: {}", ended.stderr);
+    for args in [&["explain", "run", "open"][..], &["extract", "run"], &["certify", "run"]] {
+        let ended = place.run(args);
+        assert_eq!(ended.code, Some(2), "{args:?}");
+        assert!(ended.stderr.contains("next token"), "{args:?}: {}", ended.stderr);
     }
 }
 
@@ -102,7 +105,8 @@ fn predict_reads_files_and_every_candidate_and_marks_unseen_tokens() {
 fn threads_and_a_repeated_configuration_change_no_bit() {
     let place = TestFolder::new();
     place.write("orders.txt", &orders(120));
-    let first = learn(&place, &["orders.txt", "--out", "one", "--threads", "1", "--flagged", "0.1"]);
+    let first =
+        learn(&place, &["orders.txt", "--out", "one", "--threads", "1", "--flagged", "0.1"]);
     let config = ["learn", "--config", "one/config.toml", "--threads", "3", "--json", "--quiet"];
     let again = place.run(&[&config[..], &["--out", "two"]].concat()).good();
     let text = |value: &Value| value["text"].as_str().unwrap().replace("two", "one");
@@ -129,7 +133,8 @@ fn an_interrupted_run_is_resumed_to_the_same_bits() {
     let place = TestFolder::new();
     place.write("orders.txt", &orders(400));
     let args = |out| {
-        let settings = ["--budget", "20s", "--seeds", "1", "--threads", "1", "--json", "--out", out];
+        let settings =
+            ["--budget", "20s", "--seeds", "1", "--threads", "1", "--json", "--out", out];
         [&["learn", "--next", "orders.txt"], &settings[..]].concat()
     };
     let whole = place.run(&args("whole")).good();
@@ -163,7 +168,7 @@ fn an_interrupted_run_is_resumed_to_the_same_bits() {
 fn mistakes_are_named_with_a_remedy() {
     let place = TestFolder::new();
     place.write("orders.txt", &orders(50));
-    place.write("end.txt", "a <eos>\nb <eos>\n");
+    place.write("end.txt", &"a <eos>\nb <eos>\n".repeat(5));
     place.write("empty.txt", "\n");
     place.write("broken.csv", "a,b\n1,2\n");
     for (args, words) in [

@@ -156,12 +156,11 @@ impl NextLearned<'_> {
         self.candidates.iter().find(|candidate| candidate.kind == kind)
     }
 
-    /// The automaton, if it is small enough to be read.
+    /// The automaton, if it has more than one state and is small enough to be read.
     pub fn readable_automaton(&self) -> Option<&TokenAutomaton> {
-        match &self.of(NextKind::Automaton)?.model {
-            Some(NextModel::Automaton(found)) if found.visited() <= MAX_READABLE_STATES => {
-                Some(found)
-            }
+        let candidate = self.of(NextKind::Automaton)?;
+        match &candidate.model {
+            Some(NextModel::Automaton(found)) if candidate.note.is_none() => Some(found),
             _ => None,
         }
     }
@@ -192,11 +191,11 @@ pub fn learn_next<'a, C: LearnCallbacks>(
         job.scored(NextKind::Ngrams, NextModel::Ngrams(TokenNgrams::fit(train, valid))),
     ];
     for (kind, recipe) in &plan.networks {
-        let network = job.network(*kind, recipe)?;
-        if let (NextKind::SrGru, Some(NextModel::Network(model))) = (kind, &network.model) {
-            candidates.push(job.automaton(TokenAutomaton::extract(model, train, base.clone())));
+        let trained = job.train(*kind, recipe)?;
+        if *kind == NextKind::SrGru {
+            candidates.push(job.best_automaton(&trained, &base));
         }
-        candidates.push(network);
+        candidates.push(job.best_network(*kind, trained));
     }
     candidates.sort_by_key(|candidate| candidate.kind);
     let (kept, reason) = choose::choose(&candidates, plan.preference);
@@ -241,10 +240,10 @@ impl<C: LearnCallbacks> NextJob<'_, '_, C> {
         }
     }
 
-    /// Trains all seeds of a network, and keeps the one with the lowest validation loss.
-    fn network(&self, kind: NextKind, recipe: &Recipe) -> Result<NextCandidate, LearnError> {
+    /// Trains all seeds of a network. Returns those with a result, or why there is none.
+    fn train(&self, kind: NextKind, recipe: &Recipe) -> Result<TrainedSeeds, LearnError> {
         if self.begin(kind)? == Control::TimeUp {
-            return Ok(missing(kind, Some("not tried: the budget is used up".into())));
+            return Ok(Err("not tried: the budget is used up"));
         }
         let NextRequest { data, plan, hardware } = self.request;
         let workers = worker_count(plan.seeds.len(), hardware.threads);
@@ -264,34 +263,63 @@ impl<C: LearnCallbacks> NextJob<'_, '_, C> {
             Some(end) if end.valid.loss.is_finite() => Some(end.valid.loss),
             _ => None,
         };
-        let finished = outcomes.into_iter().filter_map(|o| loss(&o).map(|loss| (loss, o)));
-        // The first of equal ones is kept.
-        match finished.reduce(|best, next| if next.0 < best.0 { next } else { best }) {
-            None => Ok(missing(kind, Some("training diverged".into()))),
-            Some((_, SeedOutcome { seed, run, model, .. })) => Ok(NextCandidate {
-                seed: Some((seed, run.updates)),
-                ..self.scored(kind, NextModel::Network(Box::new(model)))
-            }),
+        let finished: Vec<_> =
+            outcomes.into_iter().filter_map(|o| loss(&o).map(|loss| (loss, o))).collect();
+        Ok(if finished.is_empty() { Err("training diverged") } else { Ok(finished) })
+    }
+
+    /// The network with the lowest validation loss, the first of equal ones.
+    fn best_network(&self, kind: NextKind, trained: TrainedSeeds) -> NextCandidate {
+        let networks = match trained {
+            Ok(networks) => networks.into_iter(),
+            Err(why) => return missing(kind, Some(why.into())),
+        };
+        let best = networks.reduce(|best, next| if next.0 < best.0 { next } else { best });
+        let (_, SeedOutcome { seed, run, model, .. }) = best.expect("a network has a result");
+        NextCandidate {
+            seed: Some((seed, run.updates)),
+            ..self.scored(kind, NextModel::Network(Box::new(model)))
         }
     }
 
-    fn automaton(
-        &self,
-        found: Result<TokenAutomaton, crate::extract::ExtractError>,
-    ) -> NextCandidate {
+    /// The automaton with the fewest bits among those of all networks, the first of equal ones.
+    fn best_automaton(&self, trained: &TrainedSeeds, frequencies: &[f64]) -> NextCandidate {
         let kind = NextKind::Automaton;
-        let automaton = match found {
-            Ok(automaton) => automaton,
-            Err(why) => return missing(kind, Some(format!("no automaton: {why}"))),
+        let networks = match trained {
+            Ok(networks) => networks,
+            Err(why) => return missing(kind, Some(why.to_string())),
         };
+        let train = &self.request.data.split.train;
+        let mut best: Option<(f64, NextCandidate)> = None;
+        for (_, SeedOutcome { seed, run, model, .. }) in networks {
+            let Ok(found) = TokenAutomaton::extract(model, train, frequencies.to_vec()) else {
+                continue;
+            };
+            let seed = Some((*seed, run.updates));
+            let candidate = NextCandidate { seed, ..self.automaton(found) };
+            let bits = candidate.valid.map_or(f64::INFINITY, |score| score.bits);
+            if best.as_ref().is_none_or(|(least, _)| bits < *least) {
+                best = Some((bits, candidate));
+            }
+        }
+        let too_many = || missing(kind, Some("the SR-GRU has too many transitions".into()));
+        best.map_or_else(too_many, |(_, candidate)| candidate)
+    }
+
+    fn automaton(&self, automaton: TokenAutomaton) -> NextCandidate {
         let note = match automaton.visited() {
             1 => Some("one state: it forgets every token".into()),
-            n if n > MAX_READABLE_STATES => Some("too many states to read".into()),
+            n if n > MAX_READABLE_STATES => {
+                Some(format!("{n} states, more than {MAX_READABLE_STATES}: too many to read"))
+            }
             _ => None,
         };
-        NextCandidate { note, ..self.scored(kind, NextModel::Automaton(automaton)) }
+        NextCandidate { note, ..self.scored(NextKind::Automaton, NextModel::Automaton(automaton)) }
     }
 }
+
+/// The networks of all seeds with their validation losses, or why there is none.
+type TrainedSeeds = Result<Vec<(f64, SeedOutcome<f32>)>, &'static str>;
 
 /// A candidate without a model.
 fn missing(kind: NextKind, note: Option<String>) -> NextCandidate {

@@ -8,7 +8,7 @@ use crate::model::{ReadFrom, Readout, When};
 use crate::task::TokenSequences;
 use crate::train::{
     ArchName, Averaging, EarlyStopping, InputNoise, KeepModel, LearningRate, Recipe,
-    Regularisation, Sampling, Schedule, Sizes, TrainConfig, estimate, recipe_corpus,
+    Regularisation, Reseed, Sampling, Schedule, Sizes, TrainConfig, estimate, recipe_corpus,
 };
 
 /// What is trained and how one model is chosen.
@@ -88,15 +88,20 @@ fn config(kind: NextKind, train: &TokenSequences) -> TrainConfig {
     let batch_size = (BATCH_TOKENS / mean.max(1)).clamp(*BATCH.start(), *BATCH.end());
     let passes = (PASSES * train.sequences.len() / batch_size) as u64;
     let updates = passes.clamp(*UPDATES.start(), *UPDATES.end());
-    // The SR-GRU goes from a plain network to hard states, of which an automaton is made.
-    let homotopy = Schedule { curriculum: 0, ..Schedule::default() }.scaled_to(updates);
-    let (schedule, averaging) = match kind {
-        NextKind::SrGru => (homotopy, Averaging::Never),
-        _ => (Schedule::plain(updates), Averaging::Exponential { every: 10, decay: 0.9 }),
+    let (schedule, learning_rate, averaging) = match kind {
+        NextKind::SrGru => {
+            let rate = LearningRate::Constant { rate: 2e-3 };
+            (homotopy().scaled_to(updates), rate, Averaging::Never)
+        }
+        _ => {
+            let rate = LearningRate::Cosine { rate: 3e-3, last: 1e-5 };
+            let averaging = Averaging::Exponential { every: 10, decay: 0.9 };
+            (Schedule::plain(updates), rate, averaging)
+        }
     };
     TrainConfig {
         optimiser: Optimiser { weight_decay: 0.01, ..Optimiser::new(Rule::ADAM, 1.0) },
-        learning_rate: LearningRate::Cosine { rate: 3e-3, last: 1e-5 },
+        learning_rate,
         batch_size,
         sampling: Sampling::SimilarLengths,
         schedule,
@@ -112,6 +117,15 @@ fn config(kind: NextKind, train: &TokenSequences) -> TrainConfig {
         stopping: EarlyStopping::Patience { evaluations: PATIENCE },
         ..TrainConfig::default()
     }
+}
+
+/// The SR-GRU goes from a plain network to hard states, of which an automaton is made. Centroids that
+/// begin at hidden states are all used: on HDFS the automaton had 0.48 to 0.79 bits per token, and 1.11
+/// with centroids that were not moved.
+fn homotopy() -> Schedule {
+    let reseed = Reseed::KMeans { sequences: 256 };
+    let (warmup, ramp, settle, harden) = (600, 1_800, 600, 1_600);
+    Schedule { warmup, ramp, settle, harden, curriculum: 0, reseed, ..Schedule::default() }
 }
 
 /// Scales the updates so that `needed` core-seconds become `allowed`.

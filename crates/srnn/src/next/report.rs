@@ -6,8 +6,8 @@ use super::{
 };
 use crate::UserError;
 use crate::files;
-use crate::format::{aligned, grouped, percent};
-use crate::learn::{KeepReason, MAX_READABLE_STATES};
+use crate::format::{aligned, grouped, percent, plural};
+use crate::learn::KeepReason;
 use serde_json::{Map, Value, json};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -159,7 +159,7 @@ impl NextReport<'_> {
             "valid": candidate.valid.as_ref().map(score),
             "test": candidate.test.as_ref().map(score),
             "thresholds": candidate.thresholds,
-            "size": size_of_model(candidate),
+            "size": size_of_model(candidate).map(|(size, _)| size),
             "seed": candidate.seed.map(|(seed, _)| seed),
             "updates": candidate.seed.map(|(_, updates)| updates),
             "seconds": self.seconds_of(candidate.kind),
@@ -181,8 +181,8 @@ impl NextReport<'_> {
 
     fn automaton_text(&self, automaton: &TokenAutomaton) -> String {
         let mut text = format!(
-            "Automaton with probabilities, {} states (state: visits; token probability -> state):\n",
-            automaton.visited()
+            "Automaton with probabilities, {} (state: visits; token probability -> state):\n",
+            plural(automaton.visited(), "state")
         );
         for (number, state) in automaton.states[..automaton.visited()].iter().enumerate() {
             let visits: u64 = state.followers.iter().map(|&(_, count)| count).sum();
@@ -259,29 +259,24 @@ fn thresholds_sentence(thresholds: &AnomalyThresholds) -> String {
 
 /// Why no automaton is printed.
 fn no_automaton(learned: &NextLearned<'_>) -> String {
-    let found = learned.of(NextKind::Automaton);
-    match found.and_then(|candidate| candidate.model.as_ref()) {
-        Some(NextModel::Automaton(automaton)) => format!(
-            "No automaton is printed: it has {} states, more than {MAX_READABLE_STATES}.",
-            automaton.visited()
-        ),
-        _ => {
-            let why = found.and_then(|candidate| candidate.note.clone());
-            format!("No automaton is printed: {}.", why.unwrap_or("there is no SR-GRU".into()))
-        }
-    }
+    let candidate = learned.of(NextKind::Automaton);
+    let why = match candidate.and_then(|candidate| candidate.note.as_deref()) {
+        Some(note) => note,
+        None => "the SR-GRU was not trained",
+    };
+    format!("No automaton is printed: {why}.")
 }
 
 fn bits_text(score: &NextScore) -> String {
     format!("{:.4} ± {:.4}", score.bits, score.error)
 }
 
-/// The number of contexts, states or parameters, and its unit.
+/// The number of contexts, states or parameters, and what they are.
 fn size_of_model(candidate: &NextCandidate) -> Option<(usize, &'static str)> {
     Some(match candidate.model.as_ref()? {
-        NextModel::Ngrams(model) => (model.contexts.len(), "contexts"),
-        NextModel::Automaton(model) => (model.visited(), "states"),
-        NextModel::Network(model) => (model.params.len(), "parameters"),
+        NextModel::Ngrams(model) => (model.contexts.len(), "context"),
+        NextModel::Automaton(model) => (model.visited(), "state"),
+        NextModel::Network(model) => (model.params.len(), "parameter"),
     })
 }
 
@@ -290,8 +285,7 @@ fn size_text(candidate: &NextCandidate) -> String {
         Some(NextModel::Ngrams(model)) if model.order > 1 => format!(", n = {}", model.order),
         _ => String::new(),
     };
-    size_of_model(candidate)
-        .map_or("–".into(), |(size, unit)| format!("{} {unit}{order}", grouped(size as u64)))
+    size_of_model(candidate).map_or("–".into(), |(size, unit)| plural(size, unit) + &order)
 }
 
 fn escape_dot(name: &str) -> String {
