@@ -180,26 +180,26 @@ pub fn learn_next<'a, C: LearnCallbacks>(
 ) -> Result<NextLearned<'a>, LearnError> {
     let NextRequest { data, plan, .. } = request;
     assert!(!plan.seeds.is_empty(), "a plan needs at least one seed");
-    let job = NextJob { request, callbacks, vocabulary: vocabulary(data) };
+    let pipeline = NextPipeline { request, callbacks, vocabulary: vocabulary(data) };
     // The cheapest candidates come first.
-    job.begin(NextKind::Ngrams)?;
+    pipeline.begin(NextKind::Ngrams)?;
     let (train, valid) = (&data.split.train, &data.split.valid);
     let frequencies = TokenNgrams::frequencies(train);
     let base = frequencies.distribution(&[]);
     let mut candidates = vec![
-        job.scored(NextKind::Frequencies, NextModel::Ngrams(frequencies)),
-        job.scored(NextKind::Ngrams, NextModel::Ngrams(TokenNgrams::fit(train, valid))),
+        pipeline.scored(NextKind::Frequencies, NextModel::Ngrams(frequencies)),
+        pipeline.scored(NextKind::Ngrams, NextModel::Ngrams(TokenNgrams::fit(train, valid))),
     ];
     for (kind, recipe) in &plan.networks {
-        let trained = job.train(*kind, recipe)?;
+        let trained = pipeline.train(*kind, recipe)?;
         if *kind == NextKind::SrGru {
-            candidates.push(job.best_automaton(&trained, &base));
+            candidates.push(pipeline.best_automaton(&trained, &base));
         }
-        candidates.push(job.best_network(*kind, trained));
+        candidates.push(pipeline.best_network(*kind, trained));
     }
     candidates.sort_by_key(|candidate| candidate.kind);
     let (kept, reason) = choose::choose(&candidates, plan.preference);
-    Ok(NextLearned { data, vocabulary: job.vocabulary, candidates, kept, reason })
+    Ok(NextLearned { data, vocabulary: pipeline.vocabulary, candidates, kept, reason })
 }
 
 fn vocabulary(data: &LoadedTokens) -> NextVocabulary {
@@ -208,13 +208,13 @@ fn vocabulary(data: &LoadedTokens) -> NextVocabulary {
 }
 
 /// A request with the values that all candidates share.
-struct NextJob<'r, 'a, C> {
+struct NextPipeline<'r, 'a, C> {
     request: &'r NextRequest<'a>,
     callbacks: &'r C,
     vocabulary: NextVocabulary,
 }
 
-impl<C: LearnCallbacks> NextJob<'_, '_, C> {
+impl<C: LearnCallbacks> NextPipeline<'_, '_, C> {
     fn begin(&self, kind: NextKind) -> Result<Control, LearnError> {
         match self.callbacks.stage(Stage::Candidate(kind.stage_kind())) {
             Control::Interrupt => Err(LearnError::Interrupted),

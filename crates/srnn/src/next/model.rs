@@ -32,7 +32,7 @@ pub enum NextModel {
 }
 
 /// A prediction: the place of the sequence, the step, and the probabilities of all tokens.
-type Visit<'v> = dyn FnMut(usize, usize, &[f64]) + 'v;
+type VisitPrediction<'v> = dyn FnMut(usize, usize, &[f64]) + 'v;
 
 /// The largest number of logits of a network that are in memory at a time.
 const MAX_LOGITS: usize = 1 << 22;
@@ -116,7 +116,13 @@ impl NextModel {
     }
 
     /// Calls `visit` for every step of every sequence; the steps of a sequence come in order.
-    fn visit(&self, sequences: &[Vec<u32>], end: u32, threads: usize, visit: &mut Visit<'_>) {
+    fn visit(
+        &self,
+        sequences: &[Vec<u32>],
+        end: u32,
+        threads: usize,
+        visit: &mut VisitPrediction<'_>,
+    ) {
         match self {
             NextModel::Network(model) => {
                 visit_network(&mut Cpu::new(model, threads), sequences, end, visit);
@@ -141,7 +147,12 @@ impl NextModel {
 }
 
 /// Runs the sequences in batches of bounded size. A longer sequence is run in windows.
-fn visit_network(engine: &mut Cpu, sequences: &[Vec<u32>], end: u32, visit: &mut Visit<'_>) {
+fn visit_network(
+    engine: &mut Cpu,
+    sequences: &[Vec<u32>],
+    end: u32,
+    visit: &mut VisitPrediction<'_>,
+) {
     let most = (MAX_LOGITS / engine.arch().classes).max(1);
     let mut order: Vec<usize> = (0..sequences.len()).collect();
     // A batch takes as long as its longest sequence.
@@ -172,7 +183,7 @@ fn visit_batch(
     part: &[usize],
     sequences: &[Vec<u32>],
     end: u32,
-    visit: &mut Visit<'_>,
+    visit: &mut VisitPrediction<'_>,
 ) {
     let (mut offsets, mut inputs) = (vec![0], vec![]);
     for &index in part {

@@ -120,7 +120,7 @@ fn config(kind: NextKind, train: &TokenSequences) -> TrainConfig {
 }
 
 /// The SR-GRU goes from a plain network to hard states, of which an automaton is made. Centroids that
-/// begin at hidden states are all used: on HDFS the automaton had 0.48 to 0.79 bits per token, and 1.11
+/// begin at hidden states are all used: in `records/next` the automaton had 0.48 to 0.79 bits per token, and 1.11
 /// with centroids that were not moved.
 fn homotopy() -> Schedule {
     let reseed = Reseed::KMeans { sequences: 256 };
