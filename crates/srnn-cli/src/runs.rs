@@ -33,6 +33,15 @@ pub fn load(path: &Path) -> Result<SavedModel, Failure> {
     Ok(SavedModel { file: ModelFile::load(&folder)?, folder, run })
 }
 
+/// Loads the model of a folder with `next.json`.
+pub fn load_next(folder: &Path) -> Result<NextFile, Failure> {
+    NextFile::load(folder).map_err(|error| {
+        let path = folder.join(NextFile::NAME);
+        let remedy = "restore the folder, or repeat the run with `srnn learn --config`";
+        Failure::new(format!("{}: {error}", path.display()), remedy)
+    })
+}
+
 /// The automaton file of a run folder, a model folder or an automaton folder.
 pub fn automaton_in(folder: &Path) -> Option<PathBuf> {
     let paths = ["automaton/automaton.json", "automaton.json", "../automaton/automaton.json"];

@@ -94,6 +94,11 @@ fn predict_reads_files_and_every_candidate_and_marks_unseen_tokens() {
         assert_eq!(lines.lines().count(), 3, "{lines}");
         assert!(lines.starts_with("new.txt:1\t"), "{lines}");
     }
+    for folder in ["run", "run/candidates/frequencies"] {
+        let inspected = place.run(&["inspect", folder]);
+        assert_eq!(inspected.code, Some(0), "{}", inspected.stderr);
+        assert!(inspected.stdout.contains("predicts the next token"), "{}", inspected.stdout);
+    }
     for args in [&["explain", "run", "open"][..], &["extract", "run"], &["certify", "run"]] {
         let ended = place.run(args);
         assert_eq!(ended.code, Some(2), "{args:?}");

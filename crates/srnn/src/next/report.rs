@@ -260,10 +260,8 @@ fn thresholds_sentence(thresholds: &AnomalyThresholds) -> String {
 /// Why no automaton is printed.
 fn no_automaton(learned: &NextLearned<'_>) -> String {
     let candidate = learned.of(NextKind::Automaton);
-    let why = match candidate.and_then(|candidate| candidate.note.as_deref()) {
-        Some(note) => note,
-        None => "the SR-GRU was not trained",
-    };
+    let note = candidate.and_then(|candidate| candidate.note.as_deref());
+    let why = note.unwrap_or("the SR-GRU was not trained");
     format!("No automaton is printed: {why}.")
 }
 

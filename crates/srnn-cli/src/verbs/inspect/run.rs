@@ -1,6 +1,6 @@
 //! Describes a run by the parts that exist.
 
-use super::{Description, automaton, certificate, checkpoint, model};
+use super::{Description, automaton, certificate, checkpoint, model, next};
 use crate::failure::Failure;
 use crate::files;
 use crate::runs;
@@ -34,8 +34,12 @@ pub fn describe(folder: &Path) -> Result<Description, Failure> {
 
 fn parts(folder: &Path) -> Result<Vec<(&'static str, Description)>, Failure> {
     let mut parts = Vec::new();
-    if folder.join("model").is_dir() {
-        parts.push(("model", model::describe(&folder.join("model"))?));
+    let model_folder = folder.join("model");
+    if next::is_next(&model_folder) {
+        return Ok(vec![("model", next::describe(&model_folder)?)]);
+    }
+    if model_folder.is_dir() {
+        parts.push(("model", model::describe(&model_folder)?));
     }
     if let Some(file) = runs::automaton_in(folder) {
         parts.push(("automaton", automaton::describe(&file)?));

@@ -8,6 +8,7 @@ use crate::failure::{Answer, Failure};
 use crate::files::STDIO_PATH;
 use crate::output::Output;
 use crate::reading::parse_token_rule;
+use crate::runs;
 use crate::verbs::learn::threads;
 use serde_json::{Value, json};
 use srnn::format::{aligned, grouped, percent, plural};
@@ -36,7 +37,7 @@ struct Surprised<'a> {
 /// Prints the surprises of every sequence.
 pub fn run(arguments: &PredictArgs, folder: &Path, output: &Output) -> Result<Answer, Failure> {
     refuse_other_options(arguments, folder)?;
-    let file = load(folder)?;
+    let file = runs::load_next(folder)?;
     let inputs = collect(arguments, &file)?;
     super::warn_of_file_names(&arguments.inputs, output);
     let ids: Vec<Vec<u32>> =
@@ -75,14 +76,6 @@ fn refuse_other_options(arguments: &PredictArgs, folder: &Path) -> Result<(), Fa
         }
         _ => Ok(()),
     }
-}
-
-fn load(folder: &Path) -> Result<NextFile, Failure> {
-    NextFile::load(folder).map_err(|error| {
-        let path = folder.join(NextFile::NAME);
-        let remedy = "restore the folder, or repeat the run with `srnn learn --config`";
-        Failure::new(format!("{}: {error}", path.display()), remedy)
-    })
 }
 
 /// Sequences of arguments, of a data file or of lines. A file is read as `learn --next` reads it.
