@@ -35,6 +35,7 @@ const SRNN: Modules = &[
     ("notation", &["user_error", "files", "extract", "render"]),
     ("experiment", &["task", "train", "explain"]),
     ("learn", &["task", "train", "extract", "noise", "certify", "compile"]),
+    ("next", &["user_error", "format", "files", "task", "train", "extract", "learn"]),
     ("run", &["user_error", "format", "files", "train", "learn"]),
     (
         "report",

@@ -5,6 +5,7 @@ use crate::files;
 use crate::reading::parse_token_rule;
 use srnn::engine::model::{ModelFile, digest};
 use srnn::learn::{NgramFile, NgramFileError};
+use srnn::next::NextFile;
 pub use srnn::run::{CERTIFICATE, WRONG_LABELS};
 use srnn::run::{FolderLock, lock_folder};
 use srnn::task::files::TokenRule;
@@ -46,6 +47,10 @@ pub fn load(path: &Path) -> Result<SavedModel, Failure> {
                       automaton` keeps a network";
         return Err(Failure::new(message, remedy));
     }
+    if folder.join(NextFile::NAME).is_file() {
+        let message = format!("{}: this model predicts the next token", path.display());
+        return Err(Failure::new(message, "use `srnn predict`, or a model that classifies"));
+    }
     Ok(SavedModel { file: ModelFile::load(&folder)?, folder, run })
 }
 
@@ -65,6 +70,15 @@ pub fn load_ngrams(path: &Path) -> Result<Option<SavedNgrams>, Failure> {
 /// Whether a model folder holds an n-gram model.
 fn has_ngrams(folder: &Path) -> bool {
     folder.join(NgramFile::NAME).is_file() && !folder.join(CONFIG).exists()
+}
+
+/// Loads the model of a folder with `next.json`.
+pub fn load_next(folder: &Path) -> Result<NextFile, Failure> {
+    NextFile::load(folder).map_err(|error| {
+        let path = folder.join(NextFile::NAME);
+        let remedy = "restore the folder, or repeat the run with `srnn learn --config`";
+        Failure::new(format!("{}: {error}", path.display()), remedy)
+    })
 }
 
 /// The automaton file of a run folder, a model folder or an automaton folder.

@@ -108,12 +108,15 @@ fn numbers_of_strings_and_words_are_checked_against_the_memory() {
     assert_eq!(run(&place, &all).code, Some(0));
 }
 
+/// Texts to replace in an experiment file, with what replaces them.
+type Changes = &'static [(&'static str, &'static str)];
+
 #[test]
 fn sizes_in_experiment_files_are_checked_before_memory_is_taken() {
     let place = TestFolder::new();
     let largest = i64::MAX.to_string();
     let long_name = "n".repeat(70_000);
-    let cases: [(&[(&str, &str)], Option<&str>); 10] = [
+    let cases: [(Changes, Option<&str>); 10] = [
         (&[("tomita:1", "copy:T=100:4294967296"), ("tomita:l5-6", "copy")], Some("--memory-limit")),
         (
             &[("tomita:1", "copy:T=5:10"), ("tomita:l5-6", "copy"), ("= 40", "= 4294967296")],

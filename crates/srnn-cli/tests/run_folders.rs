@@ -140,8 +140,11 @@ fn a_folder_that_is_no_run_is_not_replaced() {
     assert_eq!(entries(place.path("other")).len(), 0);
 }
 
+/// Puts something at a path; the second path is outside of the run folder.
+type Plant = fn(&Path, &Path);
+
 /// What is put at a path in a run folder that others can write.
-fn hostile_entries(outside: &Path) -> Vec<(&'static str, PathBuf, fn(&Path, &Path))> {
+fn hostile_entries(outside: &Path) -> Vec<(&'static str, PathBuf, Plant)> {
     let link = |path: &Path, target: &Path| symlink(target, path).unwrap();
     let pipe = |path: &Path, _: &Path| make_pipe(path);
     let file = outside.join("precious");

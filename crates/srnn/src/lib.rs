@@ -38,6 +38,7 @@ pub mod extract;
 pub mod files;
 pub mod format;
 pub mod learn;
+pub mod next;
 pub mod noise;
 pub mod notation;
 pub mod render;

@@ -23,25 +23,38 @@ pub fn check_memory(
     let recipe = &resolved.recipe;
     let train = &data.split.train;
     let needed = estimate(&recipe.arch, &recipe.train, train, workers);
-    let limit = limit.unwrap_or_else(default_limit);
-    if needed.bytes > limit {
-        let message = format!(
-            "training {workers} seeds at a time takes about {}, more than the limit of {}",
-            bytes(needed.bytes),
-            bytes(limit)
-        );
-        let remedy = "lower --units, --k or train.batch_size, use fewer --threads, \
-                      or raise --memory-limit";
-        return Err(Failure::new(message, remedy));
-    }
+    let remedy = "lower --units, --k or train.batch_size, use fewer --threads, \
+                  or raise --memory-limit";
+    let memory = check_bytes(needed.bytes, limit, remedy)?;
     let all = estimate(&recipe.arch, &recipe.train, train, resolved.seeds.len());
-    let plan = format!("at most {} updates, about {}", grouped(all.updates), bytes(needed.bytes));
+    let plan = format!("at most {} updates, about {memory}", grouped(all.updates));
     if resolved.device != DeviceName::Cpu {
         return Ok(plan);
     }
     let share = largest_share(resolved.seeds.len(), workers);
     let seconds = FIXED_SECONDS + all.core_seconds * share;
     Ok(format!("{plan} and {}", duration(seconds)))
+}
+
+/// An amount of memory as text.
+///
+/// # Errors
+/// If it is more than `limit`, by default 3/4 of the free memory.
+pub(super) fn check_bytes(
+    needed: u64,
+    limit: Option<u64>,
+    remedy: &str,
+) -> Result<String, Failure> {
+    let limit = limit.unwrap_or_else(default_limit);
+    if needed > limit {
+        let message = format!(
+            "training takes about {}, more than the limit of {}",
+            bytes(needed),
+            bytes(limit)
+        );
+        return Err(Failure::new(message, remedy));
+    }
+    Ok(bytes(needed))
 }
 
 /// Parses a number of bytes: `500MB`, `4GiB`, `1000000`.

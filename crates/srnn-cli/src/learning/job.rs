@@ -67,7 +67,11 @@ pub fn run_job(job: &LearnJob, output: &Output) -> Result<Answer, Failure> {
 /// The first Ctrl-C during training ends it with a checkpoint, the second ends the process at once;
 /// checkpoints on disk are always complete. After training, Ctrl-C ends the process at once, because
 /// everything else can be repeated from the checkpoints.
-fn stop_on_ctrl_c(stop: &Arc<StopFlags>, run: &Path, output: &Output) -> Result<(), Failure> {
+pub(super) fn stop_on_ctrl_c(
+    stop: &Arc<StopFlags>,
+    run: &Path,
+    output: &Output,
+) -> Result<(), Failure> {
     let (stop, run, output) = (stop.clone(), files::shell_path(run), *output);
     ctrlc::set_handler(move || {
         if stop.trained.load(Ordering::Relaxed) {
@@ -100,7 +104,7 @@ fn request(job: &LearnJob) -> LearnRequest<'_> {
     }
 }
 
-fn learn_failure(error: LearnError, run: &Path) -> Failure {
+pub(super) fn learn_failure(error: LearnError, run: &Path) -> Failure {
     let command = format!("srnn resume {}", files::shell_path(run));
     let run = run.display();
     match error {

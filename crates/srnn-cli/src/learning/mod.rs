@@ -4,6 +4,8 @@ mod budget;
 mod callbacks;
 mod data;
 mod job;
+mod next_job;
+mod next_settings;
 mod progress;
 mod resolve;
 mod settings;
@@ -13,5 +15,10 @@ pub use budget::{
 };
 pub use data::{data_record, data_warnings, describe_data, read_data};
 pub use job::{LearnJob, finished_result, run_job};
+pub use next_job::{
+    NextJob, describe_tokens, digests as tokens_digests, next_plan, read_tokens, run_next_job,
+    tokens_record,
+};
+pub use next_settings::ResolvedNext;
 pub use resolve::Resolved;
 pub use settings::{ComparisonSettings, DataSettings, NetworkSettings, Settings, is_unset};

@@ -168,6 +168,8 @@ impl Resolved {
         let Recipe { arch, init, train } = self.recipe.clone();
         Settings {
             source: Some(self.source.to_string()),
+            next: None,
+            flagged: None,
             seed: self.seeds.first().copied(),
             seeds: Some(self.seeds.len() as u64),
             fail_under: self.fail_under,

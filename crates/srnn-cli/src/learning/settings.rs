@@ -25,6 +25,12 @@ const DEFAULT_SPLIT: &str = "0.8/0.2";
 pub struct Settings {
     /// A built-in task or a file.
     pub source: Option<String>,
+    /// Whether the next token is predicted instead of a label.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<bool>,
+    /// With `next`, the fraction of the validation sequences that thresholds may flag.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flagged: Option<f64>,
     /// The first seed.
     pub seed: Option<u64>,
     /// The number of seeds.
@@ -161,7 +167,7 @@ pub struct CandidateChoice {
 }
 
 /// Default of --budget.
-const BUDGET: f64 = 300.0;
+pub(super) const BUDGET: f64 = 300.0;
 
 /// A set of hyperparameters.
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

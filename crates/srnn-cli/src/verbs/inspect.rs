@@ -4,6 +4,7 @@ mod automaton;
 mod certificate;
 mod checkpoint;
 mod model;
+mod next;
 mod run;
 mod tensors;
 
@@ -59,6 +60,7 @@ fn describe(path: &Path) -> Result<Description, Failure> {
 
 fn describe_folder(folder: &Path) -> Result<Description, Failure> {
     match folder {
+        folder if next::is_next(folder) => next::describe(folder),
         folder if folder.join("config.json").exists() => model::describe(folder),
         folder if folder.join("manifest.json").exists() => checkpoint::describe(folder),
         folder if runs::is_run(folder) || folder.join("model").is_dir() => run::describe(folder),

@@ -1,5 +1,6 @@
 //! `srnn learn`: trains, extracts and proves in one run.
 
+use super::learn_next::{self, NextArguments};
 use crate::failure::{Answer, Failure};
 use crate::learning::{
     ComparisonSettings, DataSettings, LearnJob, NetworkSettings, Resolved, Settings, check_memory,
@@ -17,7 +18,8 @@ use std::time::Instant;
 
 const EXAMPLES: &str = "Examples:
   srnn learn tomita:3
-  srnn learn traces.csv --label-column outcome --seeds 2 --out runs/traces";
+  srnn learn traces.csv --label-column outcome --seeds 2 --out runs/traces
+  srnn learn --next events.txt --test new.txt";
 
 /// Exit codes of `learn` and `resume`.
 pub const EXIT_CODES: &str = "Exit codes: 0 done; 1 below --fail-under, or no proof with \
@@ -28,9 +30,18 @@ pub const EXIT_CODES: &str = "Exit codes: 0 done; 1 below --fail-under, or no pr
 #[command(before_help = EXAMPLES, after_help = EXIT_CODES)]
 pub struct Learn {
     /// A file of labelled sequences, tomita:1 to tomita:7, or another task of `srnn data make`
-    /// (bp:small:A, palindrome:B).
+    /// (bp:small:A, palindrome:B). With --next, a file of sequences.
     #[arg(required_unless_present = "config")]
     source: Option<String>,
+    /// Predict the next token instead of a label: how surprising each step of a new sequence is finds
+    /// anomalies without labels. A .txt file and a file of an unknown extension have a sequence per
+    /// line; labels of other formats are not used. `srnn predict` shows the surprises.
+    #[arg(long)]
+    next: bool,
+    /// With --next: the fraction of the validation sequences that may be called anomalous [default:
+    /// 0.01].
+    #[arg(long, value_name = "FRACTION", allow_negative_numbers = true)]
+    flagged: Option<f64>,
     /// The first seed [default: 1].
     #[arg(long, value_name = "N", value_parser = parse_count::<u64>, allow_negative_numbers = true)]
     seed: Option<u64>,
@@ -83,6 +94,16 @@ pub fn run(learn: Learn, output: &Output) -> Result<Answer, Failure> {
     let started = Instant::now();
     let mut settings = settings(&learn)?;
     settings.check()?;
+    if settings.predicts_next() {
+        let Learn { out, force, threads, memory_limit, print_config, .. } = learn;
+        let location = Box::new(move |name| location(out, force, name));
+        let arguments = NextArguments { location, threads, memory_limit, print_config };
+        return learn_next::run(&settings, arguments, started, output);
+    }
+    if settings.flagged.is_some() {
+        let message = "--flagged is about anomalies, which --next finds";
+        return Err(Failure::new(message, "add --next, or leave it out"));
+    }
     let hardware = hardware(settings.device.unwrap_or_default(), learn.threads)?;
     settings.device = Some(hardware.device.name());
     let source = settings.source()?;
@@ -111,6 +132,8 @@ pub fn run(learn: Learn, output: &Output) -> Result<Answer, Failure> {
 fn settings(learn: &Learn) -> Result<Settings, Failure> {
     let flags = Settings {
         source: learn.source.clone(),
+        next: learn.next.then_some(true),
+        flagged: learn.flagged,
         seed: learn.seed,
         seeds: learn.seeds,
         fail_under: learn.fail_under,

@@ -13,6 +13,7 @@ mod explain;
 mod extract;
 mod inspect;
 mod learn;
+mod learn_next;
 mod manpages;
 mod predict;
 mod reproduce;

@@ -6,6 +6,7 @@ mod engine;
 mod images;
 mod inputs;
 mod language_model;
+mod next;
 mod ngrams;
 mod report;
 
@@ -26,6 +27,9 @@ use std::path::{Path, PathBuf};
 /// read as `<unk>` if the model was trained with it (--min-count). Otherwise the sequence gets no
 /// label. A model that was trained on texts splits typed sentences as it split those texts.
 ///
+/// For a model of `learn --next`, shows how surprising each step of a sequence is, names the most
+/// surprising one, and says whether the sequence is anomalous.
+///
 /// For a language model, prints the perplexity of each sentence and the most probable next words.
 ///
 /// With --automaton, the extracted automaton classifies and no network is needed. It prints one
@@ -37,6 +41,7 @@ use std::path::{Path, PathBuf};
     before_help = "Examples:
   srnn predict runs/tomita-3 1010 0110
   srnn predict runs/traces --file new.csv --json
+  srnn predict runs/events \"open read close\"
   srnn predict runs/reproduce-mnist/models/mnist/lstm/1e-3/seed-1 digit.png
   srnn predict runs/reproduce-imdb/models/imdb/sr-lstm-k10/light/seed-1 \\
     \"This film is NOT good, sadly.\"
@@ -82,6 +87,9 @@ pub fn run(arguments: &PredictArgs, output: &Output) -> Result<Answer, Failure> 
     check_threshold(arguments)?;
     if arguments.automaton {
         return automaton::run(arguments, output);
+    }
+    if let Some(folder) = next::model_folder(&arguments.run) {
+        return next::run(arguments, &folder, output);
     }
     if let Some(saved) = runs::load_ngrams(&arguments.run)? {
         return ngrams::run(arguments, &saved, output);

@@ -1,6 +1,7 @@
 //! `srnn resume`: continues an interrupted run to the same bits.
 
 use super::learn::{EXIT_CODES, hardware};
+use super::learn_next;
 use crate::failure::{Answer, Failure};
 use crate::files;
 use crate::learning::{LearnJob, Settings, finished_result, read_data, run_job};
@@ -10,7 +11,6 @@ use crate::runs;
 use clap::Args;
 use serde_json::Value;
 use srnn::engine::DeviceName;
-use srnn::learn::LearnData;
 use srnn::run::RunFolder;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -49,9 +49,12 @@ pub fn run(resume: Resume, output: &Output) -> Result<Answer, Failure> {
     settings.check()?;
     let first_device = settings.device.unwrap_or_default();
     let hardware = hardware(resume.device.unwrap_or(first_device), resume.threads)?;
+    if settings.predicts_next() {
+        return learn_next::resume(&settings, folder, hardware, started, output);
+    }
     let source = settings.source()?;
     let data = read_data(&source, &settings.data()?)?;
-    check_same_data(&folder, &data)?;
+    check_digests(&folder, &data.digests())?;
     let resolved = settings.resolve(&data.split)?;
     output.note(format!("data   {source}"));
     output.note(format!("run    {}", folder.path().display()));
@@ -63,13 +66,12 @@ pub fn run(resume: Resume, output: &Output) -> Result<Answer, Failure> {
 }
 
 /// Refuses to continue with other data.
-fn check_same_data(folder: &RunFolder, data: &LearnData) -> Result<(), Failure> {
+pub fn check_digests(folder: &RunFolder, digests: &Value) -> Result<(), Failure> {
     let path = folder.data();
     let remedy = "restore the data, or start a new run with `srnn learn`";
     let failure = |why: String| Failure::new(format!("{}: {why}", path.display()), remedy);
     let text = files::read_own_text(&path)?.ok_or_else(|| failure("it is missing".into()))?;
     let record: Value = serde_json::from_str(&text).map_err(|error| failure(error.to_string()))?;
-    let digests = data.digests();
     for set in ["train", "valid", "test"] {
         let before = &record["digest"][set];
         if before != &digests[set] {

@@ -36,6 +36,7 @@ use crate::train::{
     Selection, Sizes, Stop, TrainError, recipe_default,
 };
 use pipeline::Pipeline;
+pub(crate) use pipeline::RoundContext;
 use rounds::learn_automaton;
 use srnn_automata::{InvalidAlphabet, Moore};
 

@@ -122,11 +122,11 @@ impl<'r, 'a, C: LearnCallbacks> Pipeline<'r, 'a, C> {
 }
 
 /// Provides trainers, checkpoints and observers for one round of training.
-struct RoundContext<'r, C> {
-    callbacks: &'r C,
-    round: Round,
+pub(crate) struct RoundContext<'r, C> {
+    pub callbacks: &'r C,
+    pub round: Round,
     /// The share of one trainer.
-    hardware: Hardware,
+    pub hardware: Hardware,
 }
 
 impl<C: LearnCallbacks> TrainContext<f32> for RoundContext<'_, C> {

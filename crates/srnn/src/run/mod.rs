@@ -21,6 +21,7 @@ const METRICS: &str = "metrics.jsonl";
 const CHECKPOINTS: &str = "checkpoints";
 const MODEL: &str = "model";
 const AUTOMATON: &str = "automaton";
+const CANDIDATES: &str = "candidates";
 /// The file of suspected labels.
 pub const WRONG_LABELS: &str = "wrong_labels.jsonl";
 /// The certificate file.
@@ -31,8 +32,19 @@ pub(crate) const RESULT: &str = "result.json";
 pub(crate) const LOCK: &str = ".lock";
 
 /// All entries of a run folder. A folder with any other entry is never replaced.
-const ENTRIES: [&str; 10] =
-    [CONFIG, DATA, METRICS, CHECKPOINTS, MODEL, AUTOMATON, WRONG_LABELS, CERTIFICATE, RESULT, LOCK];
+const ENTRIES: [&str; 11] = [
+    CONFIG,
+    DATA,
+    METRICS,
+    CHECKPOINTS,
+    MODEL,
+    AUTOMATON,
+    CANDIDATES,
+    WRONG_LABELS,
+    CERTIFICATE,
+    RESULT,
+    LOCK,
+];
 
 /// The location of a new run.
 #[derive(Clone, Debug)]

@@ -21,6 +21,7 @@ pub mod parentheses;
 mod split;
 mod summary;
 pub mod text;
+mod token_sequences;
 pub mod tomita;
 mod vocabulary;
 
@@ -32,6 +33,7 @@ pub use confusion::Confusion;
 pub use labels::{Rate, class_weights, label_noise};
 pub use split::{Fractions, Subset, assign_subsets, split};
 pub use summary::Summary;
+pub use token_sequences::{TokenSequences, inputs_of, targets_of};
 pub use vocabulary::{UNKNOWN, UnseenToken, Vocabulary};
 
 /// Labelled sequences over a finite alphabet.

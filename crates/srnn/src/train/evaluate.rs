@@ -16,7 +16,7 @@ pub struct Evaluation {
     /// Mean cross-entropy over all targets, unweighted.
     pub loss: f64,
     /// `[truth][predicted]`: the number of targets. A sequence has one, or one per step. Empty for
-    /// texts, whose classes are the words.
+    /// texts and token sequences, whose classes are the tokens.
     pub confusion: Vec<Vec<u64>>,
 }
 
@@ -55,13 +55,16 @@ pub fn evaluate_subset<F: Real, E: Runner<F> + ?Sized>(
     if examples.continues() {
         return evaluate_text(engine, examples, indices, mode);
     }
+    let mut by_length = indices.to_vec();
+    // A batch takes as long as its longest sequence.
+    by_length.sort_by_cached_key(|&index| examples.length(index));
+    if !examples.has_confusion() {
+        return evaluate_loss(engine, examples, &by_length, mode);
+    }
     let arch = engine.arch().clone();
     let classes = arch.classes;
     let mut confusion = vec![vec![0; classes]; classes];
     let mut loss = 0.0;
-    let mut by_length = indices.to_vec();
-    // A batch takes as long as its longest sequence.
-    by_length.sort_by_cached_key(|&index| examples.length(index));
     for part in batches(examples, &by_length) {
         let batch = examples.batch(part, &arch);
         let trace = engine.trace(&batch, mode, Fields::default())?;
@@ -75,6 +78,25 @@ pub fn evaluate_subset<F: Real, E: Runner<F> + ?Sized>(
     let correct: u64 = (0..classes).map(|class| confusion[class][class]).sum();
     let total = confusion.iter().flatten().sum::<u64>() as f64;
     Ok(Evaluation { accuracy: correct as f64 / total, loss: loss / total, confusion })
+}
+
+/// Evaluates the network without counting pairs of classes.
+fn evaluate_loss<F: Real, E: Runner<F> + ?Sized>(
+    engine: &mut E,
+    examples: &impl Examples,
+    indices: &[usize],
+    mode: Mode,
+) -> Result<Evaluation, E::Error> {
+    let arch = engine.arch().clone();
+    let (mut sum, mut correct, mut counted) = (0.0, 0, 0);
+    for part in batches(examples, indices) {
+        let (loss, _) = engine.loss(&examples.batch(part, &arch), mode)?;
+        sum += loss.task * loss.counted as f64;
+        correct += loss.correct;
+        counted += loss.counted;
+    }
+    let mean = |sum: f64| sum / counted as f64;
+    Ok(Evaluation { accuracy: mean(correct as f64), loss: mean(sum), confusion: vec![] })
 }
 
 /// A fixed sample of `count` sequences, ascending, so that the evaluations of a run are comparable. Of

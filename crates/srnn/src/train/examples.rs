@@ -33,6 +33,11 @@ pub trait Examples {
         false
     }
 
+    /// Whether evaluations count every pair of true and predicted class. A vocabulary has too many.
+    fn has_confusion(&self) -> bool {
+        true
+    }
+
     /// A batch for an update, with noise on its inputs. [`check_noise`](Examples::check_noise) has
     /// accepted the noise.
     fn noisy_batch(&self, indices: &[usize], arch: &Arch, noise: &InputNoise, key: &Key) -> Batch {

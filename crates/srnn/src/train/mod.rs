@@ -30,6 +30,7 @@ mod stop;
 #[cfg(test)]
 mod testing;
 mod text_examples;
+mod token_examples;
 mod training;
 
 pub use batch::{Sampler, batch};

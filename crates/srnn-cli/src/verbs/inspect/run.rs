@@ -1,6 +1,6 @@
 //! Describes a run by the parts that exist.
 
-use super::{Description, automaton, certificate, checkpoint, model};
+use super::{Description, automaton, certificate, checkpoint, model, next};
 use crate::failure::Failure;
 use crate::files;
 use crate::runs;
@@ -35,7 +35,11 @@ pub fn describe(folder: &Path) -> Result<Description, Failure> {
 
 fn parts(folder: &Path) -> Result<Vec<(&'static str, Description)>, Failure> {
     let mut parts = Vec::new();
-    if folder.join("model").is_dir() {
+    let model_folder = folder.join("model");
+    if next::is_next(&model_folder) {
+        return Ok(vec![("model", next::describe(&model_folder)?)]);
+    }
+    if model_folder.is_dir() {
         parts.push(("model", saved_model(folder)?));
     }
     if let Some(file) = runs::automaton_in(folder) {

@@ -128,7 +128,8 @@ fn table(
     Ok(sequences(&samples))
 }
 
-fn sequences(samples: &Samples) -> Vec<InputSequence> {
+/// The sequences of a data file, with the labels that are not empty.
+pub fn sequences(samples: &Samples) -> Vec<InputSequence> {
     let data = &samples.data;
     let input = |(sequence, line): (&srnn::task::Sequence, &u64)| InputSequence {
         place: format!("{}:{line}", samples.file),

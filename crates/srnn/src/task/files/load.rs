@@ -99,7 +99,7 @@ pub fn load(
     encode_all(train, valid, test, options)
 }
 
-fn check_held_out_once(train: &Path, hold_out: &HoldOut) -> Result<(), DataError> {
+pub(super) fn check_held_out_once(train: &Path, hold_out: &HoldOut) -> Result<(), DataError> {
     let [_, valid, test] = hold_out.fractions.get();
     for (part, file, fraction) in
         [("valid", &hold_out.valid, valid), ("test", &hold_out.test, test)]

@@ -24,6 +24,7 @@ mod load;
 mod options;
 mod samples;
 mod table;
+mod unlabelled;
 mod write;
 
 #[cfg(test)]
@@ -45,6 +46,7 @@ pub use options::{
     TableHeader, TokenRule, Unlabelled, tokenize,
 };
 pub use samples::Samples;
+pub use unlabelled::{LoadedTokens, load_unlabelled, read_unlabelled};
 pub use write::{WriteError, write};
 
 /// Reads a file. [`Samples::check_trainable`] says whether a model can be trained on it.
