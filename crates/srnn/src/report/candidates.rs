@@ -1,14 +1,13 @@
 //! The comparison of candidates as text and as JSON.
 
 use super::LearnReport;
-use crate::format::{aligned, percent};
+use crate::format::{aligned, percent, plural};
 use crate::learn::{
     Candidate, CandidateKind, Comparison, HeldOutScore, KeepReason, MAX_READABLE_STATES, Preference,
 };
 use serde_json::{Value, json};
 
-/// The table of candidates, and what follows from it in two or three sentences; `None` if only one
-/// kind of model was trained.
+/// The table of candidates; `None` if only one kind of model was trained.
 pub(super) fn text(report: &LearnReport<'_>) -> Option<String> {
     let comparison = report.learned.comparison.as_ref()?;
     let measure = comparison.measure.name(&report.learned.data.split.train.classes);
@@ -27,10 +26,21 @@ pub(super) fn text(report: &LearnReport<'_>) -> Option<String> {
         ]);
     }
     Some(format!(
-        "Candidates by {measure} on the validation set, the most readable first:\n{}{}",
+        "Candidates by {measure} on the validation set, the most readable first:\n{}",
         aligned(&rows),
-        conclusion(comparison, &measure)
     ))
+}
+
+/// What was learned, how certain it is, what the readable form costs, and what to do next; `None` if
+/// only one kind of model was trained.
+pub(super) fn conclusion(report: &LearnReport<'_>) -> Option<String> {
+    let comparison = report.learned.comparison.as_ref()?;
+    let measure = comparison.measure.name(&report.learned.data.split.train.classes);
+    let mut sentences = vec![kept_sentence(comparison, &measure)];
+    sentences.push(certainty_sentence(report, comparison));
+    sentences.extend(cost_sentence(comparison));
+    sentences.extend(next_sentence(report, comparison));
+    Some(format!("{}\n", sentences.join("\n")))
 }
 
 /// `candidates` of `result.json`.
@@ -58,14 +68,13 @@ pub(super) fn records(report: &LearnReport<'_>) -> Option<Value> {
 /// `comparison` of `result.json`.
 pub(super) fn summary(report: &LearnReport<'_>) -> Option<Value> {
     let comparison = report.learned.comparison.as_ref()?;
-    let measure = comparison.measure.name(&report.learned.data.split.train.classes);
     Some(json!({
         "measure": comparison.measure,
         "prefer": comparison.preference,
         "kept": comparison.kept().kind,
         "reason": comparison.reason,
         "best": comparison.best().kind,
-        "text": conclusion(comparison, &measure),
+        "text": conclusion(report),
     }))
 }
 
@@ -82,14 +91,6 @@ fn seconds(report: &LearnReport<'_>, kind: CandidateKind) -> Option<f64> {
         CandidateKind::Automaton => AUTOMATON.into_iter().filter_map(of).reduce(|a, b| a + b),
         kind => of(kind.key()),
     }
-}
-
-/// Which candidate is kept and why, what readability costs, and what to do next.
-fn conclusion(comparison: &Comparison, measure: &str) -> String {
-    let mut sentences = vec![kept_sentence(comparison, measure)];
-    sentences.extend(automaton_sentence(comparison));
-    sentences.extend(next_sentence(comparison));
-    format!("{}\n", sentences.join("\n"))
 }
 
 fn kept_sentence(comparison: &Comparison, measure: &str) -> String {
@@ -120,37 +121,64 @@ fn kept_sentence(comparison: &Comparison, measure: &str) -> String {
     }
 }
 
-/// What the automaton would cost, if another candidate is kept.
-fn automaton_sentence(comparison: &Comparison) -> Option<String> {
-    let automaton = comparison.of(CandidateKind::Automaton)?;
+/// Whether the kept model is proved, and how large its score on new data probably is.
+fn certainty_sentence(report: &LearnReport<'_>, comparison: &Comparison) -> String {
+    let kept = comparison.kept();
+    let score = kept.valid.unwrap_or(HeldOutScore { value: 0.0, error: 0.0 });
+    let bound = |sign: f64| percent((score.value + 2.0 * sign * score.error).clamp(0.0, 1.0));
+    let sequences = plural(report.learned.data.split.valid.sequences.len(), "sequence");
+    let range = format!(
+        "New data like these {sequences} probably give {} to {} (two standard errors).",
+        bound(-1.0),
+        bound(1.0)
+    );
+    match (kept.proved, kept.states) {
+        (true, _) => {
+            format!("Network and automaton are proved equal on every word, of any length. {range}")
+        }
+        (false, Some(_)) => format!("Nothing is proved about the automaton. {range}"),
+        (false, None) => range,
+    }
+}
+
+/// What readability costs: the kept automaton against the best candidate, or the kept candidate
+/// against the best automaton.
+fn cost_sentence(comparison: &Comparison) -> Option<String> {
     let kept = comparison.kept();
     if kept.states.is_some() {
-        let (value, best) = (kept.valid?.value, comparison.best().valid?.value);
-        let cost = 100.0 * (best - value);
-        return (cost > 0.0)
-            .then(|| format!("The automaton costs {cost:.1} points against the best candidate."));
+        let cost = 100.0 * (comparison.best().valid?.value - kept.valid?.value);
+        let text = format!("The automaton costs {cost:.1} points against the best candidate.");
+        return (cost > 0.0).then_some(text);
     }
-    let Some(score) = automaton.valid else {
-        return Some("No automaton is kept: the SR-GRU's states form no finite set.".into());
+    let Some((automaton, score)) = best_automaton(comparison) else {
+        return Some("No automaton is kept: none was found.".into());
     };
     let cost = 100.0 * (kept.valid?.value - score.value);
+    let (title, score) = (automaton.kind.title(), percent(score.value));
     Some(match automaton.states {
         Some(states) if states > MAX_READABLE_STATES => format!(
-            "No automaton is kept: the SR-GRU's has {states} states, more than \
-             {MAX_READABLE_STATES}, and {} ({cost:.1} points less).",
-            percent(score.value)
+            "No automaton is kept: the {title} has {states} states, more than \
+             {MAX_READABLE_STATES}, and {score} ({cost:.1} points less)."
         ),
         Some(1) => format!(
-            "No automaton is kept: the SR-GRU's has one state and {} ({cost:.1} points less).",
-            percent(score.value)
+            "No automaton is kept: the {title} has one state and {score} ({cost:.1} points less)."
         ),
-        _ => format!("An automaton would cost {cost:.1} points ({}).", percent(score.value)),
+        _ => format!("The {title} would cost {cost:.1} points ({score})."),
     })
 }
 
-fn next_sentence(comparison: &Comparison) -> Option<String> {
-    let automaton = comparison.of(CandidateKind::Automaton)?;
-    let has_automaton = automaton.states.is_some_and(|states| states > 1);
+/// The automaton with the highest score, the first of equal ones.
+fn best_automaton(comparison: &Comparison) -> Option<(&Candidate, HeldOutScore)> {
+    let automata = [CandidateKind::Automaton, CandidateKind::Merged];
+    let found = automata.into_iter().filter_map(|kind| comparison.of(kind));
+    let scored = found.filter_map(|candidate| Some((candidate, candidate.valid?)));
+    scored.reduce(|best, next| if next.1.value > best.1.value { next } else { best })
+}
+
+fn next_sentence(report: &LearnReport<'_>, comparison: &Comparison) -> Option<String> {
+    let run = report.run.display();
+    let automaton = best_automaton(comparison);
+    let has_automaton = automaton.is_some_and(|(found, _)| found.states.is_some_and(|n| n > 1));
     match comparison.preference {
         _ if comparison.reason == KeepReason::NothingLearned => Some(
             "Next: look at the data with `srnn data check`; more rows or other tokens may help."
@@ -162,6 +190,6 @@ fn next_sentence(comparison: &Comparison) -> Option<String> {
         Preference::Readable if comparison.reason == KeepReason::WithinOneError => {
             Some("Next: --prefer accuracy keeps the best candidate.".into())
         }
-        _ => None,
+        _ => Some(format!("Next: srnn predict {run} SEQUENCE; srnn inspect {run}.")),
     }
 }

@@ -47,6 +47,7 @@ pub(super) fn text(report: &LearnReport<'_>) -> String {
     }
     parts.push(confusion("validation", &report.validation()));
     parts.extend(report.test().map(|test| confusion("test", &test)));
+    parts.extend(candidates::conclusion(report));
     parts.push(format!("All files are in {}", report.run.display()));
     parts.join("\n")
 }
