@@ -292,7 +292,7 @@ fn without_a_verb_help_is_printed_and_every_help_begins_with_examples() {
     for verb in ["learn", "resume"] {
         let help = place.run(&[verb, "--help"]).stdout;
         let examples = help.lines().skip(1).take_while(|line| line.starts_with("  srnn "));
-        assert!(help.starts_with("Examples:\n") && examples.count() == 2, "{help}");
+        assert!(help.starts_with("Examples:\n") && examples.count() >= 2, "{help}");
     }
 }
 
