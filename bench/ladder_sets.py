@@ -72,7 +72,9 @@ def counter():
         letters = list("a" * half + "b" * half)
         draw.shuffle(letters)
         if draw.random() < 0.5:
-            letters[draw.randrange(len(letters))] = draw.choice("ab")
+            # Any number of letters: with one, the difference modulo 3 would decide.
+            for _ in range(draw.randrange(1, half + 1)):
+                letters[draw.randrange(len(letters))] = draw.choice("ab")
         equal = letters.count("a") == letters.count("b")
         rows.append(("equal" if equal else "unequal", " ".join(letters)))
     return rows
