@@ -8,18 +8,18 @@ use super::PrefixTree;
 /// target is weighted by how often the two symbols agree in other states. Without such a symbol, the
 /// symbol's most frequent target is taken, and the state itself if the symbol never occurs.
 pub(super) fn complete(symbols: usize, table: &[Option<u32>]) -> Vec<u32> {
-    let agreement = Agreement::of(symbols, table);
+    let similarity = SymbolSimilarity::of(symbols, table);
     let fill = |(index, &target): (usize, &Option<u32>)| {
         target.unwrap_or_else(|| {
             let (state, symbol) = (index / symbols, index % symbols);
-            agreement.likely_target(table, state, symbol).unwrap_or(state as u32)
+            similarity.likely_target(table, state, symbol).unwrap_or(state as u32)
         })
     };
     table.iter().enumerate().map(fill).collect()
 }
 
 /// How alike symbols act.
-struct Agreement {
+struct SymbolSimilarity {
     symbols: usize,
     /// States in which both symbols are seen, and in which their targets are equal: `[symbols, symbols]`.
     counts: Vec<(u32, u32)>,
@@ -28,8 +28,8 @@ struct Agreement {
 /// Above this number of symbols, pairs of symbols are not compared.
 const LARGEST_ALPHABET: usize = 1_000;
 
-impl Agreement {
-    fn of(symbols: usize, table: &[Option<u32>]) -> Agreement {
+impl SymbolSimilarity {
+    fn of(symbols: usize, table: &[Option<u32>]) -> SymbolSimilarity {
         let compared = if symbols <= LARGEST_ALPHABET { symbols } else { 0 };
         let mut counts = vec![(0, 0); compared * compared];
         for row in table.chunks(symbols.max(1)) {
@@ -42,7 +42,7 @@ impl Agreement {
                 }
             }
         }
-        Agreement { symbols: compared, counts }
+        SymbolSimilarity { symbols: compared, counts }
     }
 
     fn likely_target(&self, table: &[Option<u32>], state: usize, symbol: usize) -> Option<u32> {
