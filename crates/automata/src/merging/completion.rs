@@ -8,28 +8,30 @@ use super::PrefixTree;
 /// target is weighted by how often the two symbols agree in other states. Without such a symbol, the
 /// symbol's most frequent target is taken, and the state itself if the symbol never occurs.
 pub(super) fn complete(symbols: usize, table: &[Option<u32>]) -> Vec<u32> {
-    let agreement = SymbolAgreement::of(symbols, table);
+    let similarity = SymbolSimilarity::of(symbols, table);
     let fill = |(index, &target): (usize, &Option<u32>)| {
         target.unwrap_or_else(|| {
             let (state, symbol) = (index / symbols, index % symbols);
-            agreement.likely_target(table, state, symbol).unwrap_or(state as u32)
+            similarity.likely_target(table, state, symbol).unwrap_or(state as u32)
         })
     };
     table.iter().enumerate().map(fill).collect()
 }
 
 /// How alike symbols act.
-struct SymbolAgreement {
+struct SymbolSimilarity {
     symbols: usize,
-    /// States in which both symbols are seen, and in which their targets are equal: `[symbols, symbols]`.
+    /// Symbols that are compared: all of them, or none of a large alphabet.
+    compared: usize,
+    /// States in which both symbols are seen, and in which their targets are equal: `[compared, compared]`.
     counts: Vec<(u32, u32)>,
 }
 
 /// Above this number of symbols, pairs of symbols are not compared.
 const LARGEST_ALPHABET: usize = 1_000;
 
-impl SymbolAgreement {
-    fn of(symbols: usize, table: &[Option<u32>]) -> SymbolAgreement {
+impl SymbolSimilarity {
+    fn of(symbols: usize, table: &[Option<u32>]) -> SymbolSimilarity {
         let compared = if symbols <= LARGEST_ALPHABET { symbols } else { 0 };
         let mut counts = vec![(0, 0); compared * compared];
         for row in table.chunks(symbols.max(1)) {
@@ -42,11 +44,11 @@ impl SymbolAgreement {
                 }
             }
         }
-        SymbolAgreement { symbols: compared, counts }
+        SymbolSimilarity { symbols, compared, counts }
     }
 
     fn likely_target(&self, table: &[Option<u32>], state: usize, symbol: usize) -> Option<u32> {
-        let symbols = table.len() / (table.len() / self.symbols.max(1)).max(1);
+        let symbols = self.symbols;
         let states = table.len() / symbols;
         let mut weights = vec![0.0; states];
         for from in 0..states {
@@ -54,9 +56,9 @@ impl SymbolAgreement {
                 weights[to as usize] += 1.0 / states as f64 / 100.0;
             }
         }
-        for other in 0..self.symbols {
+        for other in 0..self.compared {
             if let Some(to) = table[state * symbols + other] {
-                let (both, equal) = self.counts[symbol * self.symbols + other];
+                let (both, equal) = self.counts[symbol * self.compared + other];
                 weights[to as usize] += f64::from(equal) / (f64::from(both) + 1.0);
             }
         }
@@ -83,6 +85,16 @@ mod tests {
         let table: Vec<Option<u32>> =
             seen.iter().flat_map(|&(a, b, c)| [a, b, c]).map(|to| (to < 9).then_some(to)).collect();
         assert_eq!(complete(3, &table), [1, 2, 1, 0, 2, 0, 2, 0, 2]);
+    }
+
+    #[test]
+    fn a_large_alphabet_is_completed_without_comparing_symbols() {
+        let symbols = LARGEST_ALPHABET + 1;
+        let mut table = vec![None; 3 * symbols];
+        (table[7], table[symbols + 7], table[5]) = (Some(2), Some(2), Some(1));
+        let full = complete(symbols, &table);
+        assert_eq!((full[2 * symbols + 7], full[symbols + 5]), (2, 1), "where the symbol goes");
+        assert_eq!((full[3], full[2 * symbols]), (0, 2), "symbols that never occur stay");
     }
 
     #[test]

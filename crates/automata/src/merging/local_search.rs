@@ -1,15 +1,16 @@
 //! Local search for the automaton with the minimum description length: transitions are redirected,
 //! states replaced by others, and states split.
 
+use super::PrefixTree;
+use super::criterion::Criterion;
 use super::graph::TransitionIndex;
-use super::{DescriptionLength, PrefixTree};
 
 /// A complete transition table `[states, symbols]` with start state 0. Every state has the most
 /// frequent class of the words that end in it. Unreachable states keep their rows.
 #[derive(Clone)]
 pub(super) struct LocalSearch<'a> {
     tree: &'a PrefixTree,
-    length: &'a DescriptionLength,
+    criterion: Criterion<'a>,
     pub table: Vec<u32>,
     /// The state after every prefix.
     states: Vec<u32>,
@@ -30,6 +31,7 @@ pub(super) struct LocalSearch<'a> {
 /// The cost of a table.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct TableCost {
+    /// By the criterion.
     pub bits: f64,
     pub errors: usize,
 }
@@ -40,13 +42,13 @@ const LEAST_GAIN: f64 = 1e-7;
 impl<'a> LocalSearch<'a> {
     pub fn new(
         tree: &'a PrefixTree,
-        length: &'a DescriptionLength,
+        criterion: Criterion<'a>,
         table: Vec<u32>,
         steps: u64,
     ) -> LocalSearch<'a> {
         let mut search = LocalSearch {
             tree,
-            length,
+            criterion,
             table,
             states: vec![],
             counts: vec![],
@@ -110,7 +112,7 @@ impl<'a> LocalSearch<'a> {
         let right = counts.chunks(self.tree.classes);
         let right: u32 = right.map(|counts| counts.iter().max().copied().unwrap_or(0)).sum();
         let errors = self.tree.labels - right as usize;
-        TableCost { bits: self.length.bits(self.reachable().len(), errors), errors }
+        TableCost { bits: self.criterion.bits(self.reachable().len(), errors), errors }
     }
 
     /// The states that transitions reach from the start.
@@ -347,6 +349,7 @@ const LEAST_USES: u32 = 4;
 #[cfg(test)]
 mod tests {
     use super::super::tests::{noisy_words, random_automaton};
+    use super::super::{DescriptionLength, LabelTrust};
     use super::*;
     use crate::random::stream;
 
@@ -357,14 +360,15 @@ mod tests {
             let truth = random_automaton(6, 3, &mut bits);
             let tree = noisy_words(&truth, 150, 12, 0.1, &mut bits).0;
             let length = DescriptionLength::of(&tree);
+            let criterion = Criterion::new(&length, LabelTrust::MayBeWrong);
             let table = truth.states().flat_map(|s| truth.successors(s)).map(|s| s.0).collect();
-            let mut search = LocalSearch::new(&tree, &length, table, u64::MAX);
+            let mut search = LocalSearch::new(&tree, criterion, table, u64::MAX);
             for _ in 0..40 {
                 let first = (bits() % 18) as usize;
                 let slots: Vec<usize> =
                     (first..18.min(first + 1 + (bits() % 3) as usize)).collect();
                 let cost = search.redirected(&slots, (bits() % 6) as u32);
-                let again = LocalSearch::new(&tree, &length, search.table.clone(), u64::MAX);
+                let again = LocalSearch::new(&tree, criterion, search.table.clone(), u64::MAX);
                 assert_eq!((cost, &search.tried_states), (again.cost, &again.states));
                 search.keep(cost);
                 assert_eq!(search.uses, again.uses);
@@ -385,11 +389,12 @@ mod tests {
     fn a_wrong_transition_is_redirected() {
         let (table, tree, wrong) = example();
         let length = DescriptionLength::of(&tree);
+        let criterion = Criterion::new(&length, LabelTrust::MayBeWrong);
         let mut repaired = 0;
         for slot in 0..10 {
             let mut changed = table.clone();
             changed[slot] = (changed[slot] + 1) % 5;
-            let mut search = LocalSearch::new(&tree, &length, changed, u64::MAX);
+            let mut search = LocalSearch::new(&tree, criterion, changed, u64::MAX);
             let all_reachable = search.reachable().len() == 5;
             assert!(search.cost.errors > wrong);
             search.descend();
@@ -405,8 +410,9 @@ mod tests {
     fn a_state_that_stands_for_two_is_split() {
         let (table, tree, wrong) = example();
         let length = DescriptionLength::of(&tree);
+        let criterion = Criterion::new(&length, LabelTrust::MayBeWrong);
         let joined = table.iter().map(|&s| if s == 4 { 3 } else { s }).collect();
-        let mut search = LocalSearch::new(&tree, &length, joined, u64::MAX);
+        let mut search = LocalSearch::new(&tree, criterion, joined, u64::MAX);
         let before = search.cost;
         assert!(before.errors > wrong && search.reachable().len() == 4);
         assert!(search.split_a_state());
@@ -417,9 +423,10 @@ mod tests {
     fn states_that_act_alike_replace_each_other() {
         let (table, tree, wrong) = example();
         let length = DescriptionLength::of(&tree);
+        let criterion = Criterion::new(&length, LabelTrust::MayBeWrong);
         // Two copies of every state; each transition leads to the other copy.
         let copies = (0..2).flat_map(|copy| table.iter().map(move |&s| s + 5 * (1 - copy)));
-        let mut search = LocalSearch::new(&tree, &length, copies.collect(), u64::MAX);
+        let mut search = LocalSearch::new(&tree, criterion, copies.collect(), u64::MAX);
         assert!(search.reachable().len() > 5);
         assert!(search.replace_states());
         assert_eq!((search.reachable().len(), search.cost.errors), (5, wrong));

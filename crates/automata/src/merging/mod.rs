@@ -29,6 +29,7 @@
 
 mod beam;
 mod completion;
+mod criterion;
 mod description_length;
 mod evidence;
 mod graph;
@@ -46,13 +47,16 @@ pub use red_blue::MergeOrder;
 use crate::alphabet::{Alphabet, Symbol};
 use crate::moore::{Moore, State};
 use crate::partial::UnknownTransition;
+use criterion::Criterion;
 use portfolio::Portfolio;
 use std::error::Error;
 use std::fmt;
 
-/// Limits of [`merge`].
+/// What [`merge`] looks for, and its limits.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MergeConfig {
+    /// Whether labels may be wrong. Default: they may.
+    pub labels: LabelTrust,
     /// Widths of the beams, in order. Default 8, 32, 128, 512.
     pub widths: Vec<usize>,
     /// The share of wrong labels that the first beams assume beside none. Later ones assume what the
@@ -60,11 +64,21 @@ pub struct MergeConfig {
     pub noise: f64,
     /// Largest number of states while merging. Default 2,000.
     pub states: usize,
-    /// Steps of all searches: pairs of prefixes merged or tried, and prefixes run. Default 4·10⁸: some
-    /// ten seconds.
+    /// Steps of all searches: pairs of prefixes merged or tried, and prefixes run. Default 2·10⁸: some
+    /// five seconds.
     pub steps: u64,
     /// Bytes beside the prefix tree. Narrower beams are used if it does not suffice. Default 1 GiB.
     pub memory: usize,
+}
+
+/// Whether an automaton may contradict labels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LabelTrust {
+    /// The automaton with the minimum description length is looked for: it may contradict labels.
+    MayBeWrong,
+    /// The smallest automaton with the fewest errors is looked for. Only equal words with different
+    /// labels make errors.
+    Trusted,
 }
 
 /// The search that found an automaton.
@@ -137,10 +151,11 @@ pub enum MergeError {
 impl Default for MergeConfig {
     fn default() -> MergeConfig {
         MergeConfig {
+            labels: LabelTrust::MayBeWrong,
             widths: vec![8, 32, 128, 512],
             noise: 0.05,
             states: 2_000,
-            steps: 400_000_000,
+            steps: 200_000_000,
             memory: 1 << 30,
         }
     }
@@ -154,7 +169,8 @@ pub fn merge(
 ) -> Result<Merged, MergeError> {
     check(alphabet, tree, config)?;
     let length = DescriptionLength::of(tree);
-    let mut portfolio = Portfolio::new(alphabet, tree, config, &length);
+    let criterion = Criterion::new(&length, config.labels);
+    let mut portfolio = Portfolio::new(alphabet, tree, config, criterion);
     portfolio.run();
     Ok(result(alphabet, tree, portfolio))
 }
@@ -207,6 +223,7 @@ fn baseline(alphabet: &Alphabet, tree: &PrefixTree, bits: f64) -> portfolio::Mer
             .expect("one state is an automaton"),
         errors: tree.labels - tree.majority_labels(),
         bits,
+        score: bits,
         method: MergeMethod::MostFrequentClass,
     }
 }

@@ -2,11 +2,12 @@
 
 use super::beam::{BeamRule, beam_search};
 use super::completion::{complete, usual_class};
+use super::criterion::Criterion;
 use super::evidence::LabelCode;
 use super::graph::MergeGraph;
 use super::local_search::LocalSearch;
 use super::red_blue::{RedBlueRule, merge_all};
-use super::{DescriptionLength, MergeConfig, MergeMethod, MergeOrder, PrefixTree};
+use super::{LabelTrust, MergeConfig, MergeMethod, MergeOrder, PrefixTree};
 use crate::alphabet::Alphabet;
 use crate::moore::{Moore, State};
 
@@ -17,6 +18,8 @@ pub(super) struct MergeCandidate {
     pub automaton: Moore<u32>,
     pub errors: usize,
     pub bits: f64,
+    /// By the criterion: what candidates are compared by.
+    pub score: f64,
     pub method: MergeMethod,
 }
 
@@ -25,7 +28,7 @@ pub(super) struct Portfolio<'a> {
     alphabet: &'a Alphabet,
     tree: &'a PrefixTree,
     config: &'a MergeConfig,
-    length: &'a DescriptionLength,
+    criterion: Criterion<'a>,
     pub baseline_bits: f64,
     pub best: Option<MergeCandidate>,
     /// Automata compared.
@@ -47,14 +50,14 @@ impl<'a> Portfolio<'a> {
         alphabet: &'a Alphabet,
         tree: &'a PrefixTree,
         config: &'a MergeConfig,
-        length: &'a DescriptionLength,
+        criterion: Criterion<'a>,
     ) -> Portfolio<'a> {
-        let baseline_bits = length.bits(1, tree.labels - tree.majority_labels());
+        let baseline_bits = criterion.length.bits(1, tree.labels - tree.majority_labels());
         Portfolio {
             alphabet,
             tree,
             config,
-            length,
+            criterion,
             baseline_bits,
             best: None,
             candidates: 0,
@@ -68,15 +71,17 @@ impl<'a> Portfolio<'a> {
             return;
         }
         for (index, &width) in self.config.widths.iter().enumerate() {
-            let before = self.best_bits();
+            let before = self.best_score();
             for noise in self.assumed_noises(index == 0) {
                 self.beam(width, noise);
             }
-            if self.is_significant() && self.best_bits() >= before || self.is_spent() {
+            let improved = self.best_score() < before;
+            let settled = self.is_significant() || self.trusts() && index > 0;
+            if settled && !improved || self.is_spent() {
                 break;
             }
         }
-        if !self.is_significant() {
+        if !self.is_significant() && !self.trusts() {
             self.last_resort();
         }
     }
@@ -90,7 +95,7 @@ impl<'a> Portfolio<'a> {
             let Some(next) = self.red_blue(order, 0.0) else { continue };
             let agrees = next.errors == 0 && found.contains(&next.automaton);
             found.push(next.automaton);
-            if agrees && self.is_significant() {
+            if agrees && (self.is_significant() || self.trusts()) {
                 return true;
             }
         }
@@ -119,6 +124,9 @@ impl<'a> Portfolio<'a> {
     /// best automaton contradicts.
     fn assumed_noises(&self, first: bool) -> Vec<f64> {
         let (none, some) = (0.0, self.config.noise);
+        if self.trusts() {
+            return vec![none];
+        }
         match &self.best {
             Some(best) if self.is_significant() && !first => match best.errors {
                 0 => vec![none],
@@ -147,10 +155,13 @@ impl<'a> Portfolio<'a> {
         }
     }
 
-    /// The number of states above which the automaton alone is longer than the baseline.
+    /// States above which an automaton is not worth finding: it alone is longer than the baseline, or,
+    /// if labels are trusted, far longer or larger than the best so far.
     fn largest_useful(&self) -> usize {
-        let useful = |&states: &usize| self.length.bits(states, 0) < self.baseline_bits;
-        (1..self.config.states).take_while(useful).last().unwrap_or(1)
+        let useful = |&states: &usize| self.criterion.length.bits(states, 0) < self.baseline_bits;
+        let shorter = (1..self.config.states).take_while(useful).last().unwrap_or(1);
+        let best = self.best.as_ref().map_or(usize::MAX, |best| best.automaton.state_count());
+        if self.trusts() { best.min(2 * shorter + 10) } else { shorter }
     }
 
     /// Merging that tolerates noise but takes nothing back, for words that no beam explains.
@@ -180,14 +191,14 @@ impl<'a> Portfolio<'a> {
     fn local_search(&self, graph: &MergeGraph, steps: u64) -> LocalSearch<'a> {
         let entries = graph.states.len() * self.tree.symbols;
         let table: Vec<Option<u32>> = (0..entries).map(|index| graph.target(index)).collect();
-        LocalSearch::new(self.tree, self.length, complete(self.tree.symbols, &table), steps)
+        LocalSearch::new(self.tree, self.criterion, complete(self.tree.symbols, &table), steps)
     }
 
     /// Makes an automaton of the search's table, and keeps it if it is the best.
     fn consider(&mut self, search: &LocalSearch, method: MergeMethod) -> MergeCandidate {
         let candidate = self.candidate(search, method);
         self.candidates += 1;
-        if candidate.bits < self.best_bits() {
+        if candidate.score < self.best_score() {
             self.best = Some(candidate.clone());
         }
         candidate
@@ -202,16 +213,22 @@ impl<'a> Portfolio<'a> {
             .expect("targets of a table are its states")
             .minimize();
         let errors = search.cost.errors;
-        let bits = self.length.bits(automaton.state_count(), errors);
-        MergeCandidate { automaton, errors, bits, method }
+        let bits = self.criterion.length.bits(automaton.state_count(), errors);
+        let score = self.criterion.bits(automaton.state_count(), errors);
+        MergeCandidate { automaton, errors, bits, score, method }
     }
 
-    fn best_bits(&self) -> f64 {
-        self.best.as_ref().map_or(f64::INFINITY, |best| best.bits)
+    fn best_score(&self) -> f64 {
+        self.best.as_ref().map_or(f64::INFINITY, |best| best.score)
+    }
+
+    fn trusts(&self) -> bool {
+        self.config.labels == LabelTrust::Trusted
     }
 
     fn is_significant(&self) -> bool {
-        self.best_bits() < self.baseline_bits - SIGNIFICANT_BITS
+        let best_bits = self.best.as_ref().map_or(f64::INFINITY, |best| best.bits);
+        best_bits < self.baseline_bits - SIGNIFICANT_BITS
     }
 
     fn is_spent(&self) -> bool {

@@ -78,6 +78,25 @@ fn random_automata_are_found_though_a_tenth_of_the_labels_is_wrong() {
 }
 
 #[test]
+fn trusted_labels_are_contradicted_only_if_they_contradict_each_other() {
+    let mut bits = stream(6);
+    let truth = random_automaton(4, 2, &mut bits);
+    let (tree, wrong) = noisy_words(&truth, 400, 12, 0.05, &mut bits);
+    let config = MergeConfig { labels: LabelTrust::Trusted, ..MergeConfig::default() };
+    let merged = merge(truth.alphabet(), &tree, &config).unwrap();
+    let contradictions: usize = (0..tree.prefixes() as u32)
+        .map(|node| {
+            let counts = tree.labels_of(node).iter().map(|&(_, n)| n as usize);
+            counts.clone().sum::<usize>() - counts.max().unwrap_or(0)
+        })
+        .sum();
+    assert!(merged.errors == contradictions && contradictions < wrong, "{}", merged.errors);
+    let tolerant = merge_default(&truth, &tree);
+    assert_eq!(tolerant.automaton, truth);
+    assert!(tolerant.bits < merged.bits && tolerant.errors == wrong);
+}
+
+#[test]
 fn automata_with_many_classes_are_found() {
     for noise in [0.0, 0.05] {
         let mut bits = stream(3);

@@ -15,6 +15,7 @@ mod inspect;
 mod learn;
 mod learn_next;
 mod manpages;
+mod merge;
 mod predict;
 mod reproduce;
 mod resume;
@@ -42,6 +43,7 @@ pub enum Verb {
     Convert(convert::ConvertArgs),
     Data(data::DataArgs),
     Inspect(inspect::InspectArgs),
+    Merge(Box<merge::MergeArgs>),
     Reproduce(Box<reproduce::ReproduceArgs>),
     Table(Box<table::TableArgs>),
     Bench(bench::BenchArgs),
@@ -65,6 +67,7 @@ pub fn run(verb: Verb, output: &Output) -> Result<Answer, Failure> {
         Verb::Convert(arguments) => convert::run(&arguments, output),
         Verb::Data(arguments) => data::run(&arguments, output),
         Verb::Inspect(arguments) => inspect::run(&arguments, output),
+        Verb::Merge(arguments) => merge::run(&arguments, output),
         Verb::Reproduce(arguments) => reproduce::run(&arguments, output),
         Verb::Table(arguments) => table::run(&arguments, output),
         Verb::Bench(arguments) => bench::run(&arguments, output),

@@ -12,6 +12,7 @@ mod explain;
 mod hostile_names;
 #[path = "../common/images.rs"]
 mod images;
+mod merge;
 mod models;
 mod program;
 mod proofs;

@@ -12,8 +12,7 @@ pub use classes::{
     is_acceptor, quoted_list, to_acceptor,
 };
 pub use read::{read_as, symbols_of_expression};
-pub(crate) use save::save_automaton;
-pub use save::{SavedFiles, save_extracted};
+pub use save::{SavedFiles, save_automaton, save_extracted};
 pub(crate) use write::table_with_support;
 pub use write::{WriteOptions, table, write};
 

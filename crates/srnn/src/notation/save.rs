@@ -35,7 +35,10 @@ pub fn save_extracted(
 
 /// Writes `stem.json`, and also DOT and SVG if every transition is known and the picture is not too
 /// large.
-pub(crate) fn save_automaton(
+///
+/// # Errors
+/// If a file cannot be written, or two classes have the same name.
+pub fn save_automaton(
     stem: &Path,
     automaton: Partial<u32>,
     classes: &[String],
