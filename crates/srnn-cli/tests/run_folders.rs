@@ -61,8 +61,8 @@ fn of_two_processes_that_replace_a_run_one_wins_and_the_folder_is_of_one_run() {
     let place = TestFolder::new();
     learned(&place, "run", &[]).good();
     let mut refused = 0;
-    // Pairs start between 0 and 12 ms apart: about 1 in 8 was mixed before the lock was held.
-    for round in 0..40u64 {
+    // Pairs start between 0 and 7 ms apart: about 1 in 8 was mixed before the lock was held.
+    for round in 0..24u64 {
         let seeds = ["11", "22"];
         let start = |seed: &&str| {
             let child = learn_into(&place, "run", &["--force", "--seed", seed]).spawn().unwrap();

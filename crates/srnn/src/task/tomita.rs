@@ -165,7 +165,7 @@ pub(crate) fn test(
         let counts = WordCounts::of(&dfa, label == 1, *lengths.end());
         let share = if label == 1 { count.div_ceil(2) } else { count / 2 };
         let enough = sequences.len() + share;
-        for _ in 0..count.saturating_mul(MAX_DRAWS) {
+        for _ in 0..count.min(word_count(lengths)).saturating_mul(MAX_DRAWS) {
             let length = lengths.start() + rng.below(lengths.end() - lengths.start() + 1);
             let word = counts.draw_word(&dfa, length, &mut rng);
             if let Some(tokens) = word.filter(|word| taken.insert(word.clone())) {
@@ -181,6 +181,12 @@ pub(crate) fn test(
 
 /// A test set is complete after this many draws for each of its words.
 const MAX_DRAWS: usize = 20;
+
+/// The number of words of these lengths. It saturates.
+fn word_count(lengths: &RangeInclusive<usize>) -> usize {
+    let of_length = |length: usize| 2usize.checked_pow(length as u32).unwrap_or(usize::MAX);
+    lengths.clone().map(of_length).fold(0, usize::saturating_add)
+}
 
 /// `[length][state]`: the number of words of a length that lead from a state to the states of a
 /// class.
@@ -422,6 +428,14 @@ mod tests {
             };
             assert!(expected.contains(&accepted), "{grammar:?}: {accepted}");
         }
+    }
+
+    #[test]
+    fn a_test_set_larger_than_the_language_has_all_its_unseen_words() {
+        let [train, valid] = [(); 2].map(|()| set(Grammar::T4, &[], &Key::new(1)));
+        let seen = Split { train, valid, test: None };
+        let made = |count| test(Grammar::T4, &(3..=5), count, &seen, &Key::new(1)).sequences.len();
+        assert_eq!([made(usize::MAX), made(1_000_000)], [8 + 16 + 32; 2]);
     }
 
     #[test]
