@@ -116,10 +116,6 @@ def limited(method, source, limit):
         process.join()
 
 
-def row_name(row):
-    return row["row"]
-
-
 def table(*files):
     rows = [row for name in files for row in csv.DictReader(open(name, newline=""))]
     names = list(dict.fromkeys(row["row"] for row in rows))
@@ -132,6 +128,8 @@ def table(*files):
         found = {m: {r["set"]: r for r in rows if r["row"] == name and r["method"] == m}
                  for m in methods}
         sets = set.intersection(*(set(of) for of in found.values()))
+        if not sets:
+            continue
         column = lambda m, key: [float(found[m][s][key]) for s in sorted(sets)]
         exact = [str(int(sum(column(m, "exact")))) for m in methods]
         shares = [f"{share(found[m], sets):.3f}" for m in methods]
