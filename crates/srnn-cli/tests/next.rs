@@ -138,7 +138,7 @@ fn an_interrupted_run_is_resumed_to_the_same_bits() {
     let place = TestFolder::new();
     place.write("orders.txt", &orders(400));
     let args = |out| {
-        let settings = ["--budget", "6s", "--seeds", "1", "--threads", "1", "--json", "--out", out];
+        let settings = ["--budget", "3s", "--seeds", "1", "--threads", "1", "--json", "--out", out];
         [&["learn", "--next", "orders.txt"], &settings[..]].concat()
     };
     let whole = place.run(&args("whole")).good();
