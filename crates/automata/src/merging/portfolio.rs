@@ -95,7 +95,7 @@ impl<'a> Portfolio<'a> {
             let Some(next) = self.red_blue(order, 0.0) else { continue };
             let agrees = next.errors == 0 && found.contains(&next.automaton);
             found.push(next.automaton);
-            if agrees && (self.is_significant() || self.trusts()) {
+            if agrees && (self.is_convincing() || self.trusts()) {
                 return true;
             }
         }
@@ -132,7 +132,7 @@ impl<'a> Portfolio<'a> {
                 0 => vec![none],
                 errors => vec![(errors as f64 / self.tree.labels as f64).clamp(0.01, 0.3)],
             },
-            _ => vec![none, some],
+            _ => vec![none, some / 3.0, some],
         }
     }
 
@@ -224,6 +224,14 @@ impl<'a> Portfolio<'a> {
 
     fn trusts(&self) -> bool {
         self.config.labels == LabelTrust::Trusted
+    }
+
+    /// Whether the best automaton is so short that it cannot have memorised wrong labels: an automaton
+    /// that fits them all has states for each of them.
+    fn is_convincing(&self) -> bool {
+        const LARGEST_SHARE: f64 = 0.25;
+        let best_bits = self.best.as_ref().map_or(f64::INFINITY, |best| best.bits);
+        self.is_significant() && best_bits <= LARGEST_SHARE * self.baseline_bits
     }
 
     fn is_significant(&self) -> bool {

@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::output::Output;
 use serde_json::{Map, Value};
 use srnn::files::unwritable;
-use srnn::learn::{LearnCallbacks, Round, Stage};
+use srnn::learn::{CandidateKind, LearnCallbacks, Round, Stage};
 use srnn::run::{MetricsFile, RunFolder};
 use srnn::train::{
     Checkpoint, CheckpointError, CheckpointFolder, CheckpointStore, Control, Event,
@@ -122,7 +122,12 @@ impl LearnCallbacks for RunCallbacks<'_> {
             Stage::Certify => "certify",
             Stage::Candidate(kind) => kind.key(),
         });
-        let training = matches!(stage, Stage::Train | Stage::Retrain | Stage::Candidate(_));
+        let training = match stage {
+            // These are not trained in steps, so Ctrl-C ends the process at once.
+            Stage::Candidate(CandidateKind::Ngrams | CandidateKind::Merged) => false,
+            Stage::Train | Stage::Retrain | Stage::Candidate(_) => true,
+            Stage::CheckLabels | Stage::Select | Stage::Extract | Stage::Certify => false,
+        };
         self.stop.trained.store(!training, Ordering::Relaxed);
         match stage {
             Stage::Train => {}

@@ -13,7 +13,7 @@ mod settings;
 pub use budget::{
     bytes as memory_text, check_memory, default_limit as default_memory_limit, parse_bytes,
 };
-pub use data::{LearnSource, data_record, data_warnings, describe_data, read_data};
+pub use data::{data_record, data_warnings, describe_data, read_data};
 pub use job::{LearnJob, finished_result, run_job};
 pub use next_job::{
     NextJob, describe_tokens, digests as tokens_digests, next_plan, read_tokens, run_next_job,

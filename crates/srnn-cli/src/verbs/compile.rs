@@ -6,7 +6,7 @@ use crate::automaton::{
 use crate::failure::{Answer, Failure};
 use crate::files;
 use crate::output::Output;
-use crate::runs::{AUTOMATON, CERTIFICATE};
+use crate::runs::{self, AUTOMATON, CERTIFICATE};
 use clap::Args;
 use serde_json::{Value, json};
 use srnn::certify::{Certificate, Verdict, check_proof, statement};
@@ -79,6 +79,12 @@ fn check_out(arguments: &CompileArgs) -> Result<(), Failure> {
     if !arguments.force && out.symlink_metadata().is_ok() {
         let message = format!("{}: this exists already", out.display());
         return Err(Failure::new(message, "--force replaces it, or give another name"));
+    }
+    // The result of a run would belong to another model.
+    let parent = out.canonicalize().ok().and_then(|path| path.parent().map(PathBuf::from));
+    if runs::is_run(out) || parent.is_some_and(|folder| runs::is_run(&folder)) {
+        let message = format!("{}: this is a run of `learn`, or lies in one", out.display());
+        return Err(Failure::new(message, "give another folder with --out"));
     }
     let names = ["config.json", "model.safetensors", AUTOMATON, CERTIFICATE];
     names.iter().try_for_each(|name| files::check_target(&out.join(name), IfExists::Replace))

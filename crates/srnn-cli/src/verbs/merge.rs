@@ -5,7 +5,7 @@ mod report;
 use crate::failure::{Answer, Failure};
 use crate::files;
 use crate::learning::{
-    DataSettings, LearnSource, data_record, data_warnings, describe_data, read_data,
+    DataSettings, Settings, data_record, data_warnings, describe_data, read_data,
 };
 use crate::output::Output;
 use crate::reading::parse_count;
@@ -60,7 +60,14 @@ pub fn run(arguments: &MergeArgs, output: &Output) -> Result<Answer, Failure> {
             files::check_target(&path, files::if_exists(arguments.force))?;
         }
     }
-    let data = read_data(&LearnSource::parse(&arguments.source)?, &arguments.data)?;
+    // `learn` and `merge` split a file alike.
+    let settings = Settings {
+        source: Some(arguments.source.clone()),
+        data: arguments.data.clone(),
+        ..Settings::default()
+    };
+    settings.check()?;
+    let data = read_data(&settings.source()?, &settings.data()?)?;
     print_data(&data, arguments, output);
     let start = Instant::now();
     let merged = merged(&data, &config(arguments))?;

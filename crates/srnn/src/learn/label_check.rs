@@ -74,7 +74,7 @@ pub struct Correction {
 }
 
 /// The largest fraction of labels that may be suspected.
-const MAX_ERROR_RATE: f64 = 0.2;
+pub(super) const MAX_ERROR_RATE: f64 = 0.2;
 
 /// The selected automaton must save a tenth of the baseline's bits. Noise of 10 % on rare positives
 /// leaves three quarters of them; palindromes, which no automaton explains, more than nine tenths.
@@ -88,11 +88,16 @@ pub(super) fn may_be_noise(errors: usize, labels: usize, bits: f64, baseline_bit
     errors as f64 <= MAX_ERROR_RATE * labels as f64 && bits <= MAX_BITS_RATIO * baseline_bits
 }
 
-/// Whether a network classifies every label correctly.
+/// Whether some network classifies every label correctly.
 pub(super) fn any_fits(outcomes: &[SeedOutcome<f32>]) -> bool {
+    outcomes.iter().any(fits)
+}
+
+/// Whether a network classifies every label correctly.
+pub(super) fn fits(outcome: &SeedOutcome<f32>) -> bool {
     let perfect = |evaluation: &Evaluation| evaluation.accuracy == 1.0;
-    let ends = outcomes.iter().filter_map(|outcome| outcome.run.final_evaluation.as_ref());
-    ends.into_iter().any(|end| perfect(&end.train) && perfect(&end.valid))
+    let end = outcome.run.final_evaluation.as_ref();
+    end.is_some_and(|end| perfect(&end.train) && perfect(&end.valid))
 }
 
 /// Selects an automaton by description length and decides whether the labels it contradicts are to

@@ -17,7 +17,7 @@ pub(super) struct Retrained {
 
 /// Trains one seed after the other until a network's automaton equals the selected one. A network may
 /// fail because it lacks the held-out words, short ones above all. So if no seed succeeds, all are
-/// trained again on training and validation set together.
+/// trained again on training and validation set together, unless candidates are compared.
 pub(super) fn retrain<C: LearnCallbacks>(
     pipeline: &Pipeline<'_, '_, C>,
     selected: &Moore<u32>,
@@ -26,7 +26,12 @@ pub(super) fn retrain<C: LearnCallbacks>(
     let mut all = held_out.clone();
     all.train.sequences.extend(held_out.valid.sequences.iter().cloned());
     let mut rounds = vec![];
-    for (round, split) in [(Round::Corrected, &held_out), (Round::CorrectedAll, &all)] {
+    let mut tried = vec![(Round::Corrected, &held_out)];
+    // Candidates are compared on the validation set, so none may be trained on it.
+    if pipeline.request.candidates.is_none() {
+        tried.push((Round::CorrectedAll, &all));
+    }
+    for (round, split) in tried {
         let (outcomes, reproduced) = train_round(pipeline, selected, round, split)?;
         rounds.push((round, outcomes));
         if reproduced {

@@ -4,7 +4,7 @@
 //! Training ends as soon as a network fits all labels and is proved equal to its automaton: further
 //! seeds could not be better.
 
-use super::label_check::{any_fits, check_labels};
+use super::label_check::{any_fits, check_labels, fits};
 use super::retrain::{Retrained, retrain};
 use super::{
     Correction, LabelPolicy, LabelVerdict, LearnCallbacks, LearnError, Learned, Pipeline, Round,
@@ -131,5 +131,5 @@ fn solved<'a, C: LearnCallbacks>(
         return Ok(None);
     }
     let learned = pipeline.finish(round, outcomes.to_vec(), LabelVerdict::Trusted)?;
-    Ok(Some(learned).filter(Learned::is_proved))
+    Ok(Some(learned).filter(|learned| learned.is_proved() && fits(learned.kept())))
 }

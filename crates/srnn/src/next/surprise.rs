@@ -92,7 +92,10 @@ impl NextScore {
         let bits = sequences.iter().map(SequenceSurprise::bits).sum::<f64>() / count;
         // The error of a ratio of sums, to first order: steps of a sequence are not independent.
         let deviation = |s: &SequenceSurprise| (s.bits() - bits * s.steps.len() as f64).powi(2);
-        let error = sequences.iter().map(deviation).sum::<f64>().sqrt() / count;
+        // Bessel's correction; one sequence says nothing about the spread.
+        let n = sequences.len() as f64;
+        let spread = sequences.iter().map(deviation).sum::<f64>().sqrt() / count;
+        let error = if n > 1.0 { spread * (n / (n - 1.0)).sqrt() } else { f64::INFINITY };
         let within = |g: u32| steps().filter(|step| step.rank <= g).count() as f64 / count;
         NextScore { bits, error, top_1: within(1), top_g: within(g) }
     }
@@ -131,7 +134,8 @@ mod tests {
         assert_eq!((score.bits, score.error, score.top_1, score.top_g), (2.0, 0.0, 0.5, 0.75));
         assert_eq!(score.perplexity(), 4.0);
         let set = [sequence(&[(1.0, 1)]), sequence(&[(3.0, 1)])];
-        assert_eq!(NextScore::new(&set, 1).error, 2f64.sqrt() / 2.0);
+        assert_eq!(NextScore::new(&set, 1).error, 1.0, "½√2 · √(2/1)");
+        assert_eq!(NextScore::new(&set[..1], 1).error, f64::INFINITY);
         assert_eq!((set[1].most_surprising(), set[1].worst_rank()), (0, 1));
         assert_eq!(sequence(&[(1.0, 1), (3.0, 4), (3.0, 7)]).most_surprising(), 1);
     }

@@ -22,7 +22,7 @@ pub(super) fn text(report: &LearnReport<'_>) -> Option<String> {
             candidate.states.map_or("–".into(), |states| states.to_string()),
             if candidate.proved { "yes".into() } else { "–".into() },
             seconds(report, candidate.kind).map_or("–".into(), |s| format!("{s:.1}")),
-            candidate.note.clone().unwrap_or_default(),
+            candidate.note.clone().or(candidate.remark.clone()).unwrap_or_default(),
         ]);
     }
     Some(format!(
@@ -47,7 +47,7 @@ pub(super) fn conclusion(report: &LearnReport<'_>) -> Option<String> {
 pub(super) fn records(report: &LearnReport<'_>) -> Option<Value> {
     let comparison = report.learned.comparison.as_ref()?;
     let records = comparison.candidates.iter().enumerate().map(|(index, candidate)| {
-        let Candidate { kind, valid, test, states, proved, note } = candidate;
+        let Candidate { kind, valid, test, states, proved, note, remark } = candidate;
         json!({
             "name": kind.title(),
             "kind": kind.key(),
@@ -60,6 +60,7 @@ pub(super) fn records(report: &LearnReport<'_>) -> Option<Value> {
             "seconds": seconds(report, *kind),
             "kept": index == comparison.kept,
             "note": note,
+            "remark": remark,
         })
     });
     Some(Value::Array(records.collect()))
@@ -175,17 +176,25 @@ fn best_automaton(comparison: &Comparison) -> Option<(&Candidate, HeldOutScore)>
     scored.reduce(|best, next| if next.1.value > best.1.value { next } else { best })
 }
 
+/// The automaton that `--prefer automaton` keeps, if it is more than a single class.
+fn smallest_automaton(comparison: &Comparison) -> Option<(&Candidate, HeldOutScore)> {
+    let scored = comparison.candidates.iter().filter_map(|c| Some((c, c.valid?, c.states?)));
+    let (found, score, states) = scored.min_by_key(|&(_, _, states)| states)?;
+    (states > 1).then_some((found, score))
+}
+
 fn next_sentence(report: &LearnReport<'_>, comparison: &Comparison) -> Option<String> {
     let run = report.run.display();
-    let automaton = best_automaton(comparison);
-    let has_automaton = automaton.is_some_and(|(found, _)| found.states.is_some_and(|n| n > 1));
     match comparison.preference {
         _ if comparison.reason == KeepReason::NothingLearned => Some(
             "Next: look at the data with `srnn data check`; more rows or other tokens may help."
                 .into(),
         ),
         Preference::Readable if comparison.kept().states.is_none() => {
-            has_automaton.then(|| "Next: --prefer automaton keeps the automaton anyway.".into())
+            smallest_automaton(comparison).map(|(found, score)| {
+                let (title, score) = (found.kind.title(), percent(score.value));
+                format!("Next: --prefer automaton keeps the {title} anyway ({score}).")
+            })
         }
         Preference::Readable if comparison.reason == KeepReason::WithinOneError => {
             Some("Next: --prefer accuracy keeps the best candidate.".into())

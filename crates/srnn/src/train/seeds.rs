@@ -102,6 +102,8 @@ pub enum SelectionReason {
     FewerStates,
     /// Equal so far; lower validation loss.
     Loss,
+    /// It has the lowest validation loss among the networks of all seeds before and after hardening.
+    PhaseLoss,
     /// Equal in every criterion; it comes first.
     First,
     /// Its automaton is the one that explains the labels best.
@@ -126,6 +128,9 @@ impl SelectionReason {
                 "highest validation accuracy, then fewer automaton states"
             }
             SelectionReason::Loss => "highest validation accuracy, then lower validation loss",
+            SelectionReason::PhaseLoss => {
+                "lowest validation loss of the networks before and after hardening"
+            }
             SelectionReason::First => "first of several seeds equal in every criterion",
             SelectionReason::ExplainsLabels => "its automaton explains the labels best",
         }

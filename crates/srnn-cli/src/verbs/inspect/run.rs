@@ -91,10 +91,14 @@ fn wrong_labels(folder: &Path) -> Result<Option<Description>, Failure> {
     }
     let count = files::read_text(&path)?.lines().filter(|line| !line.trim().is_empty()).count();
     let (file, labels) = (path.display().to_string(), plural(count, "label"));
-    let text = format!(
-        "  {labels} suspected wrong, listed in {file};\n  the accuracies of the seeds use the \
-         corrected labels, unless marked \"as given\"\n"
-    );
+    let result = json_file(&folder.join("result.json"))?.unwrap_or_default();
+    let corrected = match result["labels"]["verdict"].as_str() {
+        Some("corrected") => {
+            ";\n  the accuracies of the seeds use the corrected labels, unless marked \"as given\""
+        }
+        _ => "",
+    };
+    let text = format!("  {labels} suspected wrong, listed in {file}{corrected}\n");
     Ok(Some(Description { text, value: json!({ "count": count, "file": file }) }))
 }
 

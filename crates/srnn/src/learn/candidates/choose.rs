@@ -100,7 +100,8 @@ fn readable(candidates: &[Candidate], best: usize) -> (usize, KeepReason) {
     // Of several automata the one with the fewest states is the most readable.
     let automaton = fewest_states(candidates, |c| close(c) && c.states.is_some());
     let index = automaton.or_else(|| candidates.iter().position(close)).unwrap_or(best);
-    (index, if index == best { KeepReason::Best } else { KeepReason::WithinOneError })
+    let equal = candidates[index].valid.is_some_and(|score| score.value == top.value);
+    (index, if equal { KeepReason::Best } else { KeepReason::WithinOneError })
 }
 
 #[cfg(test)]
@@ -111,7 +112,7 @@ mod tests {
     fn candidate(kind: CandidateKind, value: f64) -> Candidate {
         let score = HeldOutScore { value, error: 0.01 };
         let valid = Some(score);
-        Candidate { kind, valid, test: None, states: None, proved: false, note: None }
+        Candidate { kind, valid, test: None, states: None, proved: false, note: None, remark: None }
     }
 
     fn all(automaton: f64, soft: f64, lstm: f64, ngrams: f64) -> Vec<Candidate> {

@@ -10,6 +10,7 @@ use super::{
 };
 use crate::certify::Verdict;
 use crate::engine::Mode;
+use crate::learn::label_check::MAX_ERROR_RATE;
 use crate::learn::rounds::{ShortTraining, full_training, short_training};
 use crate::learn::{
     LabelPolicy, LabelVerdict, LearnCallbacks, LearnError, Learned, Pipeline, Round, Stage,
@@ -30,7 +31,7 @@ pub(in crate::learn) fn compare<'a, C: LearnCallbacks>(
     pipeline.begin(Stage::Candidate(CandidateKind::Ngrams))?;
     let ngrams = baseline(&scale, NgramModel::fit(&split.train, &split.valid));
     pipeline.begin(Stage::Candidate(CandidateKind::Merged))?;
-    let merged = merged(pipeline, &scale);
+    let mut merged = merged(pipeline, &scale);
     let short = short_training(pipeline)?;
     let solved = match &short {
         ShortTraining::Solved(learned) => is_solved(learned),
@@ -41,9 +42,10 @@ pub(in crate::learn) fn compare<'a, C: LearnCallbacks>(
         let solved = solved || merged.exact;
         others.push(network(pipeline, &scale, plan, *kind, recipe, solved)?);
     }
-    others.push(ngrams);
+    others.insert(NGRAMS_AFTER, ngrams);
+    merged.trust_labels_that_others_fit(&others, split.valid.sequences.len());
     let hopeless = match () {
-        () if merged.exact => Some(MERGED_IS_EXACT),
+        () if merged.exact && merged.serves(plan) => Some(MERGED_IS_EXACT),
         () if by_score(plan) && merged.explains_best(&others) => Some(MERGED_IS_BEST),
         () => cannot_win(plan, &scale, &others).then_some(SHORT_ONLY),
     };
@@ -81,11 +83,10 @@ fn keep_one<'a, C: LearnCallbacks>(
 ) -> Learned<'a> {
     let mut candidates: Vec<Candidate> =
         entries.iter().map(|entry| entry.candidate.clone()).collect();
-    let (kept, reason) =
-        choose(&candidates, plan.preference).unwrap_or((AUTOMATON, super::KeepReason::Best));
+    let (kept, reason) = choose(&candidates, plan.preference).expect("n-grams can always be kept");
     for candidate in &mut candidates {
         if matches!(candidate.kind, CandidateKind::Automaton | CandidateKind::SrGru) {
-            candidate.note = candidate.note.take().or(note.map(String::from));
+            candidate.remark = note.map(String::from);
         }
     }
     let (measure, preference) = (scale.measure, plan.preference);
@@ -93,8 +94,8 @@ fn keep_one<'a, C: LearnCallbacks>(
     keep(pipeline, learned, entries, comparison)
 }
 
-/// The index of the SR-GRU's automaton among the entries.
-const AUTOMATON: usize = 1;
+/// N-grams are more readable than plain networks: their place among the networks of a plan.
+const NGRAMS_AFTER: usize = 1;
 
 /// Why the SR-GRU was not trained in full.
 const SHORT_ONLY: &str = "short training only: a plain GRU is worse than the best candidate";
@@ -136,6 +137,27 @@ struct MergedEntry {
 }
 
 impl MergedEntry {
+    /// Whether it is what is preferred.
+    fn serves(&self, plan: &CandidatePlan) -> bool {
+        plan.preference != Preference::Proof || self.entry.candidate.proved
+    }
+
+    /// Drops the suspected labels if another candidate is more accurate on the validation set: then the
+    /// automaton is too simple, and the labels are probably right. A difference of one standard
+    /// deviation of the number of errors is not significant.
+    fn trust_labels_that_others_fit(&mut self, others: &[Entry], sequences: usize) {
+        let errors = |entry: &Entry| {
+            let accuracy = entry.held_out.as_ref()?.valid.accuracy;
+            Some(((1.0 - accuracy) * sequences as f64).round())
+        };
+        let best = others.iter().filter_map(errors).fold(f64::INFINITY, f64::min);
+        if errors(&self.entry).is_some_and(|own| own > best + best.sqrt())
+            && let Some(Trained::Compiled(compiled)) = &mut self.entry.trained
+        {
+            compiled.suspects.clear();
+        }
+    }
+
     /// Whether it can be kept, contradicts only labels that may be wrong, and scores as high as every
     /// other candidate.
     fn explains_best(&self, others: &[Entry]) -> bool {
@@ -159,12 +181,14 @@ fn merged<C: LearnCallbacks>(pipeline: &Pipeline<'_, '_, C>, scale: &Scale<'_>) 
         }
     };
     let held_out = scale.answers_of(&merged.merged.automaton);
-    let right = merged.merged.errors == 0 && held_out.valid.accuracy == 1.0;
+    let valid_accuracy = held_out.valid.accuracy;
+    let right = merged.merged.errors == 0 && valid_accuracy == 1.0;
     let mut entry = scale.entry(kind, held_out, None);
     entry.candidate.states = Some(merged.merged.automaton.state_count());
     match merged.network {
         Ok(mut network) => {
-            if pipeline.request.label_policy == LabelPolicy::Trust {
+            let trusted = pipeline.request.label_policy == LabelPolicy::Trust;
+            if trusted || valid_accuracy < 1.0 - MAX_ERROR_RATE {
                 network.suspects.clear();
             }
             let proof = network.verdict.as_ref().and_then(Verdict::proof);

@@ -84,7 +84,7 @@ impl Scale<'_> {
 
 /// A candidate without a score.
 pub(super) fn empty(kind: CandidateKind, note: Option<String>) -> Candidate {
-    Candidate { kind, valid: None, test: None, states: None, proved: false, note }
+    Candidate { kind, valid: None, test: None, states: None, proved: false, note, remark: None }
 }
 
 fn evaluation(set: &Dataset, logits: &[Vec<f64>]) -> Evaluation {

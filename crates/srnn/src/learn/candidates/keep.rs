@@ -6,7 +6,7 @@ use super::merged::MergedNetwork;
 use crate::engine::Mode;
 use crate::extract::{ExtractError, TransitionSystem};
 use crate::learn::{KeptModel, LabelVerdict, LearnCallbacks, Learned, Pipeline};
-use crate::train::{FinalEvaluation, evaluate};
+use crate::train::{FinalEvaluation, Selection, SelectionReason, evaluate};
 use srnn_automata::Moore;
 
 /// The result with the kept candidate in place of the SR-GRU's automaton.
@@ -41,7 +41,12 @@ pub(super) fn keep<'a, C: LearnCallbacks>(
                 Mode::default(),
             );
             outcome.run.final_evaluation = Some(FinalEvaluation { train, valid: valid.clone() });
-            learned.selection.index = seed;
+            // What was found for the hardened network does not hold for this one.
+            outcome.quality = None;
+            learned.selection = Selection { index: seed, reason: SelectionReason::PhaseLoss };
+            if let LabelVerdict::Corrected(correction) = &mut learned.label_verdict {
+                correction.reproduced = false;
+            }
             learned.extraction = Err(ExtractError::NotHardened);
         }
         Trained::Compiled(mut compiled) => {

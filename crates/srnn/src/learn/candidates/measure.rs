@@ -83,7 +83,7 @@ impl HeldOutMeasure {
             }
         }
         let variance = (square - mean * mean / total).max(0.0);
-        HeldOutScore { value, error: variance.sqrt().max(1.0 / total) }
+        HeldOutScore { value, error: variance.sqrt().max(self.one_more_error(&counts, value)) }
     }
 
     /// `[truth][predicted]` has a further column for sequences that the model cannot read.
@@ -100,6 +100,20 @@ impl HeldOutMeasure {
                 of_classes.iter().sum::<f64>() / of_classes.len().max(1) as f64
             }
         }
+    }
+
+    /// How much the value falls if one sequence more is wrong, in the worst case.
+    fn one_more_error(self, counts: &[Vec<f64>], value: f64) -> f64 {
+        let classes = counts.len();
+        let wrong = |truth: usize, predicted: usize| {
+            let mut counts = counts.to_vec();
+            counts[truth][truth] -= 1.0;
+            counts[truth][predicted] += 1.0;
+            value - self.value(&counts)
+        };
+        let pairs = (0..classes).flat_map(|truth| (0..=classes).map(move |other| (truth, other)));
+        let possible = pairs.filter(|&(t, p)| t != p && counts[t][t] >= 1.0);
+        possible.map(|(truth, predicted)| wrong(truth, predicted)).fold(0.0, f64::max)
     }
 
     /// The derivative by one count, as a central difference of half a sequence.
@@ -184,5 +198,8 @@ mod tests {
         let variance = tp * up * up + wrong * down * down - mean * mean / 100.0;
         assert!((score.error / variance.sqrt() - 1.0).abs() < 0.01, "{score:?}");
         assert!(HeldOutMeasure::MacroF1.score(&counts).value > score.value);
+        let perfect = HeldOutMeasure::F1 { class: 1 };
+        let perfect = perfect.score(&confusion(&[&[995, 0], &[0, 5]], &[0, 0]));
+        assert!((perfect.error - (1.0 - 8.0 / 9.0)).abs() < 1e-12, "one miss: {perfect:?}");
     }
 }

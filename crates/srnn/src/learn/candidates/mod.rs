@@ -38,12 +38,12 @@ pub enum CandidateKind {
     SrGru,
     /// An SR-LSTM with peepholes.
     SrLstmP,
+    /// Logistic regression on n-grams.
+    Ngrams,
     /// A plain GRU.
     Gru,
     /// A plain LSTM.
     Lstm,
-    /// Logistic regression on n-grams.
-    Ngrams,
 }
 
 impl CandidateKind {
@@ -54,9 +54,9 @@ impl CandidateKind {
         CandidateKind::Merged,
         CandidateKind::SrGru,
         CandidateKind::SrLstmP,
+        CandidateKind::Ngrams,
         CandidateKind::Gru,
         CandidateKind::Lstm,
-        CandidateKind::Ngrams,
     ];
 
     /// The kinds that are networks of their own, trained after the SR-GRU.
@@ -110,6 +110,8 @@ pub struct Candidate {
     pub proved: bool,
     /// Why it was not tried, or cannot be kept.
     pub note: Option<String>,
+    /// How it was trained, if not as its recipe says.
+    pub remark: Option<String>,
 }
 
 impl Candidate {

@@ -85,6 +85,7 @@ impl NgramFile {
         let refuse = |why| Err(NgramFileError::Inconsistent(why));
         match () {
             () if self.format != NgramFile::FORMAT => refuse("another format"),
+            () if self.classes.len() < 2 => refuse("fewer than two classes"),
             () if self.classes.len() != *classes || bias.len() != *classes => {
                 refuse("the number of classes differs")
             }
@@ -124,13 +125,17 @@ mod tests {
 
     #[test]
     fn parts_that_do_not_fit_together_are_refused() {
-        let breaks: [fn(&mut NgramFile); 6] = [
+        let breaks: [fn(&mut NgramFile); 7] = [
             |f| f.format = "srnn-ngrams-9".into(),
             |f| f.classes.push("z".into()),
             |f| f.model.weights.truncate(f.model.weights.len() - 1),
             |f| f.model.features[0] = Feature::Ngram(vec![9]),
             |f| f.model.features.reverse(),
             |f| f.unknown = Some(2),
+            |f| {
+                (f.classes, f.model.classes) = (vec![], 0);
+                (f.model.weights, f.model.bias) = (vec![], vec![]);
+            },
         ];
         for damage in breaks {
             let mut file = file();

@@ -151,6 +151,10 @@ fn fit_vocabulary(train: &Dataset, min_count: usize) -> Result<(Vocabulary, bool
         let what = format!("the token {} stands for the end of a sequence", TokenSequences::END);
         return Err(Cause::malformed(what, "give it another name in the file").into());
     }
+    if counted().any(|(name, _)| name.is_empty()) {
+        let what = "a token is empty, so no automaton could name it";
+        return Err(Cause::malformed(what, "give it a name in the file").into());
+    }
     let rare = |(name, count): (&String, &usize)| *count < min_count || name == UNKNOWN;
     let mut symbols: Vec<String> =
         counted().filter(|&pair| !rare(pair)).map(|(name, _)| name.clone()).collect();
