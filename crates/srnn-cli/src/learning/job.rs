@@ -75,7 +75,7 @@ pub(super) fn stop_on_ctrl_c(
     let (stop, run, output) = (stop.clone(), files::shell_path(run), *output);
     ctrlc::set_handler(move || {
         if stop.trained.load(Ordering::Relaxed) {
-            let message = format!("{run}: what was trained is saved; the rest is repeated");
+            let message = format!("{run}: training is saved, the rest is done again");
             output.failure(&Failure::interrupted(message, format!("srnn resume {run}")));
             std::process::exit(130);
         }
