@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 /// Memory of every process of these tests, so that a missing check ends it. In kilobytes.
 const MEMORY: u64 = 8 << 20;
 
-/// Runs the program with limited memory; fails after a minute.
+/// Runs the program with limited memory; fails after five minutes.
 fn run(place: &TestFolder, arguments: &[&str]) -> Ended {
     let script = format!("ulimit -v {MEMORY}; exec \"$0\" \"$@\"");
     let mut command = Command::new("bash");

@@ -45,7 +45,7 @@ pub enum ClosureFailure {
 }
 
 /// Boxes around the centres of `graph` such that the images of every box lie in the target boxes.
-/// Every radius exceeds the required one by `slack`, unless that is 0. `steps` is the remaining number
+/// Every radius exceeds the required one by `slack`; a cell that requires radius 0 keeps it. `steps` is the remaining number
 /// of enclosures of a step, and is decreased.
 pub fn find_radii(
     network: &EnclosedNetwork,

@@ -121,7 +121,7 @@ fn by_score(plan: &CandidatePlan) -> bool {
 }
 
 /// Whether the automaton leaves nothing to improve: it is readable and proved, and right on every
-/// validation sequence, by the labels as corrected if some were.
+/// validation sequence.
 fn is_solved(learned: &Learned<'_>) -> bool {
     let end = learned.kept().run.final_evaluation.as_ref();
     let right = end.is_some_and(|end| end.valid.accuracy == 1.0);
