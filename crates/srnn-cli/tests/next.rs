@@ -30,6 +30,17 @@ fn candidate<'v>(result: &'v Value, kind: &str) -> &'v Value {
 }
 
 #[test]
+fn an_empty_token_is_refused_before_anything_is_trained() {
+    let place = TestFolder::new();
+    let row = "{\"sequence\": [\"\", \"a\", \"b\"]}\n";
+    place.write("empty.jsonl", &row.repeat(20));
+    let ended = place.run(&[&["learn", "--next", "empty.jsonl"][..], &SMALL].concat());
+    assert_eq!(ended.code, Some(2), "{}", ended.stdout);
+    assert!(ended.stderr.contains("a token is empty"), "{}", ended.stderr);
+    assert!(!place.path("runs").exists());
+}
+
+#[test]
 fn a_run_compares_candidates_and_predict_names_the_most_surprising_step() {
     let place = TestFolder::new();
     place.write("orders.txt", &orders(300));

@@ -81,7 +81,8 @@ fn check_out(arguments: &CompileArgs) -> Result<(), Failure> {
         return Err(Failure::new(message, "--force replaces it, or give another name"));
     }
     // The result of a run would belong to another model.
-    let parent = out.canonicalize().ok().and_then(|path| path.parent().map(PathBuf::from));
+    let absolute = out.canonicalize().or_else(|_| std::path::absolute(out)).ok();
+    let parent = absolute.and_then(|path| path.parent().map(PathBuf::from));
     if runs::is_run(out) || parent.is_some_and(|folder| runs::is_run(&folder)) {
         let message = format!("{}: this is a run of `learn`, or lies in one", out.display());
         return Err(Failure::new(message, "give another folder with --out"));

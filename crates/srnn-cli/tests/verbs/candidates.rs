@@ -173,6 +173,9 @@ fn labels_that_a_merged_automaton_contradicts_are_listed_by_line() {
     let mut found: Vec<u64> = listed.lines().map(line).collect();
     found.sort_unstable();
     assert_eq!(found, (40..=600).step_by(40).map(|index| index + 1).collect::<Vec<u64>>());
+    let inspected = srnn(folder.path(), &["inspect", "runs/words"]).yes().stdout;
+    assert!(inspected.contains("15 labels suspected wrong"), "{inspected}");
+    assert!(!inspected.contains("use the corrected labels"), "none was corrected: {inspected}");
 }
 
 #[test]

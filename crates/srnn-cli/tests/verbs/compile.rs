@@ -54,6 +54,20 @@ fn an_existing_folder_is_kept_unless_forced() {
 }
 
 #[test]
+fn a_run_of_learn_keeps_its_model() {
+    let folder = tempfile::tempdir().unwrap();
+    let tiny = ["--units", "8", "--k", "4", "--updates", "20", "--seeds", "1", "--out", "run"];
+    srnn(folder.path(), &[&["learn", "tomita:1"], &tiny[..]].concat()).yes();
+    let before = fs::read(folder.path().join("run/model/config.json")).unwrap();
+    for out in ["run", "run/model", "run/new"] {
+        let ran = srnn(folder.path(), &["compile", "tomita:2", "--out", out, "--force"]);
+        assert_eq!(ran.code, 2, "{out}: {}", ran.stdout);
+        assert!(ran.stderr.contains("run of `learn`"), "{out}: {}", ran.stderr);
+    }
+    assert_eq!(fs::read(folder.path().join("run/model/config.json")).unwrap(), before);
+}
+
+#[test]
 fn what_cannot_be_compiled_is_an_error_with_a_remedy_and_writes_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let dot = "digraph {\n__start0 [label=\"\" shape=none];\na [label=\"a|low\"]; b [label=\"b|high\"];\n\

@@ -45,21 +45,17 @@ impl Learned<'_> {
         if let Ok(extraction) = &self.extraction {
             write_automata(&automata, extraction, &model.classes, &self.data.title)?;
         }
-        if let KeptModel::Compiled { network, .. } = &self.model {
-            let automaton = Partial::from(&network.automaton);
-            let stem = automata.join("automaton");
-            save_automaton(&stem, automaton, &model.classes, &self.data.title)?;
-        }
         if let Some(proof) = self.verdict.as_ref().and_then(Verdict::proof) {
             let certificate = Certificate::new(&model, proof).to_json();
             files::write(&folder.join(CERTIFICATE), &certificate)?;
-            // The proved automaton replaces that of the cover if they differ.
-            let kept = self.extraction.as_ref().ok().and_then(|found| found.cover.kept.as_ref());
-            if kept.is_none_or(|kept| kept.minimal != proof.automaton) {
-                let automaton = Partial::from(&proof.automaton);
-                let stem = automata.join("automaton");
-                save_automaton(&stem, automaton, &model.classes, &self.data.title)?;
-            }
+        }
+        // The automaton that is proved or was merged replaces that of the cover if they differ.
+        let cover = self.extraction.as_ref().ok().and_then(|found| found.cover.kept.as_ref());
+        if let Some(automaton) = self.automaton()
+            && cover.is_none_or(|kept| kept.minimal != *automaton)
+        {
+            let stem = automata.join("automaton");
+            save_automaton(&stem, Partial::from(automaton), &model.classes, &self.data.title)?;
         }
         self.save_labels(folder)?;
         files::write(&folder.join("metrics.jsonl"), &metrics_text(self))
