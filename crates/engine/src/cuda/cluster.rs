@@ -31,7 +31,7 @@ const SCHEDULERS: usize = 4;
 /// Cluster sizes and rows per cluster, best first. Pairs use all multiprocessors; larger clusters
 /// leave some out: of an H200's 132, seventeen clusters of six can run at a time, thirty of four,
 /// fifteen of eight.
-const SIZES: [(usize, usize); 4] = [(2, 2), (6, 8), (4, 4), (8, 8)];
+const SIZES: [(usize, usize); 4] = [(2, 2), (4, 4), (6, 8), (8, 8)];
 
 /// How a layer is mapped to a cluster; the letters are those of `kernels/cluster.cuh`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

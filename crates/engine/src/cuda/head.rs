@@ -17,6 +17,8 @@ const MAX_READOUTS: usize = 4096;
 /// Warps per block there, and the largest shared memory of its weights, in bytes.
 const READOUT_WARPS: usize = 8;
 const MAX_SHARED: usize = 96 << 10;
+/// Threads of the block that computes the cross-entropy of a read-out of many classes.
+const CROSS_ENTROPY_THREADS: usize = 512;
 
 /// `ClassifyArgs` of `kernels/head.cu`.
 #[repr(C)]
@@ -218,10 +220,10 @@ impl Classifier {
         readout_sums: Address,
     ) -> Result<(), CudaError> {
         let (count, logits) = (readouts(arch, batch), self.logits.address(stream));
-        let config = LaunchConfig::linear(count.div_ceil(4), 128);
+        let config = LaunchConfig::linear(count, CROSS_ENTROPY_THREADS);
         Ok(launch!(stream, &stream.gpu.kernels.cross_entropy, config;
-            logits, batch.targets, batch.class_weights, scale, count as i32,
-            arch.classes as i32, readout_sums)?)
+            logits, batch.targets, batch.class_weights, scale, arch.classes as i32,
+            readout_sums)?)
     }
 
     /// The cross-entropy and its gradients: adds to `grads`, writes [`READOUT_SUMS`] sums to

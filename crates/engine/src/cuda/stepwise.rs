@@ -16,7 +16,7 @@ use crate::model::{Cell, Score};
 const TILE_ROWS: usize = 32;
 const TILE_COLUMNS: usize = 16;
 const TILE_UNITS: usize = TILE_COLUMNS / 4;
-/// Threads of the kernels with one warp per row.
+/// Threads of the kernels with one block per row.
 const SOFTMAX_THREADS: usize = 256;
 
 /// The step kernels, as functions of type `F`.
@@ -96,7 +96,7 @@ impl CudaLayer {
             launch!(stream, &kernels.cell_forward, tiles(rows, d, TILE_UNITS); args)?;
             if k > 0 {
                 launch!(stream, &kernels.scores, tiles(rows, k, TILE_COLUMNS); args)?;
-                launch!(stream, &kernels.softmax, warp_per_row(rows); args)?;
+                launch!(stream, &kernels.softmax, block_per_row(rows); args)?;
                 launch!(stream, &kernels.mix, tiles(rows, d, TILE_COLUMNS); args)?;
             }
         }
@@ -122,7 +122,7 @@ impl CudaLayer {
             let args = StepArgs { scan: *scan, dv, dc, t: t as i32 };
             if k > 0 {
                 launch!(stream, &kernels.alpha_backward, tiles(rows, k, TILE_COLUMNS); args)?;
-                launch!(stream, &kernels.softmax_backward, warp_per_row(rows); args)?;
+                launch!(stream, &kernels.softmax_backward, block_per_row(rows); args)?;
             }
             launch!(stream, &kernels.cell_backward, tiles(rows, d, TILE_COLUMNS); args)?;
             if t > 0 {
@@ -133,7 +133,7 @@ impl CudaLayer {
     }
 }
 
-/// A grid with one warp per row.
-fn warp_per_row(rows: usize) -> LaunchConfig {
-    LaunchConfig::linear((rows * 32).div_ceil(SOFTMAX_THREADS), SOFTMAX_THREADS)
+/// A grid with one block per row.
+fn block_per_row(rows: usize) -> LaunchConfig {
+    LaunchConfig::linear(rows, SOFTMAX_THREADS)
 }

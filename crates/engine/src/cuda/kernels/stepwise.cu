@@ -209,28 +209,33 @@ extern "C" __global__ void __launch_bounds__(STEP_THREADS) step_scores(StepArgs 
     if (i < p.k && rows.has(r)) p.alpha[rows.step[r] * p.k + i] = score * p.coefficients->inv_tau;
 }
 
-// The row of a kernel with one warp per row: number of its step, or -1; whether it is stochastic.
-__device__ __forceinline__ long long warp_row(const StepArgs &s, bool &stochastic) {
+// The row of a kernel with one block per row: number of its step, or -1; whether it is stochastic.
+__device__ __forceinline__ long long block_row(const StepArgs &s, bool &stochastic) {
     long long first;
-    int length, row, at = (blockIdx.x * blockDim.x + threadIdx.x) / WARP;
-    find_row(s.scan, at, first, length, row);
+    int length, row;
+    find_row(s.scan, blockIdx.x, first, length, row);
     stochastic = s.t < length && !(s.scan.end && s.t + 1 == length);
     return s.t < length ? first + s.t : -1;
 }
 
+// Threads of those kernels.
+#define SOFTMAX_THREADS 256
+typedef Team<SOFTMAX_THREADS> SoftmaxRow;
+
 // α from the scores.
-extern "C" __global__ void step_softmax(StepArgs s) {
+extern "C" __global__ void __launch_bounds__(SOFTMAX_THREADS) step_softmax(StepArgs s) {
     const ScanArgs &p = s.scan;
     bool stochastic;
-    long long n = warp_row(s, stochastic);
+    long long n = block_row(s, stochastic);
     if (n < 0) return;
-    int lane = threadIdx.x % WARP;
+    int lane = SoftmaxRow::lane();
     float *a = p.alpha + n * p.k, highest = -INFINITY, sum = 0.0f;
-    for (int i = lane; i < p.k; i += WARP) highest = fmaxf(highest, a[i]);
-    highest = warp_max(highest);
-    for (int i = lane; i < p.k; i += WARP) sum += expf(a[i] - highest);
-    sum = warp_sum(sum);
-    for (int i = lane; i < p.k; i += WARP) a[i] = stochastic ? expf(a[i] - highest) / sum : 0.0f;
+    for (int i = lane; i < p.k; i += SOFTMAX_THREADS) highest = fmaxf(highest, a[i]);
+    highest = SoftmaxRow::largest(highest);
+    for (int i = lane; i < p.k; i += SOFTMAX_THREADS) sum += expf(a[i] - highest);
+    sum = SoftmaxRow::sum(sum);
+    for (int i = lane; i < p.k; i += SOFTMAX_THREADS)
+        a[i] = stochastic ? expf(a[i] - highest) / sum : 0.0f;
 }
 
 // h from α and u.
@@ -282,17 +287,16 @@ extern "C" __global__ void __launch_bounds__(STEP_THREADS) step_alpha_backward(S
 }
 
 // The gradients of the scores from those of α.
-extern "C" __global__ void step_softmax_backward(StepArgs s) {
+extern "C" __global__ void __launch_bounds__(SOFTMAX_THREADS) step_softmax_backward(StepArgs s) {
     const ScanArgs &p = s.scan;
     bool stochastic;
-    long long n = warp_row(s, stochastic);
+    long long n = block_row(s, stochastic);
     if (n < 0) return;
-    int lane = threadIdx.x % WARP;
     const float *a = p.alpha + n * p.k;
     float *dz = p.d_scores + n * ROUND_UP_4(p.k), mean = 0.0f, inv_tau = p.coefficients->inv_tau;
-    for (int i = lane; i < p.k; i += WARP) mean = fmaf(a[i], dz[i], mean);
-    mean = warp_sum(mean);
-    for (int i = lane; i < p.k; i += WARP)
+    for (int i = SoftmaxRow::lane(); i < p.k; i += SOFTMAX_THREADS) mean = fmaf(a[i], dz[i], mean);
+    mean = SoftmaxRow::sum(mean);
+    for (int i = SoftmaxRow::lane(); i < p.k; i += SOFTMAX_THREADS)
         dz[i] = stochastic ? a[i] * (dz[i] - mean) * inv_tau : 0.0f;
 }
 

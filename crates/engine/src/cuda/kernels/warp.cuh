@@ -38,6 +38,39 @@ __device__ __forceinline__ float warp_max_redux(float x) {
     return __int_as_float(max_bits ^ (max_bits >> 31 & 0x7fffffff));
 }
 
+// Threads that share a row: a warp, or a whole block. Reductions have a fixed order, and every thread
+// gets the result.
+template <int SIZE> struct Team {
+    __device__ __forceinline__ static int lane() { return threadIdx.x % SIZE; }
+    __device__ __forceinline__ static void sync() {
+        if (SIZE == WARP)
+            __syncwarp();
+        else
+            __syncthreads();
+    }
+    template <typename T, typename F> __device__ __forceinline__ static T all(T x, F combine) {
+        for (int o = WARP / 2; o > 0; o /= 2) x = combine(x, __shfl_xor_sync(ALL_LANES, x, o));
+        if constexpr (SIZE > WARP) {
+            __shared__ T parts[SIZE / WARP];
+            __syncthreads();
+            if (threadIdx.x % WARP == 0) parts[threadIdx.x / WARP] = x;
+            __syncthreads();
+            x = parts[0];
+            for (int w = 1; w < SIZE / WARP; w++) x = combine(x, parts[w]);
+        }
+        return x;
+    }
+    template <typename T> __device__ __forceinline__ static T sum(T x) {
+        return all(x, [](T a, T b) { return a + b; });
+    }
+    __device__ __forceinline__ static float largest(float x) {
+        return all(x, [](float a, float b) { return fmaxf(a, b); });
+    }
+    __device__ __forceinline__ static int least(int x) {
+        return all(x, [](int a, int b) { return min(a, b); });
+    }
+};
+
 // The sum over a block, returned to thread 0. `scratch` has one element per warp.
 __device__ __forceinline__ double block_sum(double x, double *scratch) {
     x = warp_sum(x);
