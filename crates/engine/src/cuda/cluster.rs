@@ -1,11 +1,11 @@
-//! Kernels for many centroids, and for many units without centroids (`kernels/cluster.cuh`),
-//! compiled for each layer.
+//! Kernels for many centroids, for many units without centroids, and for few centroids at λ < 1
+//! (`kernels/cluster.cuh`), compiled for each layer.
 
 use super::CudaError;
 use super::compile::CLUSTER;
 use super::gpu::{Address, GpuStream, LaunchConfig, launch};
 use super::layer::{CudaLayer, LayerCall, LayerInput, LayerShape, STATIC_SHARED};
-use super::layer_types::{Define, flag};
+use super::layer_types::{CarriedVector, Define, flag};
 use super::scan_args::{SUMS, ScanArgs};
 use super::small_k::{InputMode, REGISTERS};
 use super::upload::DeviceBatch;
@@ -21,6 +21,11 @@ const MOST_REGISTERS: usize = 248;
 const VANILLA_OTHER_REGISTERS: usize = 56;
 const FORWARD_OTHER_REGISTERS: usize = 68;
 const BACKWARD_OTHER_REGISTERS: usize = 80;
+/// The same at λ < 1.
+const MIXED_FORWARD_OTHER_REGISTERS: usize = 72;
+const MIXED_BACKWARD_OTHER_REGISTERS: usize = 96;
+/// Largest number of centroids at λ < 1: every block computes all of α.
+const MOST_MIXED: usize = 32;
 /// Broadcast sums that a lane computes at a time: with eight, a step of 100 centroids takes longer
 /// (4.07 ms instead of 3.60 on an H200).
 const SUMS_PER_LANE: usize = 4;
@@ -31,7 +36,18 @@ const SCHEDULERS: usize = 4;
 /// Cluster sizes and rows per cluster, best first. Pairs use all multiprocessors; larger clusters
 /// leave some out: of an H200's 132, seventeen clusters of six can run at a time, thirty of four,
 /// fifteen of eight.
+// PERF: clusters of four are twice as fast a step as clusters of six, so 121 to 128 rows, which take
+// two turns, cost the same in both (256 units without centroids: 7.30 and 7.45 ms at 784 steps).
 const SIZES: [(usize, usize); 4] = [(2, 2), (4, 4), (6, 8), (8, 8)];
+
+/// What the rows of a cluster carry: the macros K and MIXED.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct CarriedCentroids {
+    /// Number of centroids whose probabilities are carried instead of u.
+    k: usize,
+    /// Number of centroids whose probabilities are carried beside u.
+    mixed: usize,
+}
 
 /// How a layer is mapped to a cluster; the letters are those of `kernels/cluster.cuh`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,19 +87,18 @@ fn registers(threads: usize) -> usize {
 impl ClusterPlan {
     /// The best cluster that holds the weights, with at most `shared` bytes of shared memory per
     /// block.
-    fn of(layer: &Layer, shared: usize) -> Option<ClusterPlan> {
-        let k = layer.centroids.map_or(0, |centroids| centroids.k);
+    fn of(layer: &Layer, carried: CarriedCentroids, shared: usize) -> Option<ClusterPlan> {
         let sizes = SIZES.into_iter().flat_map(|size| [128, 256, 352, 512].map(|t| (size, t)));
         sizes.into_iter().find_map(|(size, threads)| {
             let fits =
                 |plan: &ClusterPlan| bytes(plan.forward_floats.max(plan.backward_floats)) <= shared;
-            ClusterPlan::with(layer, k, size, threads).filter(fits)
+            ClusterPlan::with(layer, carried, size, threads).filter(fits)
         })
     }
 
     fn with(
         layer: &Layer,
-        k: usize,
+        CarriedCentroids { k, mixed }: CarriedCentroids,
         (c, r): (usize, usize),
         threads: usize,
     ) -> Option<ClusterPlan> {
@@ -110,11 +125,13 @@ impl ClusterPlan {
         let held = |count: usize, each: usize, others: usize| {
             Some((registers(threads).checked_sub(others)? / each).min(count))
         };
-        let others = |mixing: usize| if k > 0 { mixing } else { VANILLA_OTHER_REGISTERS };
-        let gather_registers =
-            held(part, nb, others(FORWARD_OTHER_REGISTERS) + states(q * scored) + nb * r)?;
-        let back_registers =
-            held(backed, q, others(BACKWARD_OTHER_REGISTERS) + states(pulled) + q * r)?;
+        let [forward_others, backward_others] = match (k, mixed) {
+            (0, 0) => [VANILLA_OTHER_REGISTERS; 2],
+            (0, _) => [MIXED_FORWARD_OTHER_REGISTERS, MIXED_BACKWARD_OTHER_REGISTERS],
+            _ => [FORWARD_OTHER_REGISTERS, BACKWARD_OTHER_REGISTERS],
+        };
+        let gather_registers = held(part, nb, forward_others + states(q * scored) + nb * r)?;
+        let back_registers = held(backed, q, backward_others + states(pulled) + q * r)?;
         let spread = carried.div_ceil(q) * q;
         let vector = part * gather_lanes * r;
         let buffers = if k > 0 {
@@ -122,10 +139,17 @@ impl ClusterPlan {
         } else {
             2 * vector + parts(u, 1) * r
         };
-        let forward_floats = buffers + (part - gather_registers) * threads * nb;
-        let sent = 2 * c * r * if k > 0 { spread } else { u };
+        // Scores, the copy of α of each warp, and a block's rows of M and S.
+        let (padded, copies) = (|count: usize| count.next_multiple_of(pair), threads / LANES);
+        let forward_mixture = mixed * (padded(c * u) + 4 * u + (1 + copies) * r);
+        let backward_mixture = mixed * (padded(4 * u) + padded(u) + (1 + 2 * copies) * r)
+            + if mixed > 0 { padded(u) * r + 8 } else { 0 };
+        let forward_floats = buffers + (part - gather_registers) * threads * nb + forward_mixture;
+        let sent = 2 * c * r * (if k > 0 { spread } else { u } + mixed);
+        let da = (backed * back_lanes).max(if mixed > 0 { 4 * u + pair } else { 0 });
         let backward_floats = sent
-            + backed * back_lanes * r
+            + backward_mixture
+            + da * r
             + states(2 * pulled * gather_lanes * r + outer * back_lanes * r)
             + (backed - back_registers) * threads * q;
         let backward_floats = backward_floats.max(SUMS * u * r);
@@ -160,12 +184,22 @@ pub struct ClusterArgs {
 /// The compiled kernels of a layer.
 pub struct ClusterKernels {
     pub input: InputMode,
+    carried: CarriedCentroids,
     plan: ClusterPlan,
     forward: CudaFunction,
     backward: CudaFunction,
 }
 
 impl ClusterKernels {
+    /// The vector that the kernels carry.
+    pub fn carried(&self) -> CarriedVector {
+        match self.carried {
+            CarriedCentroids { k: 0, mixed: 0 } => CarriedVector::H,
+            CarriedCentroids { k: 0, .. } => CarriedVector::UAndAlpha,
+            CarriedCentroids { .. } => CarriedVector::Alpha,
+        }
+    }
+
     /// Blocks per cluster.
     pub fn blocks(&self) -> usize {
         self.plan.blocks
@@ -218,36 +252,53 @@ pub fn cluster_kernels(
     call: LayerCall,
 ) -> Result<Option<ClusterKernels>, CudaError> {
     let layer = &shape.layer;
-    let mixes = call.transition == Transition::Mixture && !call.has_commitment;
-    let suits = layer.centroids.is_none_or(|centroids| {
-        let low_rank = recurrence(layer, call.lambda, call.start) == Recurrence::LowRank;
-        mixes && low_rank && centroids.score == Score::Dot
-    });
-    if !stream.gpu.clusters || !suits {
+    let Some(carried) = carried_centroids(layer, call) else { return Ok(None) };
+    if !stream.gpu.clusters {
         return Ok(None);
     }
-    let Some(plan) = ClusterPlan::of(layer, stream.gpu.shared - STATIC_SHARED) else {
+    let Some(plan) = ClusterPlan::of(layer, carried, stream.gpu.shared - STATIC_SHARED) else {
         return Ok(None);
     };
     let input = InputMode::of(layer_input, shape.width);
-    let Some(defines) = cluster_defines(shape, &plan, input, call) else { return Ok(None) };
+    let Some(defines) = cluster_defines(shape, carried, &plan, (input, call)) else {
+        return Ok(None);
+    };
     let [forward, backward] = stream.gpu.scan_kernels(&CLUSTER, &defines)?;
-    Ok(Some(ClusterKernels { input, plan, forward, backward }))
+    Ok(Some(ClusterKernels { input, carried, plan, forward, backward }))
+}
+
+/// What the kernels carry in this call; `None` where they do not support it.
+fn carried_centroids(layer: &Layer, call: LayerCall) -> Option<CarriedCentroids> {
+    let Some(centroids) = layer.centroids else {
+        return Some(CarriedCentroids { k: 0, mixed: 0 });
+    };
+    if call.transition != Transition::Mixture || centroids.score != Score::Dot {
+        return None;
+    }
+    let k = centroids.k;
+    match recurrence(layer, call.lambda, call.start) {
+        Recurrence::LowRank if !call.has_commitment => Some(CarriedCentroids { k, mixed: 0 }),
+        Recurrence::Direct if call.lambda < 1.0 && k <= MOST_MIXED => {
+            Some(CarriedCentroids { k: 0, mixed: k })
+        }
+        _ => None,
+    }
 }
 
 /// The macro definitions of the kernels; `None` where they do not support the cell.
 fn cluster_defines(
     shape: &LayerShape,
+    CarriedCentroids { k, mixed }: CarriedCentroids,
     plan: &ClusterPlan,
-    input: InputMode,
-    call: LayerCall,
+    (input, call): (InputMode, LayerCall),
 ) -> Option<Vec<Define>> {
     let mut defines = shape.defines()?;
-    let k = shape.layer.centroids.map_or(0, |centroids| centroids.k);
     defines.extend([
         ("K", k.to_string()),
+        ("MIXED", mixed.to_string()),
         ("END", flag(shape.end)),
-        ("ENTROPY", flag(call.has_entropy && k > 0)),
+        ("COMMITMENT", flag(call.has_commitment && mixed > 0)),
+        ("ENTROPY", flag(call.has_entropy && k + mixed > 0)),
         ("GATE_PENALTY", flag(call.gate_penalty)),
         ("C", plan.blocks.to_string()),
         ("R", plan.rows.to_string()),
@@ -275,7 +326,8 @@ impl CudaLayer {
         scan: ScanArgs,
     ) -> Result<ClusterArgs, CudaError> {
         let LayerShape { layer, slots, .. } = &self.shape;
-        let last = scan.k > 0 && scan.dh_out != 0 && scan.out_every_step == 0;
+        let last =
+            scan.k > 0 && scan.dh_out != 0 && scan.out_every_step == 0 && scan.d_mixture == 0;
         let rows = if last { batch.rows * scan.k as usize } else { 0 };
         Ok(ClusterArgs {
             scan,
@@ -315,16 +367,23 @@ mod tests {
         Layer { cell, units, gate: Gate::Sigmoid, bias: true, centroids }
     }
 
+    fn carried(k: usize, mixed: usize) -> CarriedCentroids {
+        CarriedCentroids { k: k - mixed, mixed }
+    }
+
+    fn plan(layer: &Layer, mixed: usize, shared: usize) -> Option<ClusterPlan> {
+        let k = layer.centroids.map_or(0, |centroids| centroids.k);
+        ClusterPlan::of(layer, carried(k, mixed), shared)
+    }
+
     #[test]
     fn pairs_of_blocks_are_preferred_while_they_hold_the_weights() {
-        let size = |units, k| {
-            ClusterPlan::of(&lstm(units, k), HOPPER).map(|plan| (plan.blocks, plan.rows))
-        };
+        let size = |units, k| plan(&lstm(units, k), 0, HOPPER).map(|plan| (plan.blocks, plan.rows));
         assert_eq!(size(256, 50), Some((2, 2)));
         assert_eq!(size(256, 100), Some((2, 2)));
         assert_eq!(size(256, 200), Some((4, 4)));
         assert_eq!(size(128, 0), Some((2, 2)));
-        assert_eq!(size(256, 0), Some((6, 8)));
+        assert_eq!(size(256, 0), Some((4, 4)));
         assert_eq!(size(1024, 0), None);
     }
 
@@ -332,18 +391,22 @@ mod tests {
     fn no_cluster_needs_more_shared_memory_than_there_is() {
         let need = |plan: ClusterPlan| bytes(plan.forward_floats.max(plan.backward_floats));
         let large = lstm(249, 256);
-        assert!(need(ClusterPlan::of(&large, HOPPER).unwrap()) <= HOPPER);
+        assert!(need(plan(&large, 0, HOPPER).unwrap()) <= HOPPER);
         // Consumer GPUs have clusters too, but only 99 KiB per block.
         let small = 99 << 10;
-        assert!(ClusterPlan::of(&large, small).is_none_or(|plan| need(plan) <= small));
-        assert!(ClusterPlan::of(&lstm(64, 50), small).is_some());
+        assert!(plan(&large, 0, small).is_none_or(|plan| need(plan) <= small));
+        assert!(plan(&lstm(64, 50), 0, small).is_some());
+        assert!(need(plan(&lstm(256, 10), 10, HOPPER).unwrap()) <= HOPPER);
     }
 
     #[test]
     fn the_kernels_use_every_macro_that_is_defined() {
         let shape = shape(lstm(256, 50));
-        let plan = ClusterPlan::of(&shape.layer, HOPPER).unwrap();
-        let defines = cluster_defines(&shape, &plan, InputMode::Vectors, CALL).unwrap();
-        assert_uses_defines(&CLUSTER, &defines);
+        for carried in [carried(50, 0), carried(50, 50)] {
+            let plan = ClusterPlan::of(&shape.layer, carried, HOPPER).unwrap();
+            let call = (InputMode::Vectors, CALL);
+            let defines = cluster_defines(&shape, carried, &plan, call).unwrap();
+            assert_uses_defines(&CLUSTER, &defines);
+        }
     }
 }

@@ -56,6 +56,7 @@ pub const CLUSTER: ScanSource = ScanSource {
         include_str!("kernels/cluster.cuh"),
         include_str!("kernels/cluster_exchange.cuh"),
         include_str!("kernels/cluster_sums.cuh"),
+        include_str!("kernels/cluster_mixture.cuh"),
         include_str!("kernels/cluster_forward.cu"),
         include_str!("kernels/cluster_unit.cuh"),
         include_str!("kernels/cluster_backward.cu"),

@@ -4,7 +4,7 @@
 use super::CudaError;
 use super::gpu::{Address, GpuStream};
 use super::grouped::SumOverBlocks;
-use super::layer::{CudaLayer, LayerInput, LayerShape, ParamAddresses};
+use super::layer::{CarriedVector, CudaLayer, LayerInput, LayerShape, ParamAddresses};
 use super::matrix::{Addend, DeviceMatrix, MatrixOps, ProductSpec, WriteMode};
 use super::scan_args::{
     SUM_BIAS, SUM_CANDIDATE, SUM_INPUT, SUM_PEEPHOLE, SUMS, ScanArgs, round_up_4,
@@ -69,6 +69,7 @@ impl CudaLayer {
         ParamAddresses { params, grads }: ParamAddresses,
         scan: &ScanArgs,
         d_m: DeviceMatrix,
+        into_r: WriteMode,
     ) -> [ProductSpec; 2] {
         let LayerShape { layer, slots, .. } = &self.shape;
         let (d, k, ns) = (scan.d as usize, scan.k as usize, scan.ns as usize);
@@ -83,7 +84,7 @@ impl CudaLayer {
         [
             ProductSpec::new((k, row_width, d), d_m, r, d_s, WriteMode::Accumulate)
                 .plus([own, Addend::NONE]),
-            ProductSpec::new((row_width, k, d), d_m.transposed(), s, d_r, WriteMode::Overwrite),
+            ProductSpec::new((row_width, k, d), d_m.transposed(), s, d_r, into_r),
         ]
     }
 
@@ -94,7 +95,7 @@ impl CudaLayer {
         stream: &GpuStream,
         ops: &mut MatrixOps,
         addresses: ParamAddresses,
-        scan: &ScanArgs,
+        (scan, carried): (&ScanArgs, CarriedVector),
         steps: usize,
     ) -> Result<Vec<ProductSpec>, CudaError> {
         let (d, k, ns) = (scan.d as usize, scan.k as usize, scan.ns as usize);
@@ -105,18 +106,18 @@ impl CudaLayer {
         let carry = DeviceMatrix::rows(scan.carry_in, round_up_4(scan.n as usize));
         let u = DeviceMatrix::rows(scan.u, d);
         let (mut products, mut later) = (vec![], vec![]);
-        if scan.low_rank != 0 {
-            let d_m = DeviceMatrix::rows(self.buffers.d_m.reserve(stream, k * ns * d)?, ns * d);
-            products.push(ProductSpec::new(
-                (k, steps, ns * d),
-                carry.transposed(),
-                da,
-                d_m,
-                WriteMode::Overwrite,
-            ));
-            later.extend(self.low_rank_gradients(addresses, scan, d_m));
-        } else {
+        let (of_states, of_alpha) = carried.len(d, k);
+        if of_states > 0 {
             products.extend(self.direct_gradients(addresses.grads, scan, (da, carry), steps));
+        }
+        if of_alpha > 0 {
+            // α follows u; then the gradients of R from both are added.
+            let alpha = DeviceMatrix { at: carry.at + 4 * of_states as u64, ..carry };
+            let into_r = if of_states > 0 { WriteMode::Accumulate } else { WriteMode::Overwrite };
+            let d_m = DeviceMatrix::rows(self.buffers.d_m.reserve(stream, k * ns * d)?, ns * d);
+            let (size, into) = ((k, steps, ns * d), WriteMode::Overwrite);
+            products.push(ProductSpec::new(size, alpha.transposed(), da, d_m, into));
+            later.extend(self.low_rank_gradients(addresses, scan, d_m, into_r));
         }
         if k > 0 && scan.euclidean == 0 {
             let scores = DeviceMatrix::rows(scan.d_scores, round_up_4(k)).transposed();
@@ -144,7 +145,8 @@ impl CudaLayer {
         steps: usize,
     ) -> Vec<ProductSpec> {
         let LayerShape { layer, slots, .. } = &self.shape;
-        let (d, ns) = (scan.d as usize, scan.ns as usize);
+        // In the mixed form of a GRU, the last block of da is that of h itself.
+        let (d, ns) = (scan.d as usize, (scan.ns as usize).min(layer.cell.blocks()));
         let r = grads + 4 * slots.w_hh.start as u64;
         let size = (ns * d, steps, d);
         let mut products = vec![ProductSpec::new(

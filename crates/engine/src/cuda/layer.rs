@@ -4,8 +4,8 @@
 use super::CudaError;
 use super::gpu::{Address, GpuStream, LaunchConfig, launch};
 pub use super::layer_types::{
-    FirstState, LayerBuffers, LayerCall, LayerInput, LayerShape, OutputGrads, ParamAddresses,
-    StoreWhen,
+    CarriedVector, FirstState, LayerBuffers, LayerCall, LayerInput, LayerShape, OutputGrads,
+    ParamAddresses, StoreWhen,
 };
 use super::matrix::MatrixOps;
 use super::scan_args::{SUMS, ScanArgs, round_up_4};
@@ -13,7 +13,7 @@ use super::small_k::InputMode;
 use super::upload::DeviceBatch;
 use super::{cluster, small_k, stepwise, vanilla};
 use crate::Transition;
-use crate::form::{Recurrence, recurrence, state_blocks};
+use crate::form::recurrence;
 use crate::layer_state::RowStart;
 use crate::model::{Cell, Gate, Reset, Score};
 use std::cell::RefCell;
@@ -90,21 +90,31 @@ impl CudaLayer {
         self.shape.layer.centroids.map_or(0, |centroids| centroids.k)
     }
 
+    /// The vector that these kernels carry.
+    pub fn carried(&self, kernels: &LayerKernels, call: LayerCall) -> CarriedVector {
+        match kernels {
+            LayerKernels::Cluster(cluster) => cluster.carried(),
+            _ => recurrence(&self.shape.layer, call.lambda, call.start).into(),
+        }
+    }
+
     /// The arguments of the forward scan; reserves what it writes.
+    #[allow(clippy::too_many_arguments)]
     pub fn scan(
         &mut self,
         stream: &GpuStream,
         params: Address,
         batch: &DeviceBatch,
         layer_input: LayerInput,
+        carried: CarriedVector,
         call: LayerCall,
         draws: Address,
     ) -> Result<ScanArgs, CudaError> {
-        let form = recurrence(&self.shape.layer, call.lambda, call.start);
         let (d, k, cell) = (self.shape.layer.units, self.k(), self.cell());
         let LayerShape { layer, slots, end, .. } = &self.shape;
-        let n = if form == Recurrence::LowRank { k } else { d };
-        let (ns, ni) = (state_blocks(layer.cell, form), layer.cell.blocks());
+        let (of_states, of_alpha) = carried.len(d, k);
+        let n = of_states + of_alpha;
+        let (ns, ni) = (carried.state_blocks(layer.cell), layer.cell.blocks());
         let steps = batch.steps;
         let buffers = &mut self.buffers;
         let wanted = |wanted: bool, at: Address| if wanted { at } else { 0 };
@@ -116,7 +126,7 @@ impl CudaLayer {
             cell,
             hard: (layer.gate == Gate::HardSigmoid) as i32,
             euclidean: layer.centroids.is_some_and(|s| s.score == Score::Euclidean) as i32,
-            low_rank: (form == Recurrence::LowRank) as i32,
+            low_rank: (carried == CarriedVector::Alpha) as i32,
             d: d as i32,
             k: k as i32,
             n: n as i32,
@@ -249,13 +259,13 @@ impl CudaLayer {
         draws: Address,
     ) -> Result<(), CudaError> {
         let kernels = self.kernels(stream, batch, layer_input, call)?;
-        let mut products =
-            self.prepare(stream, params, recurrence(&self.shape.layer, call.lambda, call.start))?;
+        let carried = self.carried(&kernels, call);
+        let mut products = self.prepare(stream, params, carried)?;
         let read = self.input_product(stream, params, batch, layer_input, &kernels)?;
         if let (LayerKernels::SmallK(small_k), LayerInput::Tokens { .. }, true) =
             (&*kernels, layer_input, batch.chunks.is_chunked())
         {
-            let scan = self.scan(stream, params, batch, layer_input, call, draws)?;
+            let scan = self.scan(stream, params, batch, layer_input, carried, call, draws)?;
             let args = self.small_k_args(stream, params, scan, batch, layer_input, call)?;
             return self.small_k_forward_chunked(
                 stream,
@@ -268,7 +278,7 @@ impl CudaLayer {
         }
         products.push(read);
         ops.run_all(stream, &products)?;
-        let scan = self.scan(stream, params, batch, layer_input, call, draws)?;
+        let scan = self.scan(stream, params, batch, layer_input, carried, call, draws)?;
         match &*kernels {
             LayerKernels::SmallK(small_k) => {
                 self.small_k_forward(stream, params, batch, layer_input, call, small_k, scan)

@@ -5,7 +5,8 @@ use super::gpu::{Address, GpuStream, LaunchConfig, launch};
 use super::gradients::InputWeightGrad;
 use super::grouped::{SumOverBlocks, run_sums};
 use super::layer::{
-    CudaLayer, LayerCall, LayerInput, LayerKernels, OutputGrads, ParamAddresses, backward_bytes,
+    CarriedVector, CudaLayer, LayerCall, LayerInput, LayerKernels, OutputGrads, ParamAddresses,
+    backward_bytes,
 };
 use super::matrix::MatrixOps;
 use super::scan_args::{LOSS_TERMS, SUMS, ScanArgs, round_up_4};
@@ -41,10 +42,11 @@ impl CudaLayer {
         report: Address,
     ) -> Result<(), CudaError> {
         let ParamAddresses { params, grads } = addresses;
-        let mut scan = self.scan(stream, params, batch, layer_input, call, 0)?;
+        let kernels = self.kernels(stream, batch, layer_input, call)?;
+        let carried = self.carried(&kernels, call);
+        let mut scan = self.scan(stream, params, batch, layer_input, carried, call, 0)?;
         (scan.dh_out, scan.du_out, scan.dc_out) = (out.dh, out.du, out.dc);
         (scan.out_stride, scan.out_every_step) = (out.stride as i64, out.every_step as i32);
-        let kernels = self.kernels(stream, batch, layer_input, call)?;
         if let LayerKernels::SmallK(small_k) = &*kernels {
             return self.small_k_backward(
                 stream,
@@ -59,9 +61,11 @@ impl CudaLayer {
             );
         }
         let mixture_used =
-            scan.k > 0 && (scan.low_rank == 0 || out.dh != 0 || scan.has_commitment != 0);
+            scan.k > 0 && (carried == CarriedVector::H || out.dh != 0 || scan.has_commitment != 0);
         // The cluster kernel handles gradients at last steps itself.
-        let last = matches!(*kernels, LayerKernels::Cluster(_)) && !out.every_step;
+        let last = matches!(*kernels, LayerKernels::Cluster(_))
+            && !out.every_step
+            && scan.has_commitment == 0;
         let (rows_per_block, threads) = self.rows_per_block(stream, &scan);
         let blocks = match &*kernels {
             LayerKernels::Vanilla(_) => WriterBlocks::equal(self.row_blocks(stream, batch)),
@@ -103,7 +107,7 @@ impl CudaLayer {
             _ => InputWeightGrad::ByProduct,
         };
         let from = (batch, layer_input, input_weight_grad);
-        self.finish_backward(stream, ops, addresses, from, &scan, blocks, report)
+        self.finish_backward(stream, ops, addresses, from, (&scan, carried), blocks, report)
     }
 
     /// Runs the sums and products after the backward scan.
@@ -114,7 +118,7 @@ impl CudaLayer {
         ops: &mut MatrixOps,
         addresses: ParamAddresses,
         (batch, layer_input, input_weight_grad): (&DeviceBatch, LayerInput, InputWeightGrad),
-        scan: &ScanArgs,
+        (scan, carried): (&ScanArgs, CarriedVector),
         blocks: WriterBlocks,
         report: Address,
     ) -> Result<(), CudaError> {
@@ -123,7 +127,8 @@ impl CudaLayer {
             SumOverBlocks::of_doubles(scan.loss_terms, blocks.loss_terms, LOSS_TERMS, report);
         sums.push(loss_terms);
         run_sums(stream, &sums)?;
-        let mut products = self.recurrent_gradients(stream, ops, addresses, scan, batch.steps)?;
+        let mut products =
+            self.recurrent_gradients(stream, ops, addresses, (scan, carried), batch.steps)?;
         if input_weight_grad == InputWeightGrad::ByProduct {
             let inputs = self.input_gradients(stream, ops, addresses, batch, scan, layer_input)?;
             products.extend(inputs);

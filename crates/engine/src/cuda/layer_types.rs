@@ -4,6 +4,7 @@ use super::chunks::ChunkPolicy;
 use super::gpu::{Address, Buffer};
 use super::grouped::Counters;
 use crate::Transition;
+use crate::form::{Recurrence, state_blocks};
 use crate::layer_state::RowStart;
 use crate::model::{Cell, Gate, Layer, LayerSlots, Reset};
 
@@ -45,6 +46,45 @@ impl LayerShape {
             ("HARD_GATES", flag(layer.gate == Gate::HardSigmoid)),
             ("PEEPHOLE", flag(layer.cell.has_peephole())),
         ])
+    }
+}
+
+/// What a scan carries from step to step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CarriedVector {
+    /// h, D numbers.
+    H,
+    /// α, K numbers.
+    Alpha,
+    /// u and α, D + K numbers, of which h is a mixture.
+    UAndAlpha,
+}
+
+impl CarriedVector {
+    /// Numbers of u or h, and numbers of α.
+    pub fn len(self, d: usize, k: usize) -> (usize, usize) {
+        match self {
+            CarriedVector::H => (d, 0),
+            CarriedVector::Alpha => (0, k),
+            CarriedVector::UAndAlpha => (d, k),
+        }
+    }
+
+    /// The number of D-wide blocks that the vector feeds. Of α, a GRU needs h itself, too.
+    pub fn state_blocks(self, cell: Cell) -> usize {
+        state_blocks(
+            cell,
+            if self == CarriedVector::H { Recurrence::Direct } else { Recurrence::LowRank },
+        )
+    }
+}
+
+impl From<Recurrence> for CarriedVector {
+    fn from(form: Recurrence) -> CarriedVector {
+        match form {
+            Recurrence::LowRank => CarriedVector::Alpha,
+            Recurrence::Direct => CarriedVector::H,
+        }
     }
 }
 

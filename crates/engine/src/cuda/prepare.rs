@@ -4,34 +4,37 @@
 use super::CudaError;
 use super::gpu::{Address, GpuStream, LaunchConfig, launch};
 use super::layer::{CudaLayer, LayerInput, LayerKernels, LayerShape};
+use super::layer_types::CarriedVector;
 use super::matrix::{Addend, DeviceMatrix, ProductSpec, WriteMode};
 use super::upload::DeviceBatch;
-use crate::form::{Recurrence, state_blocks};
 
 impl CudaLayer {
-    /// Prepares M `[n][ns·D]`, and the candidate's matrix where it is separate. Returns the
-    /// products that are still to run.
+    /// Prepares M `[n][ns·D]`, rows of Rᵀ or of S·Rᵀ or the first and then the second, and the
+    /// candidate's matrix where it is separate. Returns the products that are still to run.
     pub fn prepare(
         &mut self,
         stream: &GpuStream,
         params: Address,
-        form: Recurrence,
+        carried: CarriedVector,
     ) -> Result<Vec<ProductSpec>, CudaError> {
         let LayerShape { layer, slots, .. } = &self.shape;
         let (d, k, blocks) = (layer.units, self.k(), layer.cell.blocks());
-        let ns = state_blocks(layer.cell, form);
+        let ns = carried.state_blocks(layer.cell);
         let at = |range: &std::ops::Range<usize>| params + 4 * range.start as u64;
         let (r, s) = (at(&slots.w_hh), at(&slots.centroids));
-        if form == Recurrence::Direct {
-            let m = self.buffers.m.reserve(stream, d * ns * d)?;
-            transpose(stream, (ns * d, d), r, (m, ns * d))?;
+        let (direct, low_rank) = carried.len(d, k);
+        let m = self.buffers.m.reserve(stream, (direct + low_rank) * ns * d)?;
+        if direct > 0 {
+            transpose(stream, (ns.min(blocks) * d, d), r, (m, ns * d))?;
             if ns < blocks {
                 let candidate = self.buffers.candidate.reserve(stream, d * d)?;
                 transpose(stream, (d, d), r + 4 * (ns * d * d) as u64, (candidate, d))?;
             }
+        }
+        if low_rank == 0 {
             return Ok(vec![]);
         }
-        let m = DeviceMatrix::rows(self.buffers.m.reserve(stream, k * ns * d)?, ns * d);
+        let m = DeviceMatrix::rows(m, ns * d).from(direct);
         let (s_rows, r_columns) = (DeviceMatrix::rows(s, d), DeviceMatrix::rows(r, d).transposed());
         let mut products =
             vec![ProductSpec::new((k, d, blocks * d), s_rows, r_columns, m, WriteMode::Overwrite)];

@@ -320,7 +320,7 @@ impl CudaLayer {
             SumOverBlocks::of(*d_s_parts, blocks, (k, d), d_s, WriteMode::Accumulate),
             SumOverBlocks::of(*d_m_parts, blocks, (k, 4 * d), d_m, WriteMode::Overwrite),
         ]);
-        Ok((sums, self.low_rank_gradients(addresses, scan, d_m).to_vec()))
+        Ok((sums, self.low_rank_gradients(addresses, scan, d_m, WriteMode::Overwrite).to_vec()))
     }
 
     /// Runs the sums and products after an unchunked scan.

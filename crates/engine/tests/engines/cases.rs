@@ -6,6 +6,7 @@
 
 mod given_states;
 mod large_batches;
+mod mixtures;
 
 pub use large_batches::large_batches;
 

@@ -1,11 +1,11 @@
-// Layers with many centroids, and layers without centroids (K = 0) and with many units. A cluster of C
-// blocks carries R rows; a block has U of the units for all of them. Its weights are in registers and,
+// Layers with many centroids, layers without centroids (K = 0) and with many units, and layers with few
+// centroids at λ < 1 (K = 0 and MIXED centroids). A cluster of C blocks carries R rows; a block has U of the units for all of them. Its weights are in registers and,
 // where these do not suffice, in shared memory; each is used for every row. The carried vector (α, or h
 // without centroids) is replicated in every block. Sums over units, or the units themselves, are
 // written into each other's shared memory, where a barrier counts their bytes.
 //
-// Compiled for each layer with the macros D, K, CELL (LSTM or GRU_AFTER), HARD_GATES, PEEPHOLE, END;
-// INPUT, WIDTH; ENTROPY, GATE_PENALTY; C, R, THREADS. GATHER_LANES lanes share the sums of a unit.
+// Compiled for each layer with the macros D, K, MIXED, CELL (LSTM or GRU_AFTER), HARD_GATES, PEEPHOLE,
+// END; INPUT, WIDTH; COMMITMENT, ENTROPY, GATE_PENALTY; C, R, THREADS. GATHER_LANES lanes share the sums of a unit.
 // SCORE_LANES (forward) and BACK_LANES (backward) lanes share Q sums that are broadcast to all blocks.
 // GATHER_REGISTERS and BACK_REGISTERS are the weights that a lane holds in registers.
 //
@@ -15,6 +15,8 @@
 
 #define U ((D + C - 1) / C)
 #define NB (CELL == LSTM || K > 0 ? 4 : 3)
+// Gate blocks in a row of M.
+#define MB (CELL == LSTM || K > 0 || MIXED > 0 ? 4 : 3)
 #define NI (CELL == LSTM ? 4 : 3)
 #define CEIL(n, m) (((n) + (m) - 1) / (m))
 
@@ -33,8 +35,11 @@
 #define SCORE_PARTS PARTS(U, SCORE_LANES)
 #define BACK_PARTS PARTS(NB *U, BACK_LANES)
 #define OUTPUT_PARTS PARTS(U, BACK_LANES)
-// Numbers that a block sends to another at a step.
+// Numbers that a block sends to another at a step, forward and backward.
 #define SENT (K > 0 ? BROADCAST : U)
+#define SENT_BACK (SENT + MIXED)
+// Numbers per step in carry_in.
+#define CARRY_WIDTH ROUND_UP_4(K > 0 ? K : D + MIXED)
 // Warps per row for the softmax, and centroids per lane of them.
 #define WARPS_PER_ROW (THREADS / WARP / R < CEIL(K, WARP) ? THREADS / WARP / R : CEIL(K, WARP))
 #define PER_LANE CEIL(K, WARP *(K > 0 ? WARPS_PER_ROW : 1))

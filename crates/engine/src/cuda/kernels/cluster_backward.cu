@@ -5,14 +5,22 @@
 
 typedef SplitWeights<BACK_PARTS, BACK_REGISTERS, Q> BackWeights;
 
+// Numbers of da: those that the carried gradients need, and those that the gradients of α need.
+#define CARRIED_GRADS (BACK_PARTS * BACK_LANES)
+#define DA_NUMBERS (MIXED > 0 && MB *U + PAIR > CARRIED_GRADS ? MB * U + PAIR : CARRIED_GRADS)
+
 struct BackwardShared {
-    // Received from the blocks of the cluster: partial gradients of the carried vector.
-    __align__(16) float sent[2][C][SENT * R];
+    // Received from the blocks of the cluster: partial gradients of the carried vector, and of α where
+    // that is carried beside it.
+    __align__(16) float sent[2][C][SENT_BACK * R];
     __align__(16) float pulls[K > 0 ? GATHERED_BACK * R : 4];
     __align__(16) float alpha[K > 0 ? GATHERED_BACK * R : 4];
-    __align__(16) float da[BACK_PARTS * BACK_LANES * R];
+    __align__(16) float da[DA_NUMBERS * R];
     __align__(16) float output_grads[K > 0 ? OUTPUT_PARTS * BACK_LANES * R : 4];
     __align__(16) float weights[BackWeights::shared_floats() + 4];
+#if MIXED > 0
+    BackwardMixture mixture;
+#endif
     unsigned long long barriers[2];
 
     // Rows that have not started, and padding, are zero.
@@ -144,7 +152,7 @@ __device__ __forceinline__ void load_back_weights(const ClusterArgs &p, Backward
     back.fill(shared.weights, [&](int q, int m) {
         int i = broadcast.sum(m), e = broadcast.of(q), unit = rank * U + e % U;
         bool there = e < NB * U && unit < D && i < (K > 0 ? K : D);
-        return there ? p.scan.m[((long long)i * NB + e / U) * D + unit] : 0.0f;
+        return there ? p.scan.m[((long long)i * MB + e / U) * D + unit] : 0.0f;
     });
 }
 
@@ -165,7 +173,8 @@ __device__ __forceinline__ void load_back_centroids(const ClusterArgs &p, unsign
 extern "C" __global__ void __cluster_dims__(C, 1, 1) __launch_bounds__(THREADS, 1)
     cluster_backward(ClusterArgs p) {
     BackwardShared &shared = *(BackwardShared *)dynamic_shared;
-    int id = threadIdx.x, clusters = gridDim.x / C;
+    [[maybe_unused]] int id = threadIdx.x;
+    int clusters = gridDim.x / C;
     unsigned rank = rank_in_cluster();
     LayerCoefficients coefficients = *p.scan.coefficients;
     // This thread's part of the gradients of some of the carried numbers.
@@ -178,14 +187,18 @@ extern "C" __global__ void __cluster_dims__(C, 1, 1) __launch_bounds__(THREADS, 
 #endif
     float saturation = GATE_PENALTY ? coefficients.saturation : 0.0f,
           writing = GATE_PENALTY ? coefficients.writing : 0.0f;
+#if MIXED > 0
+    shared.mixture.load(p, rank);
+    float lambda = coefficients.lambda;
+#endif
     UnitSums sums = {};
     RowGroup g(p.scan, 0, rank);
     float peephole[3] = {};
     load_peepholes(p.scan, g, peephole);
-    ClusterExchange exchange(shared.barriers, C * SENT * R * 4);
+    ClusterExchange exchange(shared.barriers, C * SENT_BACK * R * 4);
     for (int group = blockIdx.x / C; group * R < p.scan.rows; group += clusters) {
         g = RowGroup(p.scan, group, rank);
-        float dc = 0.0f, dh_direct = 0.0f, mixture[1] = {};
+        float dc = 0.0f, dh_direct = 0.0f;
         SavedStep step = {};
         Slopes slopes = {};
         float c = 0.0f, c_prev = 0.0f, read = 0.0f, du_out = 0.0f, dc_out = 0.0f;
@@ -204,6 +217,13 @@ extern "C" __global__ void __cluster_dims__(C, 1, 1) __launch_bounds__(THREADS, 
         };
         // Sends the gradient of the vector that step t carries on.
         auto send_carried_grads = [&](int t) {
+#if MIXED > 0
+            // Every warp has lanes of all rows.
+            bool ends = __any_sync(ALL_LANES, t + 1 == g.length);
+            bool has_outer = COMMITMENT || (p.scan.dh_out && (p.scan.out_every_step || ends));
+            shared.mixture.send(shared.da, has_outer, &shared.sent[exchange.buffer()][rank][U * R],
+                                exchange);
+#endif
             float sum[Q][R] = {};
             if (broadcast.first < BROADCAST)
                 broadcast.add<BackWeights, BACK_PARTS>(back, shared.da, sum);
@@ -233,6 +253,7 @@ extern "C" __global__ void __cluster_dims__(C, 1, 1) __launch_bounds__(THREADS, 
         if (K > 0 && g.active)
             shared.output_grads[rotated_index(g.j, g.r)] = dh_from_output(p, g, g.longest - 1);
 #if K > 0
+        float mixture[1] = {};
         SoftmaxWarp softmax_warp(p.scan, group);
         SoftmaxBackward softmax = {};
         bool stores = softmax_warp.active() && softmax_warp.r % C == rank;
@@ -241,6 +262,27 @@ extern "C" __global__ void __cluster_dims__(C, 1, 1) __launch_bounds__(THREADS, 
             softmax.publish(shared, softmax_warp);
             softmax.prefetch(p, softmax_warp, g.longest - 2);
         }
+#endif
+#if MIXED > 0
+        MixedSoftmax softmax = {};
+        bool stores = threadIdx.x < WARP && lane_row() % C == rank;
+        // The loss that holds u near αS, and the gradient of αS that is known before step t is.
+        float gap = 0.0f;
+        auto set_outer = [&](int t, float u) {
+            bool moves = g.active && t < g.length && !(END && t + 1 == g.length);
+            gap = 0.0f;
+            if (COMMITMENT && moves)
+                gap = u - centroid_sum(shared.mixture, shared.mixture.alpha[threadIdx.x / WARP], g);
+            if (COMMITMENT) sums.commitment_sum += (double)gap * gap;
+            float outer = lambda * dh_from_output(p, g, t) - 2.0f * coefficients.commitment * gap;
+            if (!g.active) return;
+            shared.mixture.outer[rotated_index(g.j, g.r)] = outer;
+            if (p.scan.d_mixture && t < g.length) p.scan.d_mixture[(g.first + t) * D + g.unit] = outer;
+        };
+        softmax.prefetch(p, g, g.longest - 1);
+        softmax.advance(shared.mixture);
+        softmax.prefetch(p, g, g.longest - 2);
+        if (g.longest > 0) set_outer(g.longest - 1, step.u);
 #endif
         __syncthreads();
         if (g.longest > 0) send_carried_grads(g.longest - 1);
@@ -275,12 +317,28 @@ extern "C" __global__ void __cluster_dims__(C, 1, 1) __launch_bounds__(THREADS, 
             BackGather::add<BackGather::N, 1>(centroids, shared.pulls, from_states);
             du += fmaf(-mean, mixture[0], from_states[0]);
 #else
+            float from_next = dh_direct;
             // Threads without a unit would read what others are writing.
             if (g.active)
 #pragma unroll
                 for (int from = 0; from < C; from++)
-                    du += shared.sent[now][from][g.j * R + (g.r ^ g.unit % Q % R)];
-            du += dh_direct;
+                    from_next += shared.sent[now][from][g.j * R + (g.r ^ g.unit % Q % R)];
+#if MIXED > 0
+            from_next *= 1.0f - lambda;
+#endif
+            du += from_next;
+#endif
+#if MIXED > 0
+            float slope[LANE_CENTROIDS], alpha[LANE_CENTROIDS];
+            float entropy = softmax.back(shared.mixture, &shared.sent[now][0][U * R], SENT_BACK * R,
+                                         coefficients, slope);
+            if (ENTROPY && stores && threadIdx.x < R && t < g.length) sums.entropy_sum += entropy;
+#pragma unroll
+            for (int q = 0; q < LANE_CENTROIDS; q++) alpha[q] = softmax.alpha[q];
+            du += centroid_sum(shared.mixture, shared.mixture.d_scores[threadIdx.x / WARP], g);
+            if (COMMITMENT) du = fmaf(2.0f * coefficients.commitment, gap, du);
+            softmax.advance(shared.mixture);
+            softmax.prefetch(p, g, t - 2);
 #endif
             // Rows that have not started have zero slopes.
             Gradients grads;
@@ -288,15 +346,25 @@ extern "C" __global__ void __cluster_dims__(C, 1, 1) __launch_bounds__(THREADS, 
             dh_direct = CELL == LSTM ? 0.0f : grads.a[3];
             if (g.active)
 #pragma unroll
-                for (int b = 0; b < NB; b++) shared.da[rotated_index(b * U + g.j, g.r)] = grads.a[b];
+                for (int b = 0; b < MB; b++) shared.da[rotated_index(b * U + g.j, g.r)] = grads.a[b];
+#if MIXED > 0
             // The output gradient of a last step is removed at the step before it.
             bool changes = p.scan.out_every_step || t == g.length || t + 1 == g.length;
-            if (K > 0 && p.scan.dh_out && g.active && changes)
+            if (t > 0 && (COMMITMENT || (p.scan.dh_out && changes))) set_outer(t - 1, step.u);
+#endif
+#if K > 0
+            // The output gradient of a last step is removed at the step before it.
+            bool changes = p.scan.out_every_step || t == g.length || t + 1 == g.length;
+            if (p.scan.dh_out && g.active && changes)
                 shared.output_grads[rotated_index(g.j, g.r)] = dh_from_output(p, g, t - 1);
+#endif
             __syncthreads();
             if (t > 0) send_carried_grads(t - 1);
             sums.add(grads, c, c_prev, read);
             store_step(p, g, t, grads);
+#if MIXED > 0
+            if (stores) MixedSoftmax::store(p, g, t, lambda, slope, alpha);
+#endif
 #if K > 0
             float of_row = __shfl_sync(ALL_LANES, mean, softmax_warp.r);
             if (stores && here) {

@@ -9,6 +9,9 @@ struct ForwardShared {
     __align__(16) float units[SCORE_PARTS * SCORE_LANES * R];
     __align__(16) float scores[K > 0 ? 2 : 1][K > 0 ? C : 1][K > 0 ? BROADCAST * R : 4];
     __align__(16) float weights[GatherWeights::shared_floats() + 4];
+#if MIXED > 0
+    ForwardMixture mixture;
+#endif
     unsigned long long barriers[2];
 };
 
@@ -140,8 +143,8 @@ struct UnitStep {
         if (p.gates) p.gates[at] = gates;
         p.scan.u[at] = u;
         if (K > 0) return;
-        if (p.scan.carry_in) p.scan.carry_in[(g.first + t) * ROUND_UP_4(D) + g.unit] = h_prev;
-        if (p.scan.h) p.scan.h[at] = u;
+        if (p.scan.carry_in) p.scan.carry_in[(g.first + t) * CARRY_WIDTH + g.unit] = h_prev;
+        if (MIXED == 0 && p.scan.h) p.scan.h[at] = u;
     }
 };
 
@@ -164,14 +167,31 @@ __device__ __forceinline__ UnitStep unit_step(const UnitInput &input, float a[4]
     return step;
 }
 
+#if MIXED > 0
+// Stores h of step t - 1.
+__device__ __forceinline__ void store_mixed(const ClusterArgs &p, const ForwardShared &shared,
+                                            const RowGroup &g, int t, float u, float lambda) {
+    bool last = t == g.length;
+    if (!g.active || t == 0 || t > g.length || !(p.store_h == STORE_ALL || last)) return;
+    const float *alpha = shared.mixture.alpha_of_warp();
+    float mixture = 0.0f;
+#pragma unroll 1
+    for (int i = 0; i < MIXED; i++) mixture = fmaf(alpha[i * R + g.r], p.scan.s[i * D + g.unit], mixture);
+    float h = END && last ? u : fmaf(lambda, mixture, (1.0f - lambda) * u);
+    p.scan.h[(g.first + t - 1) * D + g.unit] = h;
+}
+#endif
+
 // Loads the recurrent weights of this thread's unit.
 __device__ __forceinline__ void load_gather_weights(const ClusterArgs &p, ForwardShared &shared,
                                                     unsigned rank, GatherWeights &weights) {
     int id = threadIdx.x;
+    // The vector is u, of which h has the part 1 - λ.
+    float scale = MIXED > 0 ? 1.0f - p.scan.coefficients->lambda : 1.0f;
     weights.fill(shared.weights, [&](int q, int b) {
         int i = Gather<1>::number(q), unit = rank * U + id / GATHER_LANES;
         bool there = id / GATHER_LANES < U && unit < D && i < (K > 0 ? K : D);
-        return there ? p.scan.m[((long long)i * NB + b) * D + unit] : 0.0f;
+        return there ? scale * p.scan.m[((long long)i * MB + b) * D + unit] : 0.0f;
     });
 }
 
@@ -201,6 +221,10 @@ extern "C" __global__ void __cluster_dims__(C, 1, 1) __launch_bounds__(THREADS, 
     BroadcastSum<SCORE_LANES> broadcast;
     ScoreWeights centroids;
     load_score_weights(p, rank, broadcast, centroids);
+#endif
+#if MIXED > 0
+    float lambda = p.scan.coefficients->lambda;
+    shared.mixture.load(p, rank);
 #endif
     for (int e = id; e < SCORE_PARTS * SCORE_LANES * R; e += THREADS) shared.units[e] = 0.0f;
     ClusterExchange exchange(shared.barriers, C * SENT * R * 4);
@@ -242,8 +266,22 @@ extern "C" __global__ void __cluster_dims__(C, 1, 1) __launch_bounds__(THREADS, 
             for (int b = 0; b < 4; b++)
                 a[b] = CELL == LSTM ? fmaf(a[b], inv, input.x[b % NI]) : a[b] * inv;
 #else
+#if MIXED > 0
+            shared.mixture.compute_scores(shared.carried[exchange.buffer() ^ 1]);
+#endif
             Gather<1>::add<GATHER_REGISTERS, NB>(gather_weights, shared.carried[exchange.buffer() ^ 1],
                                                  a);
+#if MIXED > 0
+            float u_prev = h, carried_u = (1.0f - lambda) * u_prev, in_h[4];
+            __syncthreads();
+            float alpha[LANE_CENTROIDS];
+            shared.mixture.compute_alpha(alpha);
+            shared.mixture.add(g, in_h);
+            if (p.store_h) store_mixed(p, shared, g, t, u_prev, lambda);
+            h = t > 0 ? fmaf(1.0f - lambda, u_prev, lambda * in_h[3]) : 0.0f;
+#pragma unroll
+            for (int b = 0; b < NB; b++) a[b] = t > 0 ? fmaf(lambda, in_h[b], a[b]) : 0.0f;
+#endif
 #pragma unroll
             for (int b = 0; b < 4; b++) a[b] += CELL == LSTM ? input.x[b % NI] : 0.0f;
 #endif
@@ -271,7 +309,14 @@ extern "C" __global__ void __cluster_dims__(C, 1, 1) __launch_bounds__(THREADS, 
 #else
             send_units(shared, exchange, rank);
 #endif
+#if MIXED > 0
+            shared.mixture.store(p, g, t, lambda, rank, alpha);
+#endif
+#if MIXED > 0
+            step.store(p, g, t, carried_u);
+#else
             step.store(p, g, t, h);
+#endif
             c = step.c, h = step.u;
             input.advance();
             input.prefetch(p, g, t + 2);
@@ -296,6 +341,13 @@ extern "C" __global__ void __cluster_dims__(C, 1, 1) __launch_bounds__(THREADS, 
         float inv = reciprocal_approx(sum);
         if (p.store_h) store_mixture(p, shared, g, g.longest, h, inv);
         store_alpha(g.longest, inv);
+#elif MIXED > 0
+        shared.mixture.compute_scores(shared.carried[exchange.buffer() ^ 1]);
+        __syncthreads();
+        float alpha[LANE_CENTROIDS];
+        shared.mixture.compute_alpha(alpha);
+        shared.mixture.store(p, g, g.longest, lambda, rank, alpha);
+        if (p.store_h) store_mixed(p, shared, g, g.longest, h, lambda);
 #endif
     }
     cluster_sync();

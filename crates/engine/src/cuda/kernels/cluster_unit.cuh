@@ -39,12 +39,13 @@ struct Slopes {
 // used.
 struct SavedStep {
     float4 gates;
-    float c, c_prev, h_prev, read, du_out, dh_out, dc_out;
+    float c, c_prev, h_prev, u, read, du_out, dh_out, dc_out;
     __device__ __forceinline__ void prefetch(const ClusterArgs &p, const RowGroup &g, int t) {
-        du_out = 0.0f, dh_out = 0.0f, dc_out = 0.0f;
+        u = 0.0f, du_out = 0.0f, dh_out = 0.0f, dc_out = 0.0f;
         if (!g.active || t < 0 || t >= g.length) return;
         long long at = (g.first + t) * D + g.unit;
         gates = p.gates[at];
+        if (COMMITMENT) u = p.scan.u[at];
         if (SUMS_INPUT_WEIGHTS) read = p.vectors[g.first + t];
         if (CELL == LSTM) {
             c = t + 1 < g.length ? c_prev : p.scan.c[at];
@@ -58,9 +59,10 @@ struct SavedStep {
         const float *dh = output_grad(p.scan, p.scan.dh_out, g.first, t, g.length, row);
         const float *du = output_grad(p.scan, p.scan.du_out, g.first, t, g.length, row);
         const float *dc = output_grad(p.scan, p.scan.dc_out, g.first, t, g.length, row);
-        bool moves = K > 0 && !(END && t + 1 == g.length);
+        bool moves = (K > 0 || MIXED > 0) && !(END && t + 1 == g.length);
         if (du) du_out = du[g.unit];
         if (dh && !moves) dh_out = dh[g.unit];
+        if (MIXED > 0 && dh && moves) dh_out = (1.0f - p.scan.coefficients->lambda) * dh[g.unit];
         if (dc) dc_out = dc[g.unit];
     }
 };
@@ -78,7 +80,7 @@ __device__ __forceinline__ float dh_from_output(const ClusterArgs &p, const RowG
 // Sums over the steps of a unit.
 struct UnitSums {
     float bias[4], candidate, peephole[3], w[4];
-    double entropy_sum, saturation_sum, writing_sum;
+    double commitment_sum, entropy_sum, saturation_sum, writing_sum;
     __device__ __forceinline__ void add(const Gradients &grads, float c, float c_prev, float read) {
 #pragma unroll
         for (int b = 0; b < NI; b++) {
@@ -116,7 +118,8 @@ struct UnitSums {
             p.scan.sums[((long long)(blockIdx.x / C) * SUMS + e / U) * D + unit] = sum;
         }
         __shared__ double scratch[WARP];
-        double loss_terms[LOSS_TERMS] = {0.0, block_sum(entropy_sum, scratch),
+        double commitment = COMMITMENT ? block_sum(commitment_sum, scratch) : 0.0;
+        double loss_terms[LOSS_TERMS] = {commitment, block_sum(entropy_sum, scratch),
                                          block_sum(saturation_sum, scratch),
                                          block_sum(writing_sum, scratch)};
 #pragma unroll
@@ -131,10 +134,10 @@ __device__ __forceinline__ void store_step(const ClusterArgs &p, const RowGroup 
     if (!g.active || t >= g.length) return;
     long long n = g.first + t;
 #pragma unroll
-    for (int b = 0; b < NB; b++)
-        if (CELL != LSTM) p.scan.da_state[(n * NB + b) * D + g.unit] = grads.a[b];
+    for (int b = 0; b < MB; b++)
+        if (CELL != LSTM) p.scan.da_state[(n * MB + b) * D + g.unit] = grads.a[b];
 #pragma unroll
     for (int b = 0; b < NI; b++)
         p.scan.da_in[(n * NI + b) * D + g.unit] = CELL == LSTM ? grads.a[b] : grads.dx[b % 3];
-    if (p.scan.d_mixture) p.scan.d_mixture[n * D + g.unit] = dh_from_output(p, g, t);
+    if (MIXED == 0 && p.scan.d_mixture) p.scan.d_mixture[n * D + g.unit] = dh_from_output(p, g, t);
 }

@@ -1,8 +1,10 @@
 //! Batches so large that a GPU uses other code: more rows than it processes at a time, so that blocks
 //! continue with other rows; more read-outs or tokens than its small kernels support.
 //!
-//! They are separate because the reference is slow: updates and finite differences skip them.
+//! They are separate because the reference is slow: updates and finite differences skip them. So are
+//! wide mixtures: their rounding errors grow with every update.
 
+use super::mixtures::mixtures;
 use super::{Case, GRU, LSTM, LSTM_P, Spec, centroids, dot, layer, read, tie, tokens};
 use srnn_engine::model::{Input, Layer, ReadFrom, Score, When};
 use srnn_engine::{Dropout, Regime};
@@ -15,7 +17,7 @@ const LARGE_ROWS: usize = 190;
 
 /// All large cases; the same in every call.
 pub fn large_batches() -> Vec<Case> {
-    specs().into_iter().map(Spec::build).collect()
+    specs().into_iter().chain(mixtures()).map(Spec::build).collect()
 }
 
 fn specs() -> Vec<Spec> {
