@@ -24,4 +24,9 @@ impl<'a> Criterion<'a> {
     pub fn bits(&self, states: usize, errors: usize) -> f64 {
         self.length.bits(states, errors) + self.error_bits * errors as f64
     }
+
+    /// The bits of the errors alone.
+    pub fn error_bits(&self, errors: usize) -> f64 {
+        self.length.error_bits(errors) + self.error_bits * errors as f64
+    }
 }

@@ -27,12 +27,17 @@ impl DescriptionLength {
     /// target per transition, a class per state, the number of wrong labels, which ones they are,
     /// and their right classes.
     pub fn bits(&self, states: usize, errors: usize) -> f64 {
-        let (n, e) = (self.labels, errors);
         let target = (states as f64).log2();
         let class = (self.classes.max(2) as f64).log2();
         let automaton = states as f64 * (self.symbols as f64 * target + class);
+        automaton + self.error_bits(errors)
+    }
+
+    /// The bits for the wrong labels alone.
+    pub fn error_bits(&self, errors: usize) -> f64 {
+        let (n, e) = (self.labels, errors);
         let which = self.factorials[n] - self.factorials[e] - self.factorials[n - e];
         let other = (self.classes.max(2) as f64 - 1.0).log2();
-        automaton + (n as f64 + 1.0).log2() + which + e as f64 * other
+        (n as f64 + 1.0).log2() + which + e as f64 * other
     }
 }

@@ -4,14 +4,18 @@
 use super::PrefixTree;
 use super::criterion::Criterion;
 use super::graph::TransitionIndex;
+use super::origin::{ClassChoice, Origin};
 
 /// A complete transition table `[states, symbols]` with start state 0. Every state has the most
-/// frequent class of the words that end in it. Unreachable states keep their rows.
+/// frequent class of the words that end in it, or, in a search from an [`Origin`], its class there
+/// where that is shorter. Unreachable states keep their rows.
 #[derive(Clone)]
 pub(super) struct LocalSearch<'a> {
     tree: &'a PrefixTree,
     criterion: Criterion<'a>,
     pub table: Vec<u32>,
+    /// What changes are counted from; `None` if the automaton itself is what counts.
+    pub origin: Option<Origin>,
     /// The state after every prefix.
     states: Vec<u32>,
     /// Labels of the words that end in each state: `[states, classes]`.
@@ -46,10 +50,22 @@ impl<'a> LocalSearch<'a> {
         table: Vec<u32>,
         steps: u64,
     ) -> LocalSearch<'a> {
+        LocalSearch::from_origin(tree, criterion, table, None, steps)
+    }
+
+    /// A search that minimises the changes of an automaton, if one is given.
+    pub fn from_origin(
+        tree: &'a PrefixTree,
+        criterion: Criterion<'a>,
+        table: Vec<u32>,
+        origin: Option<Origin>,
+        steps: u64,
+    ) -> LocalSearch<'a> {
         let mut search = LocalSearch {
             tree,
             criterion,
             table,
+            origin,
             states: vec![],
             counts: vec![],
             first_use: vec![],
@@ -109,6 +125,11 @@ impl<'a> LocalSearch<'a> {
     }
 
     fn cost_of(&self, counts: &[u32]) -> TableCost {
+        if let Some(origin) = &self.origin {
+            let ClassChoice { errors, bits, .. } =
+                origin.choose_classes(&self.table, counts, self.tree, &self.criterion);
+            return TableCost { bits, errors };
+        }
         let right = counts.chunks(self.tree.classes);
         let right: u32 = right.map(|counts| counts.iter().max().copied().unwrap_or(0)).sum();
         let errors = self.tree.labels - right as usize;
@@ -307,6 +328,9 @@ impl<'a> LocalSearch<'a> {
         let target = self.table[slot] as usize;
         self.table.extend_from_within(target * symbols..(target + 1) * symbols);
         self.table[slot] = new as u32;
+        if let Some(origin) = &mut self.origin {
+            origin.add_copy(target, symbols);
+        }
         self.run_again();
         let targets = self.reachable();
         for own in new * symbols..(new + 1) * symbols {
@@ -325,6 +349,11 @@ impl<'a> LocalSearch<'a> {
                 return;
             }
         }
+    }
+
+    /// The classes of a search from an origin.
+    pub fn chosen_classes(&self, origin: &Origin) -> Vec<u32> {
+        origin.choose_classes(&self.table, &self.counts, self.tree, &self.criterion).classes
     }
 
     /// The table with `None` for transitions that no word takes.

@@ -34,15 +34,18 @@ mod description_length;
 mod evidence;
 mod graph;
 mod local_search;
+mod origin;
 mod portfolio;
 mod prefix_tree;
 mod red_blue;
+mod repair;
 #[cfg(test)]
 mod tests;
 
 pub use description_length::DescriptionLength;
 pub use prefix_tree::{LabelledWords, PrefixTree, TooManyPrefixes};
 pub use red_blue::MergeOrder;
+pub use repair::{AutomatonChange, Repaired, repair};
 
 use crate::alphabet::{Alphabet, Symbol};
 use crate::moore::{Moore, State};
