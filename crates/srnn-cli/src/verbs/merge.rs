@@ -10,7 +10,8 @@ use crate::learning::{
 use crate::output::Output;
 use crate::reading::parse_count;
 use clap::Args;
-use report::{MergeReport, SetFit};
+use report::MergeReport;
+pub(super) use report::SetFit;
 use srnn::learn::LearnData;
 use srnn::notation::save_automaton;
 use srnn::task::Dataset;
@@ -53,13 +54,7 @@ pub struct MergeArgs {
 
 /// Runs `srnn merge`.
 pub fn run(arguments: &MergeArgs, output: &Output) -> Result<Answer, Failure> {
-    let stem = arguments.out.as_ref().map(|folder| folder.join("automaton"));
-    for extension in ["json", "dot", "svg"] {
-        if let Some(stem) = &stem {
-            let path = stem.with_extension(extension);
-            files::check_target(&path, files::if_exists(arguments.force))?;
-        }
-    }
+    let stem = free_stem(arguments.out.as_deref(), arguments.force)?;
     // `learn` and `merge` split a file alike.
     let settings = Settings {
         source: Some(arguments.source.clone()),
@@ -68,7 +63,7 @@ pub fn run(arguments: &MergeArgs, output: &Output) -> Result<Answer, Failure> {
     };
     settings.check()?;
     let data = read_data(&settings.source()?, &settings.data()?)?;
-    print_data(&data, arguments, output);
+    print_data(&data, &arguments.data, output);
     let start = Instant::now();
     let merged = merged(&data, &config(arguments))?;
     let seconds = start.elapsed().as_secs_f64();
@@ -89,11 +84,22 @@ pub fn run(arguments: &MergeArgs, output: &Output) -> Result<Answer, Failure> {
     Ok(if report.is_found() { Answer::Yes } else { Answer::No })
 }
 
-fn print_data(data: &LearnData, arguments: &MergeArgs, output: &Output) {
+/// The path of the automaton's files in a folder, without extension. Fails if they may not be written.
+pub(super) fn free_stem(out: Option<&Path>, force: bool) -> Result<Option<PathBuf>, Failure> {
+    let Some(folder) = out else { return Ok(None) };
+    let stem = folder.join("automaton");
+    for extension in ["json", "dot", "svg"] {
+        files::check_target(&stem.with_extension(extension), files::if_exists(force))?;
+    }
+    Ok(Some(stem))
+}
+
+/// Describes the data on stderr.
+pub(super) fn print_data(data: &LearnData, settings: &DataSettings, output: &Output) {
     for line in describe_data(data) {
         output.note(line);
     }
-    for line in data_warnings(data, arguments.data.reading.min_count) {
+    for line in data_warnings(data, settings.reading.min_count) {
         output.note(format!("warning: {line}"));
     }
 }
@@ -112,15 +118,23 @@ fn merged(data: &LearnData, config: &MergeConfig) -> Result<Merged, Failure> {
     let train = &data.split.train;
     let alphabet = Alphabet::new(train.alphabet.clone())
         .map_err(|error| Failure::new(error, "rename the symbols in the data"))?;
+    merge(&alphabet, &prefix_tree(train)?, config).map_err(merge_failure)
+}
+
+/// The sequences of a set as a prefix tree.
+pub(super) fn prefix_tree(set: &Dataset) -> Result<PrefixTree, Failure> {
     let mut words = LabelledWords::default();
-    for sequence in &train.sequences {
+    for sequence in &set.sequences {
         words.add(sequence.tokens.iter().map(|&token| Symbol(token)), sequence.label);
     }
-    let tree = PrefixTree::new(alphabet.len(), train.classes.len(), &words)?;
-    merge(&alphabet, &tree, config).map_err(|error| match &error {
+    Ok(PrefixTree::new(set.alphabet.len(), set.classes.len(), &words)?)
+}
+
+pub(super) fn merge_failure(error: MergeError) -> Failure {
+    match &error {
         MergeError::Memory { .. } => Failure::new(&error, "cut the sequences, or give fewer"),
         _ => Failure::new(&error, "check the data with srnn data check"),
-    })
+    }
 }
 
 fn save(
@@ -138,7 +152,7 @@ fn save(
 }
 
 /// How many sequences of each set the automaton classifies as labelled.
-fn fits(automaton: &Moore<u32>, data: &LearnData) -> Vec<SetFit> {
+pub(super) fn fits(automaton: &Moore<u32>, data: &LearnData) -> Vec<SetFit> {
     let split = &data.split;
     let none = HeldOutIssues::default();
     let mut fits = vec![

@@ -17,6 +17,7 @@ mod learn_next;
 mod manpages;
 mod merge;
 mod predict;
+mod repair;
 mod reproduce;
 mod resume;
 mod table;
@@ -44,6 +45,7 @@ pub enum Verb {
     Data(data::DataArgs),
     Inspect(inspect::InspectArgs),
     Merge(Box<merge::MergeArgs>),
+    Repair(Box<repair::RepairArgs>),
     Reproduce(Box<reproduce::ReproduceArgs>),
     Table(Box<table::TableArgs>),
     Bench(bench::BenchArgs),
@@ -68,6 +70,7 @@ pub fn run(verb: Verb, output: &Output) -> Result<Answer, Failure> {
         Verb::Data(arguments) => data::run(&arguments, output),
         Verb::Inspect(arguments) => inspect::run(&arguments, output),
         Verb::Merge(arguments) => merge::run(&arguments, output),
+        Verb::Repair(arguments) => repair::run(&arguments, output),
         Verb::Reproduce(arguments) => reproduce::run(&arguments, output),
         Verb::Table(arguments) => table::run(&arguments, output),
         Verb::Bench(arguments) => bench::run(&arguments, output),

@@ -16,5 +16,6 @@ mod merge;
 mod models;
 mod program;
 mod proofs;
+mod repair;
 mod running;
 mod terminal;

@@ -3,11 +3,13 @@
 //! ```text
 //! cargo run --release -p srnn-bench --bin merging -- sets FOLDER MLREGTEST
 //! cargo run --release -p srnn-bench --bin merging -- run FOLDER ours.csv
+//! cargo run --release -p srnn-bench --bin merging -- repair COUNT
 //! ```
-//! `sets` writes one JSON file a set; MLREGTEST is a folder of acceptors in AT&T text. `run` merges
+//! `repair` damages COUNT automata and prints how many are found again. `sets` writes one JSON file a set; MLREGTEST is a folder of acceptors in AT&T text. `run` merges
 //! each and writes one CSV row a set. `bench/merging` runs AALpy on the same files. The true automaton
 //! is used to evaluate only.
 
+mod damaged;
 mod languages;
 mod sets;
 mod stamina;
@@ -26,9 +28,12 @@ fn main() {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments[..] {
         ["sets", folder, acceptors] => write_sets(Path::new(folder), Path::new(acceptors)),
+        ["repair", count] => damaged::measure(count.parse().expect("a number")),
         ["run", folder, table] => run(Path::new(folder), Path::new(table)),
         _ => {
-            eprintln!("usage: merging sets FOLDER MLREGTEST | merging run FOLDER TABLE");
+            eprintln!(
+                "usage: merging sets FOLDER MLREGTEST | merging run FOLDER TABLE | merging repair COUNT"
+            );
             std::process::exit(2);
         }
     }
