@@ -54,6 +54,7 @@ const SRNN: Modules = &[
             "run",
         ],
     ),
+    ("page", &["user_error", "format", "files", "extract", "render", "notation", "learn", "run"]),
 ];
 
 /// Modules of `srnn-engine`: `model` knows no engine, and engines do not know each other.

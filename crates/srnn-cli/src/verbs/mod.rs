@@ -17,6 +17,7 @@ mod learn_next;
 mod manpages;
 mod merge;
 mod predict;
+mod report;
 mod reproduce;
 mod resume;
 mod table;
@@ -33,6 +34,7 @@ pub enum Verb {
     /// Continue an interrupted run.
     Resume(resume::Resume),
     Predict(Box<predict::PredictArgs>),
+    Report(report::ReportArgs),
     Explain(Box<explain::ExplainArgs>),
     Extract(Box<extract::ExtractArgs>),
     Certify(Box<certify::CertifyArgs>),
@@ -57,6 +59,7 @@ pub fn run(verb: Verb, output: &Output) -> Result<Answer, Failure> {
         Verb::Learn(arguments) => learn::run(*arguments, output),
         Verb::Resume(arguments) => resume::run(arguments, output),
         Verb::Predict(arguments) => predict::run(&arguments, output),
+        Verb::Report(arguments) => report::run(&arguments, output),
         Verb::Explain(arguments) => explain::run(&arguments, output),
         Verb::Extract(arguments) => extract::run(&arguments, output),
         Verb::Certify(arguments) => certify::run(&arguments, output),

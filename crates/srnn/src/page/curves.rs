@@ -1,0 +1,101 @@
+//! Training curves from `metrics.jsonl`.
+
+use super::picture::inline;
+use super::run_files::RunFiles;
+use super::values::text;
+use crate::render::ChartAxis;
+use crate::render::line_plot::{LinePlot, Series, Weight, svg};
+use serde_json::Value;
+
+/// Curves that are drawn; those of the kept network always are.
+const MAX_CURVES: usize = 12;
+
+/// Accuracy and loss over the updates.
+pub(super) fn body(files: &RunFiles) -> String {
+    let curves = curves(files);
+    if curves.is_empty() {
+        return String::new();
+    }
+    let plots = [
+        ("validation accuracy", "Accuracy on the validation set", vec![1.0], "valid"),
+        ("training loss", "Loss on the training batches", vec![0.0], "loss"),
+    ];
+    let figures: String = plots
+        .into_iter()
+        .filter_map(|(label, caption, y_includes, field)| {
+            let series = curves.iter().map(|curve| curve.series(field)).collect();
+            let plot = LinePlot {
+                title: String::new(),
+                x: ChartAxis::Numbers("update".into()),
+                x_includes: vec![0.0],
+                y_label: label.into(),
+                y_includes,
+                series,
+            };
+            let drawn = inline(&svg(&plot).ok()?);
+            Some(format!(
+                "<figure><div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"{caption}\">\
+                 {drawn}</div><figcaption>{caption}.</figcaption></figure>\n"
+            ))
+        })
+        .collect();
+    let kept = match curves.iter().any(|curve| curve.kept) {
+        true => "<p>The thick line is the network that was kept.</p>\n",
+        false => "",
+    };
+    format!("{kept}<div class=\"figures\">\n{figures}</div>\n")
+}
+
+/// The evaluations of one seed in one round.
+struct Curve<'a> {
+    round: &'a str,
+    seed: u64,
+    kept: bool,
+    records: Vec<&'a Value>,
+}
+
+impl Curve<'_> {
+    fn series(&self, field: &str) -> Series {
+        let value = |record: &Value| match field {
+            "valid" => record["valid"]["accuracy"].as_f64(),
+            field => record[field].as_f64(),
+        };
+        let point =
+            |record: &&Value| Some((record["update"].as_f64()?, value(record).unwrap_or(f64::NAN)));
+        let round = match self.round {
+            "" => String::new(),
+            "believed" | "whole" => " (corrected labels)".into(),
+            round => format!(" ({round})"),
+        };
+        Series {
+            name: format!("seed {}{round}", self.seed),
+            points: self.records.iter().filter_map(point).collect(),
+            others: vec![],
+            weight: if self.kept { Weight::Bold } else { Weight::Plain },
+        }
+    }
+}
+
+/// The curves in the order of the file, at most [`MAX_CURVES`].
+fn curves(files: &RunFiles) -> Vec<Curve<'_>> {
+    let kept_seed = files.result["kept"]["seed"].as_u64();
+    let kept_round = text(&files.result["round"]);
+    let mut curves: Vec<Curve> = vec![];
+    for record in &files.metrics {
+        let (round, seed) = (text(&record["round"]), record["seed"].as_u64().unwrap_or(0));
+        match curves.iter_mut().find(|curve| (curve.round, curve.seed) == (round, seed)) {
+            Some(curve) => curve.records.push(record),
+            None => {
+                let kept = kept_seed == Some(seed) && round == kept_round;
+                curves.push(Curve { round, seed, kept, records: vec![record] });
+            }
+        }
+    }
+    let (mut shown, others): (Vec<Curve>, Vec<Curve>) =
+        curves.into_iter().partition(|curve| curve.kept);
+    shown.extend(others);
+    shown.truncate(MAX_CURVES);
+    // The kept curve is drawn last, over all others.
+    shown.reverse();
+    shown
+}

@@ -1,0 +1,59 @@
+//! The whole page: sections in their order, and the style.
+
+use super::escape::html_text;
+use super::html::section;
+use super::run_files::RunFiles;
+use super::{
+    accuracy, automaton, certificate, curves, data, examples, headline, labels, ngrams, repeat,
+    states,
+};
+
+const STYLE: &str = include_str!("page.css");
+
+/// What the page may do: apply its own style. A text of the data that became markup by mistake could
+/// neither run nor load anything.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; \
+                      base-uri 'none'; form-action 'none'";
+
+/// The page of a run that classifies.
+pub(super) fn page(files: &RunFiles) -> String {
+    let has_automaton = files.automaton.is_some();
+    let sections = [
+        ("automaton", "The automaton", automaton::body(files)),
+        ("proof", "The proof", certificate::body(files)),
+        ("ngrams", "What the n-grams say", ngrams::body(files)),
+        ("accuracy", "Accuracy on held-out data", accuracy::body(files)),
+        ("curves", "Training", curves::body(files)),
+        ("states", "States", if has_automaton { states::body(files) } else { String::new() }),
+        ("examples", "Right and wrong answers", examples::body(files)),
+        ("labels", "Labels believed wrong", labels::body(files)),
+        ("data", "Data", data::body(files)),
+        ("again", "Make it again", repeat::body(files)),
+    ];
+    assemble(&files.title(), &headline::headline(files), &sections)
+}
+
+/// Puts a page together. Sections without content are left out.
+pub(super) fn assemble(title: &str, headline: &str, sections: &[(&str, &str, String)]) -> String {
+    let title = html_text(title);
+    let filled = || sections.iter().filter(|(_, _, body)| !body.is_empty());
+    let links: String = filled()
+        .map(|(id, heading, _)| format!("<li><a href=\"#{id}\">{heading}</a></li>\n"))
+        .collect();
+    let body: String = filled().map(|(id, heading, body)| section(id, heading, body)).collect();
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n\
+         <meta name=\"referrer\" content=\"no-referrer\">\n\
+         <link rel=\"icon\" href=\"data:,\">\n\
+         <title>{title} – what srnn learned</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n\
+         <a class=\"skip\" href=\"#main\">Skip to the content</a>\n\
+         <header>\n<p class=\"kind\">srnn report</p>\n<h1>{title}</h1>\n{headline}\
+         <nav aria-label=\"Sections\"><ul>\n{links}</ul></nav>\n</header>\n\
+         <main id=\"main\">\n{body}</main>\n\
+         <footer><p>Made by srnn. This file is complete: it loads nothing from elsewhere.</p></footer>\n\
+         </body>\n</html>\n",
+    )
+}
