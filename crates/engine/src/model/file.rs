@@ -148,11 +148,29 @@ impl ModelFile {
         let bytes = read(&path, "the file's size", largest)?;
         let unchanged = check_config_digest(&config).map_err(at(&dir.join(CONFIG)));
         let params = parse_weights(&bytes, &config.arch, limits).map_err(at(&path))?;
-        let ModelConfig { arch, alphabet, unknown, classes, image, tokenizer, .. } = config;
-        let model = Model { arch, params };
-        check_digest(&model, config.digest).map_err(at(&path))?;
+        let file = ModelFile::of_parts(config, params).map_err(at(&path))?;
         // Last: an error above says more about the change.
         unchanged?;
+        Ok(file)
+    }
+
+    /// Reads a model from the contents of `config.json` and `model.safetensors`.
+    pub fn from_bytes(config: &[u8], weights: &[u8]) -> Result<ModelFile, FileError> {
+        let limits = ModelLimits::default();
+        let (config_name, weights_name) = (Path::new(CONFIG), Path::new(WEIGHTS));
+        let config = parse_config(config, &limits).map_err(at(config_name))?;
+        let unchanged = check_config_digest(&config).map_err(at(config_name));
+        let params = parse_weights(weights, &config.arch, &limits).map_err(at(weights_name))?;
+        let file = ModelFile::of_parts(config, params).map_err(at(weights_name))?;
+        unchanged?;
+        Ok(file)
+    }
+
+    /// The model of a config and its weights, whose digest is checked.
+    fn of_parts(config: ModelConfig, params: Vec<f32>) -> Result<ModelFile, Problem> {
+        let ModelConfig { arch, alphabet, unknown, classes, image, tokenizer, .. } = config;
+        let model = Model { arch, params };
+        check_digest(&model, config.digest)?;
         Ok(ModelFile { model, alphabet, unknown, classes, image, tokenizer })
     }
 

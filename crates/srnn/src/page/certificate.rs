@@ -52,6 +52,9 @@ fn proved(files: &RunFiles) -> String {
             ("minimum logit margin", margin),
             ("weights (SHA-256)", format!("<code class=\"digest\">{}</code>", html_text(text(&file["model"]["digest"])))),
         ]),
+        "<div id=\"check\" hidden>\n<p><button type=\"button\" id=\"check-run\">Check the proof \
+         here</button></p>\n<div id=\"check-result\" role=\"status\"></div>\n</div>\n"
+            .into(),
         paragraph(&format!(
             "On the command line: <code>srnn check {}</code>",
             html_text(&shell_word(&files.folder.to_string_lossy()))

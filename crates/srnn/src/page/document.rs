@@ -1,25 +1,24 @@
-//! The whole page: sections in their order, and the style.
+//! The whole page: sections in their order, style, scripts.
 
 use super::escape::html_text;
 use super::html::section;
+use super::interactive::{self, Embedded};
 use super::run_files::RunFiles;
 use super::{
     accuracy, automaton, certificate, curves, data, examples, headline, labels, ngrams, repeat,
     states,
 };
+use sha2::{Digest, Sha256};
 
 const STYLE: &str = include_str!("page.css");
-
-/// What the page may do: apply its own style. A text of the data that became markup by mistake could
-/// neither run nor load anything.
-const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; \
-                      base-uri 'none'; form-action 'none'";
+const SCRIPT: &str = include_str!("page.js");
 
 /// The page of a run that classifies.
 pub(super) fn page(files: &RunFiles) -> String {
     let has_automaton = files.automaton.is_some();
     let sections = [
         ("automaton", "The automaton", automaton::body(files)),
+        ("try", "Try a word", interactive::panel(files)),
         ("proof", "The proof", certificate::body(files)),
         ("ngrams", "What the n-grams say", ngrams::body(files)),
         ("accuracy", "Accuracy on held-out data", accuracy::body(files)),
@@ -30,11 +29,16 @@ pub(super) fn page(files: &RunFiles) -> String {
         ("data", "Data", data::body(files)),
         ("again", "Make it again", repeat::body(files)),
     ];
-    assemble(&files.title(), &headline::headline(files), &sections)
+    assemble(&files.title(), &headline::headline(files), &sections, &interactive::embedded(files))
 }
 
 /// Puts a page together. Sections without content are left out.
-pub(super) fn assemble(title: &str, headline: &str, sections: &[(&str, &str, String)]) -> String {
+pub(super) fn assemble(
+    title: &str,
+    headline: &str,
+    sections: &[(&str, &str, String)],
+    embedded: &Embedded,
+) -> String {
     let title = html_text(title);
     let filled = || sections.iter().filter(|(_, _, body)| !body.is_empty());
     let links: String = filled()
@@ -43,7 +47,7 @@ pub(super) fn assemble(title: &str, headline: &str, sections: &[(&str, &str, Str
     let body: String = filled().map(|(id, heading, body)| section(id, heading, body)).collect();
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n\
          <meta name=\"referrer\" content=\"no-referrer\">\n\
@@ -54,6 +58,27 @@ pub(super) fn assemble(title: &str, headline: &str, sections: &[(&str, &str, Str
          <nav aria-label=\"Sections\"><ul>\n{links}</ul></nav>\n</header>\n\
          <main id=\"main\">\n{body}</main>\n\
          <footer><p>Made by srnn. This file is complete: it loads nothing from elsewhere.</p></footer>\n\
-         </body>\n</html>\n",
+         {}</body>\n</html>\n",
+        policy(),
+        scripts(embedded),
+    )
+}
+
+/// The data for the script, and the script; nothing if there is no data.
+fn scripts(embedded: &Embedded) -> String {
+    match embedded.html.as_str() {
+        "" => String::new(),
+        data => format!("{data}<script>{SCRIPT}</script>\n"),
+    }
+}
+
+/// What the page may do: apply its own style, and run this one script. A text of the data that became
+/// markup by mistake could still neither run nor load anything.
+fn policy() -> String {
+    let digest = Sha256::digest(SCRIPT.as_bytes());
+    let script = super::base64::base64(&digest);
+    format!(
+        "default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{script}' \
+         'wasm-unsafe-eval'; base-uri 'none'; form-action 'none'"
     )
 }

@@ -1,9 +1,11 @@
 //! The page of a run: one HTML file that shows what was learned, and needs no network.
 //!
 //! The page is made from the files of a finished run, so that `learn` and `srnn report` write the same
-//! page. Everything can be read without scripts.
+//! page. Everything can be read without scripts. Scripts step words through the automaton and the
+//! network, and check the certificate; `crates/page` has the programs for that, as WebAssembly.
 mod accuracy;
 mod automaton;
+mod base64;
 mod certificate;
 mod curves;
 mod data;
@@ -12,6 +14,7 @@ mod escape;
 mod examples;
 mod headline;
 mod html;
+mod interactive;
 mod labels;
 mod next;
 mod ngrams;

@@ -4,6 +4,7 @@ use super::document::assemble;
 use super::escape::html_text;
 use super::headline::conclusion;
 use super::html::{Open, TableLine, details, facts, name, paragraph, table};
+use super::interactive::Embedded;
 use super::run_files::RunFiles;
 use super::values::{count, grouped_count, items, percent_or_dash, text};
 use super::{curves, data, repeat};
@@ -22,7 +23,7 @@ pub(super) fn page(files: &RunFiles) -> String {
         ("data", "Data", data_summary(files)),
         ("again", "Make it again", repeat::body(files)),
     ];
-    assemble(&files.title(), &headline(files), &sections)
+    assemble(&files.title(), &headline(files), &sections, &Embedded::default())
 }
 
 fn kept(files: &RunFiles) -> &Value {
