@@ -28,8 +28,9 @@ pub(super) fn body(files: &RunFiles) -> String {
 fn ladder(files: &RunFiles, candidates: &[Value]) -> String {
     let measure = measure_name(files);
     let has_test = candidates.iter().any(|candidate| !candidate["test"].is_null());
-    let low = candidates.iter().filter_map(|c| c["interval"][0].as_f64()).fold(1.0, f64::min);
-    let range = axis_start(low);
+    // The majority class would make the axis too long to tell the others apart.
+    let compared = candidates.iter().filter(|candidate| text(&candidate["kind"]) != "majority");
+    let range = axis_start(compared.filter_map(|c| c["interval"][0].as_f64()).fold(1.0, f64::min));
     let rows = candidates.iter().map(|candidate| {
         let score = candidate["valid"].as_f64();
         let ends = [0, 1].map(|end| candidate["interval"][end].as_f64().unwrap_or(0.0));
@@ -133,7 +134,9 @@ fn wilson(right: u64, total: u64) -> [f64; 2] {
     let (n, p) = (total.max(1) as f64, right as f64 / total.max(1) as f64);
     let centre = (p + Z * Z / (2.0 * n)) / (1.0 + Z * Z / n);
     let half = Z / (1.0 + Z * Z / n) * (p * (1.0 - p) / n + Z * Z / (4.0 * n * n)).sqrt();
-    [(centre - half).max(0.0), (centre + half).min(1.0)]
+    // Exact at the ends, where rounding would show 99.99 %.
+    let low = if right == 0 { 0.0 } else { centre - half };
+    [low, if right == total { 1.0 } else { centre + half }]
 }
 
 /// The name of what the candidates are compared by.
@@ -159,15 +162,20 @@ fn axis_start(low: f64) -> f64 {
 fn interval_picture(value: f64, [low, high]: [f64; 2], start: f64) -> String {
     let at = |value: f64| 8.0 + 144.0 * ((value - start) / (1.0 - start)).clamp(0.0, 1.0);
     let label = format!("{} to {}", percent(low.clamp(0.0, 1.0)), percent(high.clamp(0.0, 1.0)));
+    let mark = match value < start {
+        true => "<path class=\"beyond\" d=\"M8 14l9-5v10z\"/>".to_string(),
+        false => format!(
+            "<path class=\"range\" d=\"M{:.1} 14H{:.1}\"/><circle cx=\"{:.1}\" cy=\"14\" r=\"4\"/>",
+            at(low),
+            at(high),
+            at(value)
+        ),
+    };
     format!(
         "<svg class=\"interval\" width=\"160\" height=\"30\" viewBox=\"0 0 160 30\" role=\"img\" \
          aria-label=\"{label}\"><path class=\"axis\" d=\"M8 14H152M8 11V17M152 11V17\"/>\
-         <path class=\"range\" d=\"M{:.1} 14H{:.1}\"/><circle cx=\"{:.1}\" cy=\"14\" r=\"4\"/>\
-         <text x=\"8\" y=\"28\">{:.0} %</text><text x=\"152\" y=\"28\" text-anchor=\"end\">100 %\
+         {mark}<text x=\"8\" y=\"28\">{:.0} %</text><text x=\"152\" y=\"28\" text-anchor=\"end\">100 %\
          </text></svg>",
-        at(low),
-        at(high),
-        at(value),
         100.0 * start
     )
 }

@@ -21,10 +21,11 @@ const MAX_ROWS: usize = 2_000;
 /// Symbols of one cell that are listed.
 const MAX_SYMBOLS: usize = 200;
 
-/// Picture and table.
-pub(super) fn body(files: &RunFiles) -> String {
+/// Picture and table, with the panel to try a word between them.
+pub(super) fn body(files: &RunFiles, panel: &str) -> String {
     let Some(automaton) = &files.automaton else { return missing(files) };
-    format!("{}{}", picture_part(automaton), table_part(automaton, &files.examples))
+    let table = table_part(automaton, &files.examples);
+    format!("{}{panel}{table}", picture_part(automaton))
 }
 
 fn missing(files: &RunFiles) -> String {
@@ -52,7 +53,7 @@ fn picture_part(automaton: &NamedAutomaton) -> String {
         "<figure class=\"picture\" id=\"picture\"><div class=\"wide\" tabindex=\"0\" \
          role=\"region\" aria-label=\"Picture of the automaton\">{svg}</div>\n\
          <figcaption>A word starts at the arrow and follows one edge per symbol. {reading} The table \
-         below says the same in words.</figcaption></figure>\n"
+         below has the same transitions.</figcaption></figure>\n"
     )
 }
 

@@ -39,8 +39,11 @@ pub(super) fn body(files: &RunFiles) -> String {
             ))
         })
         .collect();
-    let kept = match curves.iter().any(|curve| curve.kept) {
-        true => "<p>The thick line is the network that was kept.</p>\n",
+    let kept = match curves.iter().any(|curve| curve.weight == Weight::Bold) {
+        true => {
+            "<p>The thick line is the network that was kept. Grey lines are networks of other kinds or \
+             rounds.</p>\n"
+        }
         false => "",
     };
     format!("{kept}<div class=\"figures\">\n{figures}</div>\n")
@@ -50,7 +53,7 @@ pub(super) fn body(files: &RunFiles) -> String {
 struct Curve<'a> {
     round: &'a str,
     seed: u64,
-    kept: bool,
+    weight: Weight,
     records: Vec<&'a Value>,
 }
 
@@ -71,12 +74,12 @@ impl Curve<'_> {
             name: format!("seed {}{round}", self.seed),
             points: self.records.iter().filter_map(point).collect(),
             others: vec![],
-            weight: if self.kept { Weight::Bold } else { Weight::Plain },
+            weight: self.weight,
         }
     }
 }
 
-/// The curves in the order of the file, at most [`MAX_CURVES`].
+/// The most important curves, at most [`MAX_CURVES`].
 fn curves(files: &RunFiles) -> Vec<Curve<'_>> {
     let kept_seed = files.result["kept"]["seed"].as_u64();
     let kept_round = text(&files.result["round"]);
@@ -86,16 +89,22 @@ fn curves(files: &RunFiles) -> Vec<Curve<'_>> {
         match curves.iter_mut().find(|curve| (curve.round, curve.seed) == (round, seed)) {
             Some(curve) => curve.records.push(record),
             None => {
-                let kept = kept_seed == Some(seed) && round == kept_round;
-                curves.push(Curve { round, seed, kept, records: vec![record] });
+                let weight = match (kept_seed.is_some() && round == kept_round, kept_seed) {
+                    (true, Some(kept)) if kept == seed => Weight::Bold,
+                    (true, _) => Weight::Plain,
+                    (false, None) => Weight::Plain,
+                    (false, Some(_)) => Weight::Faint,
+                };
+                curves.push(Curve { round, seed, weight, records: vec![record] });
             }
         }
     }
-    let (mut shown, others): (Vec<Curve>, Vec<Curve>) =
-        curves.into_iter().partition(|curve| curve.kept);
-    shown.extend(others);
-    shown.truncate(MAX_CURVES);
-    // The kept curve is drawn last, over all others.
-    shown.reverse();
-    shown
+    // The most important curves are drawn last, over all others.
+    let rank = |curve: &Curve| match curve.weight {
+        Weight::Bold => 2,
+        Weight::Plain => 1,
+        Weight::Faint => 0,
+    };
+    curves.sort_by_key(rank);
+    curves.split_off(curves.len().saturating_sub(MAX_CURVES))
 }

@@ -16,9 +16,14 @@ const SCRIPT: &str = include_str!("page.js");
 /// The page of a run that classifies.
 pub(super) fn page(files: &RunFiles) -> String {
     let has_automaton = files.automaton.is_some();
+    // Beside the picture, if there is one: it shows the path of the word.
+    let (beside, alone) = match has_automaton {
+        true => (interactive::panel(files), String::new()),
+        false => (String::new(), interactive::panel(files)),
+    };
     let sections = [
-        ("automaton", "The automaton", automaton::body(files)),
-        ("try", "Try a word", interactive::panel(files)),
+        ("automaton", "The automaton", automaton::body(files, &beside)),
+        ("network", "The network", alone),
         ("proof", "The proof", certificate::body(files)),
         ("ngrams", "What the n-grams say", ngrams::body(files)),
         ("accuracy", "Accuracy on held-out data", accuracy::body(files)),

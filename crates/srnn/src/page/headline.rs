@@ -82,7 +82,10 @@ fn numbers(files: &RunFiles) -> String {
     }
     if let Some(automaton) = &files.automaton {
         rows.push(("states", automaton.automaton().state_count().to_string()));
-        rows.push(("proof", if is_proved(files) { "yes" } else { "no" }.into()));
+        rows.push((
+            "equal to the network",
+            if is_proved(files) { "proved" } else { "not proved" }.into(),
+        ));
     }
     rows.push(("symbols", items(&files.data["alphabet"]).len().to_string()));
     rows.push(("training sequences", grouped_count(&files.data["train"]["count"])));

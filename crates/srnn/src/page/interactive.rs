@@ -94,9 +94,10 @@ pub(super) fn panel(files: &RunFiles) -> String {
          <code>srnn predict {predict} WORD</code> does the same on the command line."
     );
     let symbols = Symbols::of(files);
+    let path = if contents.automaton.is_some() { "The picture shows the path." } else { "" };
     format!(
-        "<p id=\"try-off\">{off}</p>\n{}<div id=\"try-panel\" hidden>\n\
-         {}<form id=\"try-form\">\n<p><label for=\"try-word\">Word</label> \
+        "<div id=\"try\">\n<h3>Try a word</h3>\n<p id=\"try-off\">{off}</p>\n{}\
+         <div id=\"try-panel\" hidden>\n{}<form id=\"try-form\">\n<p><label for=\"try-word\">Word</label> \
          <input id=\"try-word\" type=\"text\" autocomplete=\"off\" autocapitalize=\"off\" \
          spellcheck=\"false\" dir=\"ltr\" aria-describedby=\"try-help\"></p>\n\
          <p id=\"try-help\" class=\"help\">{}</p>\n{}\
@@ -105,11 +106,9 @@ pub(super) fn panel(files: &RunFiles) -> String {
          <button type=\"submit\">Step</button> \
          <button type=\"button\" data-move=\"end\">To the end</button></p>\n</form>\n\
          <div id=\"try-result\" role=\"status\" aria-live=\"polite\"></div>\n\
-         <ol id=\"try-path\" aria-label=\"Path of the word\"></ol>\n</div>\n",
+         <ol id=\"try-path\" aria-label=\"Path of the word\"></ol>\n</div>\n</div>\n",
         missing_network(files, &contents),
-        paragraph(&format!(
-            "Type a word and step through {steps}, symbol by symbol. The picture shows the path."
-        )),
+        paragraph(&format!("Type a word and step through {steps}, symbol by symbol. {path}")),
         symbols.help(),
         symbols.buttons(),
     )

@@ -99,7 +99,9 @@
       }
       const before = position > 0 && stateAt(position - 1);
       if (before) {
-        const edge = '[data-from="' + before.state + '"][data-to="' + step.state + '"]';
+        const [from, to] = [before.state, step.state];
+        const line = '[data-from="' + from + '"][data-to="' + to + '"]';
+        const edge = line + ', [data-label="' + from + '-' + to + '"]';
         for (const shown of document.querySelectorAll(edge)) {
           shown.classList.add(last ? 'taken' : 'visited');
         }

@@ -37,9 +37,12 @@ pub(super) fn edges(automaton: &NamedAutomaton) -> Vec<(usize, usize)> {
     targets.collect()
 }
 
-/// The picture with `data-state` at every state, and `data-from` and `data-to` at every line, arrow head
-/// and label of an edge. `None` if it is not drawn as expected.
+/// The picture with `data-state` at every state, `data-from` and `data-to` at every line and arrow head,
+/// and `data-label` at every label. `None` if it is marked already, or not drawn as expected.
 fn mark(svg: &str, automaton: &NamedAutomaton) -> Option<String> {
+    if svg.contains(" data-state=\"") {
+        return None;
+    }
     let edges = edges(automaton);
     let states = automaton.automaton().state_count();
     let (mut lines, mut heads, mut labels, mut circles) = (0, 0, 0, 0);
@@ -53,7 +56,7 @@ fn mark(svg: &str, automaton: &NamedAutomaton) -> Option<String> {
             edges.get(*counted - 1).map(edge_attributes)
         } else if line.starts_with("<g>") && line.contains("<rect ") {
             labels += 1;
-            edges.get(labels - 1).map(edge_attributes)
+            edges.get(labels - 1).map(|(from, to)| format!(" data-label=\"{from}-{to}\""))
         } else if line.starts_with("<g>") && next.starts_with("<circle ") {
             circles += 1;
             Some(format!(" data-state=\"{}\"", circles - 1))
