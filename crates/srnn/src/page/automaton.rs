@@ -1,6 +1,6 @@
 //! The automaton: its picture and its transition table.
 
-use super::html::{Open, TableLine, details, name, paragraph, table};
+use super::html::{Open, TableLine, details, fitting, name, paragraph, table};
 use super::picture;
 use super::run_files::RunFiles;
 use super::values::{count, items};
@@ -16,8 +16,6 @@ use std::collections::BTreeMap;
 const MAX_COLUMNS: usize = 10;
 /// A longer table starts closed.
 const MAX_OPEN_ROWS: usize = 16;
-/// Rows that are listed.
-const MAX_ROWS: usize = 2_000;
 /// Symbols of one cell that are listed.
 const MAX_SYMBOLS: usize = 200;
 
@@ -63,11 +61,15 @@ fn table_part(automaton: &NamedAutomaton, examples: &Value) -> String {
         true => by_symbol(automaton, taken),
         false => by_target(automaton, taken),
     };
-    let (shown, count_rows) = (rows.len().min(MAX_ROWS), rows.len());
+    let count = rows.len();
+    let (shown, left_out) = fitting(rows);
     let head: Vec<&str> = head.iter().map(String::as_str).collect();
-    let mut body = table("Transitions", &head, &rows[..shown]);
-    if shown < count_rows {
-        body += &paragraph(&format!("{} more are not shown.", plural(count_rows - shown, "row")));
+    let mut body = table("Transitions", &head, &shown);
+    if left_out > 0 {
+        body += &paragraph(&format!(
+            "{} more are not shown; <code>automaton/automaton.json</code> has all.",
+            plural(left_out, "row")
+        ));
     }
     if body.contains("class=\"guess\"") {
         body += &paragraph(
@@ -75,7 +77,7 @@ fn table_part(automaton: &NamedAutomaton, examples: &Value) -> String {
              transition, so where it leads is a guess.",
         );
     }
-    details("Transition table", &body, Open::up_to(count_rows, MAX_OPEN_ROWS))
+    details("Transition table", &body, Open::up_to(count, MAX_OPEN_ROWS))
 }
 
 /// A row for each state, a column for each symbol.

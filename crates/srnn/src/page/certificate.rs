@@ -1,5 +1,6 @@
 //! The certificate: its statement, what it means, and what it does not.
 
+use super::contents::PageContents;
 use super::escape::html_text;
 use super::headline::is_proved;
 use super::html::{facts, paragraph};
@@ -9,14 +10,14 @@ use crate::format::shell_word;
 use serde_json::Value;
 
 /// What is proved, or why nothing is.
-pub(super) fn body(files: &RunFiles) -> String {
+pub(super) fn body(files: &RunFiles, contents: &PageContents) -> String {
     match is_proved(files) {
-        true => proved(files),
+        true => proved(files, contents),
         false => not_proved(files),
     }
 }
 
-fn proved(files: &RunFiles) -> String {
+fn proved(files: &RunFiles, contents: &PageContents) -> String {
     let record = &files.result["certificate"];
     let bytes = files.certificate.as_deref().unwrap_or_default();
     let file: Value = serde_json::from_slice(bytes).unwrap_or_default();
@@ -52,15 +53,26 @@ fn proved(files: &RunFiles) -> String {
             ("minimum logit margin", margin),
             ("weights (SHA-256)", format!("<code class=\"digest\">{}</code>", html_text(text(&file["model"]["digest"])))),
         ]),
-        "<div id=\"check\" hidden>\n<p><button type=\"button\" id=\"check-run\">Check the proof \
-         here</button></p>\n<div id=\"check-result\" role=\"status\"></div>\n</div>\n"
-            .into(),
+        check_here(contents),
         paragraph(&format!(
             "On the command line: <code>srnn check {}</code>",
             html_text(&shell_word(&files.folder.to_string_lossy()))
         )),
     ]
     .concat()
+}
+
+/// The button that checks the proof. The script shows it.
+fn check_here(contents: &PageContents) -> String {
+    match contents.can_check() {
+        true => "<div id=\"check\" hidden>\n<p><button type=\"button\" id=\"check-run\">Check the \
+                 proof here</button></p>\n<div id=\"check-result\" role=\"status\"></div>\n</div>\n"
+            .into(),
+        false => paragraph(
+            "Network and certificate are too large to be checked inside this page; they are in the \
+             run folder.",
+        ),
+    }
 }
 
 fn not_proved(files: &RunFiles) -> String {

@@ -10,6 +10,9 @@ use serde_json::Value;
 /// Curves that are drawn; those of the kept network always are.
 const MAX_CURVES: usize = 12;
 
+/// Points of a curve that are drawn; more are not visible.
+const MAX_POINTS: usize = 500;
+
 /// Accuracy and loss over the updates.
 pub(super) fn body(files: &RunFiles) -> String {
     let curves = curves(files);
@@ -65,6 +68,7 @@ impl Curve<'_> {
         };
         let point =
             |record: &&Value| Some((record["update"].as_f64()?, value(record).unwrap_or(f64::NAN)));
+        let step = self.records.len().div_ceil(MAX_POINTS).max(1);
         let round = match self.round {
             "" => String::new(),
             "believed" | "whole" => " (corrected labels)".into(),
@@ -72,7 +76,7 @@ impl Curve<'_> {
         };
         Series {
             name: format!("seed {}{round}", self.seed),
-            points: self.records.iter().filter_map(point).collect(),
+            points: self.records.iter().step_by(step).filter_map(point).collect(),
             others: vec![],
             weight: self.weight,
         }

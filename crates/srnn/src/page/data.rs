@@ -8,8 +8,8 @@ use serde_json::Value;
 
 /// Classes that are listed.
 const MAX_CLASSES: usize = 50;
-/// Symbols that are listed.
-const MAX_SYMBOLS: usize = 1_000;
+/// The room for symbols.
+const MAX_SYMBOL_BYTES: usize = 80_000;
 /// More symbols start closed.
 const MAX_OPEN_SYMBOLS: usize = 60;
 
@@ -77,7 +77,12 @@ fn class_table(data: &Value) -> String {
 /// The symbols as a list.
 pub(super) fn symbols(data: &Value) -> String {
     let names = texts(&data["alphabet"]);
-    let shown: Vec<String> = names.iter().take(MAX_SYMBOLS).map(|symbol| name(symbol)).collect();
+    let mut bytes = 0;
+    let fits = |shown: &String| {
+        bytes += shown.len();
+        bytes <= MAX_SYMBOL_BYTES
+    };
+    let shown: Vec<String> = names.iter().map(|symbol| name(symbol)).take_while(fits).collect();
     let mut body = paragraph(&shown.join(" "));
     if names.len() > shown.len() {
         body += &paragraph(&format!(

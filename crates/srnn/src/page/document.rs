@@ -1,30 +1,42 @@
 //! The whole page: sections in their order, style, scripts.
 
+use super::contents::PageContents;
 use super::escape::html_text;
 use super::html::section;
 use super::interactive::{self, Embedded};
 use super::run_files::RunFiles;
 use super::{
-    accuracy, automaton, certificate, curves, data, examples, headline, labels, ngrams, repeat,
-    states,
+    MAX_PAGE_BYTES, accuracy, automaton, certificate, curves, data, examples, headline, labels,
+    ngrams, repeat, states,
 };
 use sha2::{Digest, Sha256};
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
-/// The page of a run that classifies.
+/// The page of a run that classifies, with as many of its files inside as fit.
 pub(super) fn page(files: &RunFiles) -> String {
+    let mut page = String::new();
+    for contents in PageContents::choices(files) {
+        page = page_with(files, &contents);
+        if page.len() <= MAX_PAGE_BYTES {
+            break;
+        }
+    }
+    page
+}
+
+fn page_with(files: &RunFiles, contents: &PageContents) -> String {
     let has_automaton = files.automaton.is_some();
     // Beside the picture, if there is one: it shows the path of the word.
     let (beside, alone) = match has_automaton {
-        true => (interactive::panel(files), String::new()),
-        false => (String::new(), interactive::panel(files)),
+        true => (interactive::panel(files, contents), String::new()),
+        false => (String::new(), interactive::panel(files, contents)),
     };
     let sections = [
         ("automaton", "The automaton", automaton::body(files, &beside)),
         ("network", "The network", alone),
-        ("proof", "The proof", certificate::body(files)),
+        ("proof", "The proof", certificate::body(files, contents)),
         ("ngrams", "What the n-grams say", ngrams::body(files)),
         ("accuracy", "Accuracy on held-out data", accuracy::body(files)),
         ("curves", "Training", curves::body(files)),
@@ -34,7 +46,12 @@ pub(super) fn page(files: &RunFiles) -> String {
         ("data", "Data", data::body(files)),
         ("again", "Make it again", repeat::body(files)),
     ];
-    assemble(&files.title(), &headline::headline(files), &sections, &interactive::embedded(files))
+    assemble(
+        &files.title(),
+        &headline::headline(files),
+        &sections,
+        &interactive::embedded(files, contents),
+    )
 }
 
 /// Puts a page together. Sections without content are left out.

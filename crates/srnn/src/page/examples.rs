@@ -1,8 +1,8 @@
 //! Held-out sequences that the kept model classifies right and wrong.
 
-use super::html::{Open, TableLine, details, name, paragraph, stored_word, table};
+use super::html::{Open, TableLine, details, fitting, name, paragraph, stored_word, table};
 use super::run_files::RunFiles;
-use super::values::{count, grouped_count, items, text};
+use super::values::{grouped_count, items, text};
 use serde_json::Value;
 
 /// Samples of right and wrong answers on each set.
@@ -57,9 +57,9 @@ fn answers(examples: &[Value], title: &str, open: Open) -> String {
         cells.extend(has_lines.then(|| grouped_count(&example["line"])));
         TableLine::plain(cells)
     };
-    let rows: Vec<TableLine> = examples.iter().map(row).collect();
+    let (rows, _) = fitting(examples.iter().map(row).collect());
     let mut head = vec!["sequence", "label", "answer", "#length"];
     head.extend(has_lines.then_some("#line of the file"));
-    let count = count(&Value::from(rows.len()));
-    details(&format!("{title}: {count} examples of all lengths"), &table(title, &head, &rows), open)
+    let count = rows.len();
+    details(&format!("{title}: {count} examples"), &table(title, &head, &rows), open)
 }

@@ -42,6 +42,7 @@ pub(super) fn paragraph(body: &str) -> String {
 /// A table. Cells are HTML; `head` cells beginning with `#` are columns of numbers. The first cell of a
 /// row is its heading.
 pub(super) fn table(caption: &str, head: &[&str], rows: &[TableLine]) -> String {
+    let label = without_markup(caption);
     let is_number = |column: usize| head.get(column).is_some_and(|name| name.starts_with('#'));
     let class = |column: usize| if is_number(column) { " class=\"n\"" } else { "" };
     let names = head.iter().enumerate().map(|(column, name)| {
@@ -50,11 +51,35 @@ pub(super) fn table(caption: &str, head: &[&str], rows: &[TableLine]) -> String 
     let names: String = names.collect();
     let lines: String = rows.iter().map(|row| line(row, &class)).collect();
     format!(
-        "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"{caption}\"><table>\
+        "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"{label}, table\"><table>\
          <caption>{caption}</caption>\n<thead><tr>{names}</tr></thead>\n<tbody>\n{lines}</tbody>\
          </table></div>\n"
     )
 }
+
+/// HTML without its elements, for an attribute.
+fn without_markup(html: &str) -> String {
+    let parts = html.split('<').enumerate().map(|(number, part)| match number {
+        0 => part,
+        _ => part.split_once('>').map_or("", |(_, text)| text),
+    });
+    parts.collect()
+}
+
+/// The first rows of a table, so that they take at most [`MAX_TABLE_BYTES`], and the number of others.
+pub(super) fn fitting(rows: Vec<TableLine>) -> (Vec<TableLine>, usize) {
+    let mut bytes = 0;
+    let fits = |row: &&TableLine| {
+        bytes += row.cells.iter().map(String::len).sum::<usize>();
+        bytes <= MAX_TABLE_BYTES
+    };
+    let count = rows.iter().take_while(fits).count();
+    let left_out = rows.len() - count;
+    (rows.into_iter().take(count).collect(), left_out)
+}
+
+/// A larger table would take the page from the rest.
+const MAX_TABLE_BYTES: usize = 80_000;
 
 /// A row of a table.
 pub(super) struct TableLine {
@@ -86,8 +111,16 @@ pub(super) fn facts(rows: &[(&str, String)]) -> String {
     format!("<dl>\n{}</dl>\n", rows.iter().map(fact).collect::<String>())
 }
 
+/// Characters of a name that are shown.
+const MAX_NAME: usize = 200;
+
 /// A name from the data.
 pub(super) fn name(text: &str) -> String {
+    let length = text.chars().count();
+    if length > MAX_NAME {
+        let shown: String = text.chars().take(MAX_NAME).collect();
+        return format!("<code>{}…</code> <small>({length} characters)</small>", html_text(&shown));
+    }
     let empty = if text.trim().is_empty() { " class=\"blank\"" } else { "" };
     format!("<code{empty}>{}</code>", html_text(text))
 }
@@ -128,6 +161,15 @@ mod tests {
 
     fn of(tokens: &[&str], length: usize) -> String {
         word(&tokens.iter().map(|token| token.to_string()).collect::<Vec<_>>(), length)
+    }
+
+    #[test]
+    fn long_tables_are_cut_and_labels_have_no_markup() {
+        let row = || TableLine::plain(vec!["x".repeat(30_000)]);
+        let (shown, left_out) = fitting((0..5).map(|_| row()).collect());
+        assert_eq!((shown.len(), left_out), (2, 3));
+        assert_eq!(without_markup("For <code class=\"a\">&lt;b&gt;</code>!"), "For &lt;b&gt;!");
+        assert!(name(&"y".repeat(500)).contains("(500 characters)"));
     }
 
     #[test]

@@ -1,24 +1,18 @@
 //! What the page's script needs: the panel to try a word, and the files inside the page.
 
 use super::MAX_PAGE_BYTES;
-use super::base64::{base64, base64_length};
+use super::base64::base64;
+use super::contents::PageContents;
 use super::escape::{html_text, json_in_script, visible};
-use super::headline::is_proved;
 use super::html::paragraph;
 use super::run_files::RunFiles;
 use super::values::texts;
 use crate::format::shell_word;
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-use std::io::Write as _;
 
 /// The module of `crates/page`, compressed; `crates/page/build.sh` makes it.
 const MODULE: &[u8] = include_bytes!("page.wasm.gz");
-
-/// Room for everything that is not a file of the run.
-const RESERVED_BYTES: usize = 500_000;
 
 /// Symbols that have a button.
 const MAX_BUTTONS: usize = 40;
@@ -30,63 +24,13 @@ pub(super) struct Embedded {
     pub html: String,
 }
 
-/// Which files of a run are inside its page.
-struct Contents {
-    automaton: Option<String>,
-    config: Option<String>,
-    weights: Option<String>,
-    certificate: Option<String>,
-}
-
-impl Contents {
-    /// Files that would make the page too large are left out: first the certificate, then the network.
-    fn of(files: &RunFiles) -> Contents {
-        let network = files.network.as_ref().filter(|_| files.ngrams.is_none());
-        let drawn = files.automaton_json.as_deref();
-        let mut contents = Contents {
-            automaton: drawn.map(|text| pack(text.as_bytes())),
-            config: network.map(|network| pack(&network.config)),
-            weights: network.map(|network| pack(&network.weights)),
-            certificate: files.certificate.as_deref().filter(|_| is_proved(files)).map(pack),
-        };
-        if contents.bytes() > MAX_PAGE_BYTES - RESERVED_BYTES {
-            contents.certificate = None;
-        }
-        if contents.bytes() > MAX_PAGE_BYTES - RESERVED_BYTES {
-            (contents.config, contents.weights) = (None, None);
-        }
-        if contents.bytes() > MAX_PAGE_BYTES - RESERVED_BYTES {
-            contents.automaton = None;
-        }
-        contents
-    }
-
-    fn bytes(&self) -> usize {
-        let Contents { automaton, config, weights, certificate } = self;
-        let parts = [automaton, config, weights, certificate].into_iter().flatten();
-        parts.map(String::len).sum::<usize>() + base64_length(MODULE.len())
-    }
-
-    fn has_network(&self) -> bool {
-        self.weights.is_some()
-    }
-}
-
-/// A file, compressed and as base64.
-fn pack(bytes: &[u8]) -> String {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
-    let packed = encoder.write_all(bytes).and_then(|()| encoder.finish());
-    base64(&packed.expect("writing to memory succeeds"))
-}
-
-/// The panel to try a word; empty if there is nothing to step.
-pub(super) fn panel(files: &RunFiles) -> String {
-    let contents = Contents::of(files);
+/// The panel to try a word. If there is nothing to step, it says why, or is empty.
+pub(super) fn panel(files: &RunFiles, contents: &PageContents) -> String {
     let steps = match (&contents.automaton, contents.has_network()) {
         (Some(_), true) => "the automaton and the network",
         (Some(_), false) => "the automaton",
         (None, true) => "the network",
-        (None, false) => return String::new(),
+        (None, false) => return missing_network(files, contents),
     };
     let predict = html_text(&shell_word(&files.folder.to_string_lossy()));
     let off = format!(
@@ -107,7 +51,7 @@ pub(super) fn panel(files: &RunFiles) -> String {
          <button type=\"button\" data-move=\"end\">To the end</button></p>\n</form>\n\
          <div id=\"try-result\" role=\"status\" aria-live=\"polite\"></div>\n\
          <ol id=\"try-path\" aria-label=\"Path of the word\"></ol>\n</div>\n</div>\n",
-        missing_network(files, &contents),
+        missing_network(files, contents),
         paragraph(&format!("Type a word and step through {steps}, symbol by symbol. {path}")),
         symbols.help(),
         symbols.buttons(),
@@ -115,11 +59,11 @@ pub(super) fn panel(files: &RunFiles) -> String {
 }
 
 /// Why the network is not in the page, if a network was kept.
-fn missing_network(files: &RunFiles, contents: &Contents) -> String {
+fn missing_network(files: &RunFiles, contents: &PageContents) -> String {
     match (&files.network, contents.has_network()) {
         (Some(network), false) => paragraph(&format!(
-            "The network has {} kB of weights. With it, the page would be larger than {} kB, so only \
-             the automaton can be stepped here.",
+            "The network has {} kB of weights. With it, the page would be larger than {} kB, so the \
+             network cannot be stepped here.",
             network.weights.len().div_ceil(1000),
             MAX_PAGE_BYTES / 1000
         )),
@@ -179,9 +123,8 @@ impl Symbols {
 }
 
 /// The files inside the page, with the module. Empty if there is nothing to step.
-pub(super) fn embedded(files: &RunFiles) -> Embedded {
-    let contents = Contents::of(files);
-    if contents.automaton.is_none() && contents.weights.is_none() {
+pub(super) fn embedded(files: &RunFiles, contents: &PageContents) -> Embedded {
+    if contents.is_empty() {
         return Embedded::default();
     }
     let Symbols { joined, typed } = Symbols::of(files);
@@ -189,7 +132,7 @@ pub(super) fn embedded(files: &RunFiles) -> Embedded {
         let config: Value = serde_json::from_slice(&network.config).ok()?;
         config["unknown"].as_u64()
     });
-    let Contents { automaton, config, weights, certificate } = contents;
+    let PageContents { automaton, config, weights, certificate } = contents;
     let data = json!({
         "symbols": typed,
         "joined": joined,

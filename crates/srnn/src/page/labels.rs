@@ -1,7 +1,7 @@
 //! Labels that are believed to be wrong.
 
 use super::escape::html_text;
-use super::html::{Open, TableLine, details, name, paragraph, table, word};
+use super::html::{Open, TableLine, details, fitting, name, paragraph, table, word};
 use super::run_files::RunFiles;
 use super::values::{count, grouped_count, text, texts};
 use crate::format::{grouped, plural};
@@ -45,7 +45,7 @@ fn suspects(lines: &[Value], total: usize) -> String {
             if suspect["line"].is_null() { "–".into() } else { grouped_count(&suspect["line"]) },
         ])
     };
-    let rows: Vec<TableLine> = lines.iter().map(row).collect();
+    let (rows, _) = fitting(lines.iter().map(row).collect());
     let head = ["sequence", "label as given", "believed", "set", "#line of the file"];
     let mut body = table("Labels believed wrong", &head, &rows);
     if total > rows.len() {

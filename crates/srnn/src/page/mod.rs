@@ -7,6 +7,7 @@ mod accuracy;
 mod automaton;
 mod base64;
 mod certificate;
+mod contents;
 mod curves;
 mod data;
 mod document;

@@ -8,13 +8,17 @@ use std::collections::BTreeSet;
 /// A picture of more states takes seconds to draw, and is not readable in a page.
 pub(super) const MAX_DRAWN_STATES: usize = 80;
 
+/// A larger picture would leave no room for the network.
+const MAX_BYTES: usize = 300_000;
+
 /// The picture as an `svg` element; `None` if the automaton is too large.
 pub(super) fn svg(automaton: &NamedAutomaton) -> Option<String> {
     if automaton.automaton().state_count() > MAX_DRAWN_STATES {
         return None;
     }
     let drawn = write(automaton, "automaton", Notation::Svg, WriteOptions::default()).ok()?;
-    Some(inline(&mark(&drawn, automaton).unwrap_or(drawn)))
+    let drawn = inline(&mark(&drawn, automaton).unwrap_or(drawn));
+    (drawn.len() <= MAX_BYTES).then_some(drawn)
 }
 
 /// An SVG document as an element of a page. It keeps its size on wide screens, and shrinks on narrow

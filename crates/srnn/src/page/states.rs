@@ -1,6 +1,6 @@
 //! The states: how many training sequences end in each, the shortest word that reaches it, examples.
 
-use super::html::{Open, TableLine, details, name, paragraph, stored_word, table, word};
+use super::html::{Open, TableLine, details, fitting, name, paragraph, stored_word, table, word};
 use super::run_files::RunFiles;
 use super::values::items;
 use crate::extract::json::NamedAutomaton;
@@ -50,6 +50,8 @@ pub(super) fn body(files: &RunFiles) -> String {
     let rows: Vec<TableLine> = automaton.automaton().states().take(MAX_ROWS).map(row).collect();
     let mut head = vec!["state", "class", "#training sequences that end here", "shortest word"];
     head.extend((!examples.is_empty()).then_some("shortest training sequences that end here"));
+    let (rows, _) = fitting(rows);
+    let shown = rows.len();
     let mut table = table("States", &head, &rows);
     if table.contains("class=\"guess\"") {
         table += &paragraph(
@@ -57,8 +59,8 @@ pub(super) fn body(files: &RunFiles) -> String {
              class is a guess.",
         );
     }
-    if count > MAX_ROWS {
-        table += &paragraph(&format!("{} more are not shown.", plural(count - MAX_ROWS, "state")));
+    if count > shown {
+        table += &paragraph(&format!("{} more are not shown.", plural(count - shown, "state")));
     }
     details(
         &format!("{} and what reaches them", plural(count, "state")),

@@ -1,8 +1,8 @@
 use super::*;
 use crate::extract::json::{JsonLimits, from_json};
 use crate::learn::{
-    CandidatePlan, KeptModel, LearnData, LearnRequest, Learned, NgramModel, NoCallbacks,
-    Preference, learn,
+    CandidateKind, CandidatePlan, KeptModel, LearnData, LearnRequest, Learned, NgramModel,
+    NoCallbacks, Preference, learn,
 };
 use crate::report::{LearnReport, Requirements};
 use crate::task::tests::dataset;
@@ -227,19 +227,23 @@ fn runs_of_other_shapes_have_a_page_and_an_unfinished_run_a_remedy() {
 #[test]
 fn candidates_are_beside_the_kept_model_with_intervals() {
     let data = hostile_data(HOSTILE.len());
+    let recipe = |arch| {
+        let sizes = Sizes { arch, units: 8, k: 4, ..Sizes::of(HOSTILE.len(), 2) };
+        let mut recipe = recipe_default(&sizes);
+        recipe.train.schedule = recipe.train.schedule.scaled_to(20);
+        recipe
+    };
+    let kinds = CandidateKind::NETWORKS.map(|(kind, arch)| (kind, recipe(arch)));
     let plan = CandidatePlan {
-        networks: vec![],
+        networks: kinds.into(),
         ..CandidatePlan::new(&data.split, &[1], Preference::Readable, 1.0)
     };
-    let sizes = Sizes { units: 12, k: 5, ..Sizes::of(HOSTILE.len(), 2) };
-    let recipe = recipe_default(&sizes);
     let mut request = LearnRequest {
         candidates: Some(plan),
-        recipe,
+        recipe: recipe(ArchName::SrGru),
         short_updates: 0,
         ..LearnRequest::new(&data)
     };
-    request.recipe.train.schedule = request.recipe.train.schedule.scaled_to(20);
     request.extraction.words = 200;
     let learned = learn(&request, &NoCallbacks).unwrap();
     let run = saved(&learned);
