@@ -91,5 +91,12 @@ fn what_cannot_be_read_is_refused_with_a_reason() {
     assert!(files.load(PageFile::Automaton, broken.into()).is_err());
     assert!(files.load(PageFile::Weights, vec![0; 40]).is_err());
     assert!(files.check().is_err());
+    let gru = json!({ "kind": "gru", "reset": "after-matrix" });
+    let file = network(arch(gru, Value::Null, [true, false], "h"));
+    let mut weights = file.weights_bytes();
+    *weights.last_mut().unwrap() ^= 1;
+    files.load(PageFile::Config, file.config_bytes()).unwrap();
+    let error = files.load(PageFile::Weights, weights).unwrap_err();
+    assert!(error.contains("digest"), "{error}");
     assert_eq!(PageFile::of_number(4), None);
 }

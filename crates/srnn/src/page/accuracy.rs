@@ -5,7 +5,7 @@ use super::headline::{conclusion, model_name};
 use super::html::{Open, TableLine, details, name, paragraph, table};
 use super::run_files::RunFiles;
 use super::values::{count, grouped_count, items, percent_or_dash, text, texts};
-use crate::format::{percent, plural};
+use crate::format::{grouped, percent, plural};
 use serde_json::Value;
 
 /// More classes make a confusion matrix that is not readable.
@@ -91,7 +91,7 @@ fn without_candidates(files: &RunFiles) -> String {
                 interval_picture(value, [low, high], 0.0),
                 percent(value),
                 format!("{} to {}", percent(low), percent(high)),
-                format!("{right} of {}", counts.total),
+                format!("{} of {}", grouped(right), grouped(counts.total)),
             ]));
         }
     }
@@ -153,9 +153,9 @@ fn measure_name(files: &RunFiles) -> String {
     }
 }
 
-/// Where the axis of intervals starts: 0, 0.5, 0.8 or 0.9.
+/// Where the axis of intervals starts: the tenth below the lowest end.
 fn axis_start(low: f64) -> f64 {
-    [0.9, 0.8, 0.5].into_iter().find(|&start| low >= start).unwrap_or(0.0)
+    ((10.0 * low).floor() / 10.0).clamp(0.0, 0.9)
 }
 
 /// A value with its interval on an axis from `start` to 1.

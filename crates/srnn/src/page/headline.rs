@@ -4,7 +4,7 @@ use super::escape::html_text;
 use super::html::{facts, paragraph};
 use super::run_files::RunFiles;
 use super::values::{count, grouped_count, items, percent_or_dash, text};
-use crate::format::plural;
+use crate::format::{grouped, plural};
 use serde_json::Value;
 
 /// The sentence, the numbers, and warnings.
@@ -81,13 +81,13 @@ fn numbers(files: &RunFiles) -> String {
         rows.push(("test accuracy", percent_or_dash(&network["test_accuracy"])));
     }
     if let Some(automaton) = &files.automaton {
-        rows.push(("states", automaton.automaton().state_count().to_string()));
+        rows.push(("states", grouped(automaton.automaton().state_count() as u64)));
         rows.push((
             "equal to the network",
             if is_proved(files) { "proved" } else { "not proved" }.into(),
         ));
     }
-    rows.push(("symbols", items(&files.data["alphabet"]).len().to_string()));
+    rows.push(("symbols", grouped(items(&files.data["alphabet"]).len() as u64)));
     rows.push(("training sequences", grouped_count(&files.data["train"]["count"])));
     facts(&rows).replacen("<dl>", "<dl class=\"tiles\">", 1)
 }

@@ -176,7 +176,7 @@
 
   const check = () => {
     const shown = byId('check-result');
-    shown.replaceChildren(element('p', 'Checking …'));
+    shown.replaceChildren(element('p', 'Checking … A large proof takes up to a minute.'));
     // The text above is drawn before the work begins.
     setTimeout(() => {
       const begin = performance.now();

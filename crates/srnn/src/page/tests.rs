@@ -113,7 +113,10 @@ fn the_page_of_a_proved_run_shows_what_its_files_have() {
     let [right, total] = [&learned.valid.confusion, &learned.valid.confusion]
         .map(|counts| counts.iter().flatten().sum::<u64>());
     assert_eq!(right, total);
-    assert!(page.contains(&format!("{total} of {total}")), "accuracy with its counts");
+    assert!(
+        page.contains(&format!("{0} of {0}", crate::format::grouped(total))),
+        "accuracy with its counts"
+    );
 }
 
 #[test]
