@@ -88,7 +88,8 @@
     for (const marked of document.querySelectorAll('.here, .taken, .visited')) {
       marked.classList.remove('here', 'taken', 'visited');
     }
-    if (!steps || !steps.automaton) return;
+    // Nothing is marked before a word is typed: a page as it opens is also what is printed.
+    if (!steps || !steps.automaton || symbols.length === 0) return;
     for (let position = 0; position <= at; position += 1) {
       const step = stateAt(position);
       if (!step) break;
