@@ -16,7 +16,8 @@ const MAX_POINTS: usize = 500;
 /// Accuracy and loss over the updates.
 pub(super) fn body(files: &RunFiles) -> String {
     let curves = curves(files);
-    if curves.is_empty() {
+    // A single evaluation is no curve.
+    if curves.iter().all(|curve| curve.records.len() < 2) {
         return String::new();
     }
     let plots = [
@@ -42,14 +43,16 @@ pub(super) fn body(files: &RunFiles) -> String {
             ))
         })
         .collect();
-    let kept = match curves.iter().any(|curve| curve.weight == Weight::Bold) {
-        true => {
+    let has = |weight| curves.iter().any(|curve| curve.weight == weight);
+    let legend = match (has(Weight::Bold), has(Weight::Faint)) {
+        (true, true) => {
             "<p>The thick line is the network that was kept. Grey lines are networks of other kinds or \
              rounds.</p>\n"
         }
-        false => "",
+        (true, false) => "<p>The thick line is the network that was kept.</p>\n",
+        (false, _) => "",
     };
-    format!("{kept}<div class=\"figures\">\n{figures}</div>\n")
+    format!("{legend}<div class=\"figures\">\n{figures}</div>\n")
 }
 
 /// The evaluations of one seed in one round.
