@@ -13,6 +13,7 @@ use sha2::{Digest, Sha256};
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
+const POLICY: &str = include_str!("policy.txt");
 
 /// The page of a run that classifies, with as many of its files inside as fit.
 pub(super) fn page(files: &RunFiles) -> String {
@@ -98,9 +99,5 @@ fn scripts(embedded: &Embedded) -> String {
 /// markup by mistake could still neither run nor load anything.
 fn policy() -> String {
     let digest = Sha256::digest(SCRIPT.as_bytes());
-    let script = super::base64::base64(&digest);
-    format!(
-        "default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{script}' \
-         'wasm-unsafe-eval'; base-uri 'none'; form-action 'none'"
-    )
+    POLICY.replace("{script}", &super::base64::base64(&digest))
 }
