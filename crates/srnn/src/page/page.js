@@ -110,6 +110,20 @@
     }
   };
 
+  // A large picture is scrolled to the state, and the page stays where it is.
+  const scroll = () => {
+    const state = stateAt(at);
+    const here = state && document.querySelector('#picture [data-state="' + state.state + '"]');
+    if (!here) return;
+    const box = here.closest('.wide');
+    const [inner, outer] = [here.getBoundingClientRect(), box.getBoundingClientRect()];
+    const outside = inner.left < outer.left || inner.right > outer.right ||
+      inner.top < outer.top || inner.bottom > outer.bottom;
+    if (outside) {
+      box.scrollBy(inner.left - outer.left - outer.width / 2, inner.top - outer.top - outer.height / 2);
+    }
+  };
+
   const answers = () => {
     const list = element('dl');
     const fact = (name, text, className) => {
@@ -163,6 +177,7 @@
     }
     path.replaceChildren(...items);
     mark();
+    scroll();
   };
 
   const move = (where) => {
