@@ -27,7 +27,7 @@ impl PageContents {
         let all = PageContents {
             automaton: files.automaton_json.as_ref().and_then(|text| pack(text.as_bytes())),
             config: network.and_then(|network| pack(&network.config)),
-            weights: network.and_then(|network| pack(&network.weights)),
+            weights: network.and_then(|network| pack(network.weights.as_deref()?)),
             certificate: files.certificate.as_deref().filter(|_| is_proved(files)).and_then(pack),
         };
         let unproved = PageContents { certificate: None, ..all.clone() };

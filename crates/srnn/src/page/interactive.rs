@@ -64,7 +64,7 @@ fn missing_network(files: &RunFiles, contents: &PageContents) -> String {
         (Some(network), false) => paragraph(&format!(
             "The network has {} kB of weights. With it, the page would be larger than {} kB, so the \
              network cannot be stepped here.",
-            network.weights.len().div_ceil(1000),
+            network.weight_bytes.div_ceil(1000),
             MAX_PAGE_BYTES / 1000
         )),
         _ => String::new(),

@@ -40,11 +40,16 @@ pub(super) struct RunFiles {
 /// The files of a network.
 pub(super) struct NetworkFiles {
     pub config: Vec<u8>,
-    pub weights: Vec<u8>,
+    /// `None` if they cannot fit in a page.
+    pub weights: Option<Vec<u8>>,
+    /// The size of the weights.
+    pub weight_bytes: u64,
 }
 
-/// A larger file is not shown; weights that are larger could not be embedded anyway.
+/// A larger file is not shown.
 const MAX_BYTES: u64 = 64 << 20;
+/// Larger weights do not fit in a page, however well they are compressed.
+const MAX_WEIGHT_BYTES: u64 = 8 << 20;
 /// Suspected labels that are listed.
 const MAX_WRONG_LABELS: usize = 100;
 
@@ -55,14 +60,10 @@ impl RunFiles {
     /// If the run is not finished, or a file cannot be read.
     pub(super) fn read(folder: &Path) -> Result<RunFiles, UserError> {
         let Some(result) = read_json(&folder.join(RESULT))? else { return Err(unfinished(folder)) };
-        let of_model = |name: &str| read(&folder.join(MODEL).join(name));
-        let network = match (of_model("config.json")?, of_model("model.safetensors")?) {
-            (Some(config), Some(weights)) => Some(NetworkFiles { config, weights }),
-            _ => None,
-        };
-        let ngrams = match of_model(NgramFile::NAME)? {
-            Some(_) => Some(read_ngrams(&folder.join(MODEL))?),
-            None => None,
+        let model = folder.join(MODEL);
+        let ngrams = match model.join(NgramFile::NAME).is_file() {
+            true => Some(read_ngrams(&model)?),
+            false => None,
         };
         let automaton_path = folder.join(AUTOMATON).join("automaton.json");
         let automaton_json = read_text(&automaton_path)?;
@@ -82,7 +83,7 @@ impl RunFiles {
             automaton_json,
             next_automaton: read_text(&folder.join(AUTOMATON).join("next.txt"))?,
             certificate: read(&folder.join(CERTIFICATE))?,
-            network,
+            network: read_network(&model)?,
             ngrams,
         })
     }
@@ -162,6 +163,16 @@ fn read_wrong_labels(path: &Path) -> Result<(Vec<Value>, usize), UserError> {
     let text = read_text(path)?.unwrap_or_default();
     let count = text.lines().filter(|line| !line.trim().is_empty()).count();
     Ok((json_lines(&text, MAX_WRONG_LABELS), count))
+}
+
+/// The network of a model folder, if it has one.
+fn read_network(model: &Path) -> Result<Option<NetworkFiles>, UserError> {
+    let path = model.join("model.safetensors");
+    let Some(config) = read(&model.join("config.json"))? else { return Ok(None) };
+    let Ok(about) = path.symlink_metadata() else { return Ok(None) };
+    let weight_bytes = about.len();
+    let weights = if weight_bytes > MAX_WEIGHT_BYTES { None } else { read(&path)? };
+    Ok(Some(NetworkFiles { config, weights, weight_bytes }))
 }
 
 fn read_ngrams(folder: &Path) -> Result<NgramFile, UserError> {
