@@ -32,7 +32,8 @@ fn ladder(files: &RunFiles, candidates: &[Value]) -> String {
     let compared = candidates.iter().filter(|candidate| text(&candidate["kind"]) != "majority");
     let range = axis_start(compared.filter_map(|c| c["interval"][0].as_f64()).fold(1.0, f64::min));
     let rows = candidates.iter().map(|candidate| {
-        let score = candidate["valid"].as_f64();
+        // The score that decided; that of the validation set, if nothing else was measured.
+        let score = candidate["score"].as_f64().or(candidate["valid"].as_f64());
         let ends = [0, 1].map(|end| candidate["interval"][end].as_f64().unwrap_or(0.0));
         let kept = candidate["kept"] == true;
         let title = html_text(text(&candidate["name"]));
@@ -59,9 +60,19 @@ fn ladder(files: &RunFiles, candidates: &[Value]) -> String {
     let mut head = vec!["model", "interval", &measured];
     head.extend(has_test.then_some("#test"));
     head.extend(["#states", "proved", "note"]);
-    let valid = plural(count(&files.data["valid"]["count"]), "validation sequence");
+    let measured_on = match files.result["comparison"]["folds"].as_u64() {
+        Some(folds) => {
+            let sets = ["train", "valid"].map(|key| count(&files.data[key]["count"]));
+            let all = plural(sets.iter().sum(), "labelled sequence");
+            format!("in {folds} folds of {all} (cross-validation)")
+        }
+        None => {
+            let valid = plural(count(&files.data["valid"]["count"]), "validation sequence");
+            format!("on the {valid}")
+        }
+    };
     let caption =
-        format!("Models by {} on the {valid}, the most readable first", html_text(&measure));
+        format!("Models by {} {measured_on}, the most readable first", html_text(&measure));
     format!(
         "{}{}{}",
         table(&caption, &head, &rows),

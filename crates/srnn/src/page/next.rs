@@ -59,7 +59,12 @@ fn bits(score: &Value) -> String {
 }
 
 fn number(value: &Value, unit: &str) -> String {
-    value.as_f64().map_or("–".into(), |value| format!("{value:.2}{unit}"))
+    match (value.as_f64(), value.as_str()) {
+        (Some(value), _) => format!("{value:.2}{unit}"),
+        // An infinite threshold is a word.
+        (None, Some(word)) => html_text(word),
+        (None, None) => "–".into(),
+    }
 }
 
 fn models(files: &RunFiles) -> String {

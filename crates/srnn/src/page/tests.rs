@@ -1,8 +1,7 @@
 use super::*;
 use crate::extract::json::{JsonLimits, from_json};
 use crate::learn::{
-    CandidateKind, CandidatePlan, KeptModel, LearnData, LearnRequest, Learned, NgramModel,
-    NoCallbacks, Preference, learn,
+    Feature, KeptModel, LearnData, LearnRequest, Learned, NgramModel, NoCallbacks, learn,
 };
 use crate::report::{LearnReport, Requirements};
 use crate::task::tests::dataset;
@@ -213,12 +212,21 @@ fn runs_of_other_shapes_have_a_page_and_an_unfinished_run_a_remedy() {
     assert!(page_of_lstm.contains("It has no automaton") && page_of_lstm.contains("plain LSTM"));
     assert!(page_of_lstm.contains("wrong"), "examples of wrong answers");
 
-    let ngrams = NgramModel::fit(&data.split.train, &data.split.valid);
+    let ngrams = NgramModel {
+        classes: 2,
+        features: vec![Feature::Ngram(vec![0]), Feature::Ngram(vec![0, 1])],
+        weights: vec![1.5, -1.5, 0.25, 0.75],
+        bias: vec![0.0, 0.1],
+        penalty: 0.1,
+    };
     let of_ngrams = Learned { model: KeptModel::Ngrams(ngrams), ..lstm };
     let run = saved(&of_ngrams);
     let page_of_ngrams = page(run.path()).unwrap();
     check_page(&page_of_ngrams);
     assert!(page_of_ngrams.contains("What the n-grams say"));
+    // The weight of the class less that of the other one.
+    let rejecting = between(&page_of_ngrams, "For <code>reject</code>", "</table>");
+    assert!(rejecting.contains(">3.00</td>") && rejecting.contains(">-0.50</td>"), "{rejecting}");
 
     fs::remove_file(run.path().join("result.json")).unwrap();
     let error = page(run.path()).unwrap_err();
@@ -229,36 +237,35 @@ fn runs_of_other_shapes_have_a_page_and_an_unfinished_run_a_remedy() {
 
 #[test]
 fn candidates_are_beside_the_kept_model_with_intervals() {
-    let data = hostile_data(HOSTILE.len());
-    let recipe = |arch| {
-        let sizes = Sizes { arch, units: 8, k: 4, ..Sizes::of(HOSTILE.len(), 2) };
-        let mut recipe = recipe_default(&sizes);
-        recipe.train.schedule = recipe.train.schedule.scaled_to(20);
-        recipe
+    let data = LearnData::tomita(Grammar::T1);
+    let run = saved(&learned(&data, ArchName::SrGru, 20));
+    let path = run.path().join("result.json");
+    let mut result: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+    let candidate = |name: &str, valid: f64, kept: bool| {
+        json!({ "name": name, "kind": name, "valid": valid, "interval": [valid - 0.01, valid + 0.01],
+                "states": null, "proved": kept, "kept": kept, "note": "<note>", "remark": null })
     };
-    let kinds = CandidateKind::NETWORKS.map(|(kind, arch)| (kind, recipe(arch)));
-    let plan = CandidatePlan {
-        networks: kinds.into(),
-        ..CandidatePlan::new(&data.split, &[1], Preference::Readable, 1.0)
-    };
-    let mut request = LearnRequest {
-        candidates: Some(plan),
-        recipe: recipe(ArchName::SrGru),
-        short_updates: 0,
-        ..LearnRequest::new(&data)
-    };
-    request.extraction.words = 200;
-    let learned = learn(&request, &NoCallbacks).unwrap();
-    let run = saved(&learned);
-    let page = page(run.path()).unwrap();
-    check_page(&page);
-    let comparison = learned.comparison.as_ref().unwrap();
-    for candidate in comparison.candidates.iter().filter(|candidate| candidate.valid.is_some()) {
-        let row = between(&page, candidate.kind.title(), "</tr>");
-        let score = candidate.valid.unwrap();
-        assert!(row.contains(&crate::format::percent(score.value)), "{row}");
-        assert!(row.contains("class=\"interval\""), "{row}");
-    }
+    result["candidates"] = json!([
+        candidate("majority", 0.5, false),
+        candidate("gru", 0.9321, false),
+        candidate("automaton", 0.9123, true),
+    ]);
+    result["comparison"] = json!({ "measure": { "kind": "accuracy" }, "text": "kept: <it>." });
+    fs::write(&path, result.to_string()).unwrap();
+    let of_valid = page(run.path()).unwrap();
+    check_page(&of_valid);
+    let row = between(&of_valid, "<tr class=\"kept\">", "</tr>");
+    assert!(row.contains("automaton") && row.contains("91.23 % ± 1.00"), "{row}");
+    assert!(row.contains("aria-label=\"90.23 % to 92.23 %\""), "{row}");
+    assert!(of_valid.contains("93.21 % ± 1.00") && of_valid.contains("&lt;note&gt;"));
+    assert!(of_valid.contains("kept: &lt;it&gt;.") && of_valid.contains("on the "));
+    // After a cross-validation, its score decides.
+    result["candidates"][2]["score"] = json!(0.8877);
+    result["comparison"]["folds"] = json!(5);
+    fs::write(&path, result.to_string()).unwrap();
+    let of_folds = page(run.path()).unwrap();
+    assert!(between(&of_folds, "<tr class=\"kept\">", "</tr>").contains("88.77 %"));
+    assert!(of_folds.contains("in 5 folds of"));
 }
 
 #[test]
