@@ -5,10 +5,11 @@ use super::{check, planted};
 use std::collections::BTreeMap;
 
 /// A crate's folder, and the crates of the workspace it may depend on.
-const CRATES: [(&str, &[&str]); 6] = [
+const CRATES: [(&str, &[&str]); 7] = [
     ("automata", &[]),
     ("engine", &[]),
     ("srnn-check", &[]),
+    ("page", &["srnn-automata", "srnn-engine", "srnn-check"]),
     ("srnn", &["srnn-automata", "srnn-engine", "srnn-check"]),
     ("srnn-cli", &["srnn", "srnn-automata", "srnn-check"]),
     ("bench", &["srnn", "srnn-automata", "srnn-check", "srnn-engine"]),
@@ -54,6 +55,7 @@ const SRNN: Modules = &[
             "run",
         ],
     ),
+    ("page", &["user_error", "format", "files", "extract", "render", "notation", "learn", "run"]),
 ];
 
 /// Modules of `srnn-engine`: `model` knows no engine, and engines do not know each other.

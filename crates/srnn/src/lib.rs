@@ -41,6 +41,7 @@ pub mod learn;
 pub mod next;
 pub mod noise;
 pub mod notation;
+pub mod page;
 pub mod render;
 pub mod report;
 pub mod run;

@@ -5,6 +5,7 @@
 //! twice the size of the weights file in memory.
 
 use super::digest::{digest, digest_without, little_endian};
+use super::file_checks::{at_most, check_names, check_sizes};
 use super::file_error::{FileError, Problem};
 use super::{Arch, ImageLayout, Input, Layout, MAX_PARAMETERS, Model, Slot, Tokenizer};
 use crate::atomic::{self, IfExists};
@@ -142,15 +143,33 @@ impl ModelFile {
         let path = dir.join(CONFIG);
         let text = read(&path, "the file's size", limits.config_bytes)?;
         let config = parse_config(&text, limits).map_err(at(&path))?;
-        let path = dir.join(WEIGHTS);
+        let weights_path = dir.join(WEIGHTS);
         // F64 takes eight bytes a number: a larger file cannot be this model.
         let largest = 8 + limits.header_bytes + 8 * Layout::of(&config.arch).len as u64;
-        let bytes = read(&path, "the file's size", largest)?;
-        let unchanged = check_config_digest(&config).map_err(at(&dir.join(CONFIG)));
-        let params = parse_weights(&bytes, &config.arch, limits).map_err(at(&path))?;
-        let ModelConfig { arch, alphabet, unknown, classes, image, tokenizer, .. } = config;
+        let bytes = read(&weights_path, "the file's size", largest)?;
+        ModelFile::of_config(config, &bytes, [&path, &weights_path], limits)
+    }
+
+    /// Reads a model from the contents of `config.json` and `model.safetensors`.
+    pub fn from_bytes(config: &[u8], weights: &[u8]) -> Result<ModelFile, FileError> {
+        let limits = ModelLimits::default();
+        let paths = [CONFIG, WEIGHTS].map(Path::new);
+        let config = parse_config(config, &limits).map_err(at(paths[0]))?;
+        ModelFile::of_config(config, weights, paths, &limits)
+    }
+
+    /// The model of a config and its weights. Errors name the files.
+    fn of_config(
+        config: ModelConfig,
+        weights: &[u8],
+        [config_path, weights_path]: [&Path; 2],
+        limits: &ModelLimits,
+    ) -> Result<ModelFile, FileError> {
+        let unchanged = check_config_digest(&config).map_err(at(config_path));
+        let params = parse_weights(weights, &config.arch, limits).map_err(at(weights_path))?;
+        let ModelConfig { arch, alphabet, unknown, classes, image, tokenizer, digest, .. } = config;
         let model = Model { arch, params };
-        check_digest(&model, config.digest).map_err(at(&path))?;
+        check_digest(&model, digest).map_err(at(weights_path))?;
         // Last: an error above says more about the change.
         unchanged?;
         Ok(ModelFile { model, alphabet, unknown, classes, image, tokenizer })
@@ -208,10 +227,6 @@ fn read(path: &Path, what: &'static str, limit: u64) -> Result<Vec<u8>, FileErro
     Ok(bytes)
 }
 
-fn at_most(what: &'static str, found: u64, limit: u64) -> Result<(), Problem> {
-    if found > limit { Err(Problem::TooLarge { what, found, limit }) } else { Ok(()) }
-}
-
 fn parse_config(text: &[u8], limits: &ModelLimits) -> Result<ModelConfig, Problem> {
     let tag: FormatTag = serde_json::from_slice(text).map_err(Problem::Config)?;
     if tag.format != FORMAT {
@@ -259,41 +274,6 @@ fn check_tokenizer(config: &ModelConfig) -> Result<(), Problem> {
         (Some(_), Input::Real { .. }) => Err(Problem::TokenizerInput),
         _ => Ok(()),
     }
-}
-
-/// Checks every single size, so that their products do not overflow later.
-fn check_sizes(arch: &Arch, limits: &ModelLimits) -> Result<(), Problem> {
-    at_most("the number of layers", arch.layers.len() as u64, limits.layers as u64)?;
-    let size = |what, found: usize| at_most(what, found as u64, limits.size as u64);
-    size("the number of classes", arch.classes)?;
-    size("the input's width", arch.input.width())?;
-    if let Input::Tokens { symbols, .. } = arch.input {
-        size("the number of symbols", symbols)?;
-    }
-    for layer in &arch.layers {
-        size("the number of units", layer.units)?;
-        size("the number of centroids", layer.centroids.map_or(0, |centroids| centroids.k))?;
-    }
-    Ok(())
-}
-
-fn check_names(
-    what: &'static str,
-    names: &[String],
-    expected: usize,
-    limits: &ModelLimits,
-) -> Result<(), Problem> {
-    if names.len() != expected {
-        return Err(Problem::Names { what, found: names.len(), expected });
-    }
-    let mut seen = BTreeSet::new();
-    for name in names {
-        at_most("the length of a name", name.len() as u64, limits.name_bytes as u64)?;
-        if !seen.insert(name) {
-            return Err(Problem::Twice { what, name: name.clone() });
-        }
-    }
-    Ok(())
 }
 
 fn parse_weights(bytes: &[u8], arch: &Arch, limits: &ModelLimits) -> Result<Vec<f32>, Problem> {

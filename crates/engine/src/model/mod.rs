@@ -5,6 +5,7 @@
 
 mod digest;
 mod file;
+mod file_checks;
 mod file_error;
 mod image_layout;
 mod init;

@@ -1,6 +1,7 @@
 //! Runs a learning job in an open run folder.
 
 use super::callbacks::{RunCallbacks, StopFlags};
+use super::page::write_page;
 use super::resolve::Resolved;
 use super::settings::CandidateChoice;
 use crate::failure::{Answer, Failure};
@@ -54,6 +55,7 @@ pub fn run_job(job: &LearnJob, output: &Output) -> Result<Answer, Failure> {
     };
     let (text, value) = (report.to_text(), report.to_json());
     report.save()?;
+    write_page(&job.folder, output);
     output.result(text, &value)?;
     match report.unmet() {
         Some(reason) => {

@@ -6,6 +6,7 @@ mod data;
 mod job;
 mod next_job;
 mod next_settings;
+mod page;
 mod progress;
 mod resolve;
 mod settings;

@@ -4,6 +4,7 @@ use super::budget::check_bytes;
 use super::callbacks::{RunCallbacks, StopFlags};
 use super::job::{learn_failure, stop_on_ctrl_c};
 use super::next_settings::ResolvedNext;
+use super::page::write_page;
 use crate::failure::{Answer, Failure};
 use crate::output::Output;
 use crate::reading::token_rule_name;
@@ -142,6 +143,7 @@ pub fn run_next_job(job: &NextJob, plan: NextPlan, output: &Output) -> Result<An
         seconds: inner.seconds(),
     };
     report.save()?;
+    write_page(&job.folder, output);
     output.result(report.to_text(), &report.to_json())?;
     Ok(Answer::Yes)
 }

@@ -18,6 +18,7 @@ mod manpages;
 mod merge;
 mod predict;
 mod repair;
+mod report;
 mod reproduce;
 mod resume;
 mod table;
@@ -34,6 +35,7 @@ pub enum Verb {
     /// Continue an interrupted run.
     Resume(resume::Resume),
     Predict(Box<predict::PredictArgs>),
+    Report(report::ReportArgs),
     Explain(Box<explain::ExplainArgs>),
     Extract(Box<extract::ExtractArgs>),
     Certify(Box<certify::CertifyArgs>),
@@ -59,6 +61,7 @@ pub fn run(verb: Verb, output: &Output) -> Result<Answer, Failure> {
         Verb::Learn(arguments) => learn::run(*arguments, output),
         Verb::Resume(arguments) => resume::run(arguments, output),
         Verb::Predict(arguments) => predict::run(&arguments, output),
+        Verb::Report(arguments) => report::run(&arguments, output),
         Verb::Explain(arguments) => explain::run(&arguments, output),
         Verb::Extract(arguments) => extract::run(&arguments, output),
         Verb::Certify(arguments) => certify::run(&arguments, output),

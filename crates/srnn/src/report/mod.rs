@@ -1,6 +1,7 @@
 //! The result of learning as files, JSON and text.
 
 mod candidates;
+mod examples;
 mod json;
 mod labels;
 mod methods;

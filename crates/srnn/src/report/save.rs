@@ -1,5 +1,6 @@
 //! The files of a result.
 
+use super::examples;
 use super::labels::{MdlAutomaton, suspected_label_records};
 use super::methods::write_automata;
 use super::{LearnReport, Requirements};
@@ -8,13 +9,14 @@ use crate::certify::{Certificate, Verdict};
 use crate::files;
 use crate::learn::{KeptModel, Learned};
 use crate::notation::save_automaton;
-use crate::run::{CERTIFICATE, RESULT, WRONG_LABELS, metrics_text};
+use crate::run::{CERTIFICATE, EXAMPLES, RESULT, WRONG_LABELS, metrics_text};
 use srnn_automata::Partial;
 use std::path::Path;
 
 impl Learned<'_> {
     /// Writes the result to a folder: `model/`, `automaton/`, `certificate.json` if there is a
-    /// proof, `wrong_labels.jsonl` if labels were corrected, `metrics.jsonl` and `result.json`.
+    /// proof, `wrong_labels.jsonl` if labels were corrected, `examples.json`, `metrics.jsonl` and
+    /// `result.json`.
     ///
     /// # Errors
     /// If a file cannot be written.
@@ -58,6 +60,7 @@ impl Learned<'_> {
             save_automaton(&stem, Partial::from(automaton), &model.classes, &self.data.title)?;
         }
         self.save_labels(folder)?;
+        files::write(&folder.join(EXAMPLES), &format!("{}\n", examples::value(self)))?;
         files::write(&folder.join("metrics.jsonl"), &metrics_text(self))
     }
 

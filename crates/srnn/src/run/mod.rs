@@ -15,24 +15,28 @@ use crate::UserError;
 use crate::learn::Round;
 use std::path::{Path, PathBuf};
 
-const CONFIG: &str = "config.toml";
-const DATA: &str = "data.json";
-const METRICS: &str = "metrics.jsonl";
+pub(crate) const CONFIG: &str = "config.toml";
+pub(crate) const DATA: &str = "data.json";
+pub(crate) const METRICS: &str = "metrics.jsonl";
 const CHECKPOINTS: &str = "checkpoints";
-const MODEL: &str = "model";
-const AUTOMATON: &str = "automaton";
+pub(crate) const MODEL: &str = "model";
+pub(crate) const AUTOMATON: &str = "automaton";
 const CANDIDATES: &str = "candidates";
 /// The file of suspected labels.
 pub const WRONG_LABELS: &str = "wrong_labels.jsonl";
 /// The certificate file.
 pub const CERTIFICATE: &str = "certificate.json";
+/// Held-out sequences with the class that the kept model gives them.
+pub(crate) const EXAMPLES: &str = "examples.json";
+/// The page of a run.
+pub const REPORT: &str = "report.html";
 /// The result file. A run that has it is finished.
 pub(crate) const RESULT: &str = "result.json";
 /// The file that the process of a run locks.
 pub(crate) const LOCK: &str = ".lock";
 
 /// All entries of a run folder. A folder with any other entry is never replaced.
-const ENTRIES: [&str; 11] = [
+const ENTRIES: [&str; 13] = [
     CONFIG,
     DATA,
     METRICS,
@@ -42,6 +46,8 @@ const ENTRIES: [&str; 11] = [
     CANDIDATES,
     WRONG_LABELS,
     CERTIFICATE,
+    EXAMPLES,
+    REPORT,
     RESULT,
     LOCK,
 ];
