@@ -98,7 +98,9 @@ fn request(job: &LearnJob) -> LearnRequest<'_> {
         short_updates: job.resolved.short_updates,
         candidates: job.resolved.comparison.map(|choice| {
             let CandidateChoice { preference, budget } = choice;
-            CandidatePlan::new(&job.data.split, &job.resolved.seeds, preference, budget)
+            let (split, seeds) = (&job.data.split, &job.resolved.seeds);
+            let recipe = &job.resolved.recipe;
+            CandidatePlan::new(split, recipe, seeds, preference, budget)
         }),
         ..LearnRequest::new(&job.data)
     }
@@ -111,7 +113,7 @@ pub(super) fn learn_failure(error: LearnError, run: &Path) -> Failure {
         LearnError::Interrupted => {
             Failure::interrupted(format!("{run}: a checkpoint of every seed is written"), command)
         }
-        LearnError::NoResult { .. } => {
+        LearnError::NoResult(_) => {
             let remedy = "lower learning_rate in [train] of a --config, or use --recipe default";
             Failure::new(error, remedy)
         }

@@ -48,7 +48,9 @@ fn train_round<C: LearnCallbacks>(
     split: &Split,
 ) -> Result<(Vec<SeedOutcome<f32>>, bool), LearnError> {
     let mut outcomes = vec![];
-    for seed in &pipeline.request.seeds {
+    let plan = pipeline.request.candidates.as_ref();
+    let most = plan.map_or(usize::MAX, |plan| plan.limits.retrained_seeds);
+    for seed in pipeline.request.seeds.iter().take(most) {
         outcomes.extend(pipeline.train(
             &pipeline.request.recipe,
             std::slice::from_ref(seed),

@@ -111,7 +111,7 @@ mod tests {
 
     fn file() -> NgramFile {
         let set = dataset(&[("ab", "x"), ("ba", "y"), ("ab", "x"), ("ba", "y")]);
-        let model = NgramModel::fit(&set, &set);
+        let model = NgramModel::fit(&set, &set, &[]);
         let format = NgramFile::FORMAT.into();
         NgramFile { format, alphabet: set.alphabet, unknown: None, classes: set.classes, model }
     }

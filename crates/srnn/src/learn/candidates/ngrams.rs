@@ -47,17 +47,20 @@ const ITERATIONS: usize = 150;
 
 impl NgramModel {
     /// Fits the baseline to a training set and selects the penalty by the loss on a validation set.
-    pub fn fit(train: &Dataset, valid: &Dataset) -> NgramModel {
+    /// `class_weights` are the weights of the classes in both losses; empty for ones.
+    pub fn fit(train: &Dataset, valid: &Dataset, class_weights: &[f32]) -> NgramModel {
         let features = select_features(train);
         let index: BTreeMap<&Feature, u32> = features.iter().zip(0..).collect();
         let positions = fixed_length(train);
-        let encode = |set: &Dataset| -> Vec<(Vec<(u32, f64)>, u32)> {
+        let encode = |set: &Dataset| -> Vec<EncodedRow> {
             let row = |s: &Sequence| (values(&index, positions, &s.tokens), s.label);
             set.sequences.iter().map(row).collect()
         };
         let (train_rows, valid_rows) = (encode(train), encode(valid));
         let classes = train.classes.len();
-        let mut fit = Regression::new(&train_rows, features.len(), classes);
+        let weight = |class: usize| class_weights.get(class).map_or(1.0, |&w| f64::from(w));
+        let class_weights: Vec<f64> = (0..classes).map(weight).collect();
+        let mut fit = Regression::new(&train_rows, features.len(), &class_weights);
         let mut best: Option<(f64, NgramModel)> = None;
         for penalty in PENALTIES {
             fit.minimise(penalty);
@@ -68,7 +71,7 @@ impl NgramModel {
                 bias: fit.bias.clone(),
                 penalty,
             };
-            let loss = mean_loss(&valid_rows, &model);
+            let loss = mean_loss(&valid_rows, &model, &class_weights);
             if best.as_ref().is_none_or(|(least, _)| loss < *least) {
                 best = Some((loss, model));
             }
@@ -171,12 +174,21 @@ fn values(index: &BTreeMap<&Feature, u32>, positions: bool, tokens: &[u32]) -> V
     row.iter().map(|&(id, value, at)| (id, value / norms[usize::from(at)])).collect()
 }
 
-fn mean_loss(rows: &[(Vec<(u32, f64)>, u32)], model: &NgramModel) -> f64 {
+fn mean_loss(rows: &[EncodedRow], model: &NgramModel, class_weights: &[f64]) -> f64 {
     let losses = rows.iter().map(|(row, label)| {
         let logits = model.row_logits(row);
-        log_sum(&logits) - logits[*label as usize]
+        class_weights[*label as usize] * (log_sum(&logits) - logits[*label as usize])
     });
-    losses.sum::<f64>() / rows.len().max(1) as f64
+    losses.sum::<f64>() / total_weight(rows, class_weights)
+}
+
+/// The values of a sequence's features, and its label.
+type EncodedRow = (Vec<(u32, f64)>, u32);
+
+/// The weight of all rows together.
+fn total_weight(rows: &[EncodedRow], class_weights: &[f64]) -> f64 {
+    let sum: f64 = rows.iter().map(|(_, label)| class_weights[*label as usize]).sum();
+    if sum > 0.0 { sum } else { 1.0 }
 }
 
 fn log_sum(logits: &[f64]) -> f64 {
@@ -187,24 +199,23 @@ fn log_sum(logits: &[f64]) -> f64 {
 /// Minimises the mean cross-entropy plus the penalty by Nesterov's accelerated gradient method. The
 /// step size follows from the rows' lengths, so nothing has to be tuned.
 struct Regression<'a> {
-    rows: &'a [(Vec<(u32, f64)>, u32)],
-    classes: usize,
+    rows: &'a [EncodedRow],
+    /// `[C]`: the weight of each class in the loss.
+    class_weights: &'a [f64],
     weights: Vec<f64>,
     bias: Vec<f64>,
 }
 
 impl<'a> Regression<'a> {
-    fn new(rows: &'a [(Vec<(u32, f64)>, u32)], features: usize, classes: usize) -> Regression<'a> {
-        Regression {
-            rows,
-            classes,
-            weights: vec![0.0; features * classes],
-            bias: vec![0.0; classes],
-        }
+    fn new(rows: &'a [EncodedRow], features: usize, class_weights: &'a [f64]) -> Regression<'a> {
+        let classes = class_weights.len();
+        let (weights, bias) = (vec![0.0; features * classes], vec![0.0; classes]);
+        Regression { rows, class_weights, weights, bias }
     }
 
     fn minimise(&mut self, penalty: f64) {
-        // The curvature of the softmax is at most ½ ‖x‖², and ‖x‖² ≤ 1 + 1 + 1 with the bias.
+        // The curvature of the softmax is at most ½ ‖x‖², and ‖x‖² ≤ 1 + 1 + 1 with the bias. The
+        // weights of all rows add up to 1, so class weights do not change the bound.
         let rate = 1.0 / (1.5 + penalty);
         let mut ahead = (self.weights.clone(), self.bias.clone());
         let mut t = 1.0f64;
@@ -227,11 +238,12 @@ impl<'a> Regression<'a> {
     }
 
     fn gradient(&self, weights: &[f64], bias: &[f64]) -> (Vec<f64>, Vec<f64>) {
-        let classes = self.classes;
+        let classes = self.class_weights.len();
         let mut gradient = vec![0.0; weights.len()];
         let mut bias_gradient = vec![0.0; classes];
-        let scale = 1.0 / self.rows.len().max(1) as f64;
+        let total = total_weight(self.rows, self.class_weights);
         for (row, label) in self.rows {
+            let scale = self.class_weights[*label as usize] / total;
             let mut logits = bias.to_vec();
             for &(feature, value) in row {
                 let w = &weights[feature as usize * classes..][..classes];
@@ -279,7 +291,7 @@ mod tests {
             .collect();
         let words: Vec<(&str, &str)> = words.iter().map(|(w, l)| (w.as_str(), *l)).collect();
         let set = dataset(&words);
-        let model = NgramModel::fit(&set, &set);
+        let model = NgramModel::fit(&set, &set, &[]);
         let right = classified(&model, &set);
         assert!(right >= 195, "{right} of 200");
         let yes = set.sequences.iter().find(|s| set.classes[s.label as usize] == "yes").unwrap();
@@ -293,16 +305,16 @@ mod tests {
     #[test]
     fn positions_are_features_only_if_all_lengths_are_equal() {
         let set = dataset(&[("ab", "x"), ("ba", "y"), ("ab", "x"), ("ba", "y")]);
-        assert!(NgramModel::fit(&set, &set).positions());
-        assert_eq!(classified(&NgramModel::fit(&set, &set), &set), 4);
+        assert!(NgramModel::fit(&set, &set, &[]).positions());
+        assert_eq!(classified(&NgramModel::fit(&set, &set, &[]), &set), 4);
         let ragged = dataset(&[("ab", "x"), ("b", "y"), ("ab", "x"), ("b", "y")]);
-        assert!(!NgramModel::fit(&ragged, &ragged).positions());
+        assert!(!NgramModel::fit(&ragged, &ragged, &[]).positions());
     }
 
     #[test]
     fn empty_sequences_and_unseen_tokens_get_the_bias() {
         let set = dataset(&[("", "x"), ("a", "y"), ("a", "y")]);
-        let model = NgramModel::fit(&set, &set);
+        let model = NgramModel::fit(&set, &set, &[]);
         let logits = model.logits([&[][..], &[7]].into_iter());
         assert_eq!(logits[0], model.bias);
         assert_eq!(logits[1], model.bias);
