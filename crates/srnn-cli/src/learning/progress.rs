@@ -185,9 +185,15 @@ impl SeedProgress {
             }
             Event::UpdateSkipped { update } => {
                 let seed = &self.seed;
-                self.print(&format!(
-                    "seed {seed}: update {update} skipped: the gradient is not finite"
-                ));
+                match &self.display {
+                    SeedDisplay::Bar(bar) => bar.println(format!(
+                        "seed {seed}: update {update} skipped: the gradient is not finite"
+                    )),
+                    // One line: result.json counts the updates of every seed.
+                    SeedDisplay::Lines(lines) => {
+                        lines.stage("note: updates are skipped whose gradient is not finite");
+                    }
+                }
             }
             Event::Reseeded { .. } | Event::CheckpointSaved { .. } => {}
         }

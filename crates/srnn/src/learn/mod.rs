@@ -19,7 +19,7 @@ mod select;
 pub use candidates::{
     Candidate, CandidateKind, CandidatePlan, Comparison, Feature, FoldPlan, HeldOutMeasure,
     HeldOutScore, KeepReason, MAX_READABLE_STATES, NgramFile, NgramFileError, NgramModel,
-    Preference, SearchLimits,
+    NgramReader, Preference, SearchLimits,
 };
 pub use data::LearnData;
 pub use label_check::{Correction, LabelPolicy, LabelVerdict, NotCorrected};

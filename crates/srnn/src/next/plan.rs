@@ -41,8 +41,10 @@ const BATCH: std::ops::RangeInclusive<usize> = 8..=64;
 const PASSES: usize = 30;
 const UPDATES: std::ops::RangeInclusive<u64> = 1_500..=12_000;
 
-/// Evaluations without an improvement that end a run.
+/// Evaluations without an improvement that end a run. The SR-GRU has fewer in the phase that may end
+/// early.
 const PATIENCE: usize = 6;
+const PATIENCE_HARDENING: usize = 3;
 
 impl NextPlan {
     /// The plan for a training set and a budget in seconds on two cores.
@@ -78,15 +80,15 @@ fn config(kind: NextKind, train: &TokenSequences) -> TrainConfig {
     let batch_size = (BATCH_TOKENS / mean.max(1)).clamp(*BATCH.start(), *BATCH.end());
     let passes = (PASSES * train.sequences.len() / batch_size) as u64;
     let updates = passes.clamp(*UPDATES.start(), *UPDATES.end());
-    let (schedule, learning_rate, averaging) = match kind {
+    let (schedule, learning_rate, averaging, evaluations) = match kind {
         NextKind::SrGru => {
             let rate = LearningRate::Constant { rate: 2e-3 };
-            (homotopy().scaled_to(updates), rate, Averaging::Never)
+            (homotopy().scaled_to(updates), rate, Averaging::Never, PATIENCE_HARDENING)
         }
         _ => {
             let rate = LearningRate::Cosine { rate: 3e-3, last: 1e-5 };
             let averaging = Averaging::Exponential { every: 10, decay: 0.9 };
-            (Schedule::plain(updates), rate, averaging)
+            (Schedule::plain(updates), rate, averaging, PATIENCE)
         }
     };
     TrainConfig {
@@ -104,7 +106,7 @@ fn config(kind: NextKind, train: &TokenSequences) -> TrainConfig {
         },
         validate_every: (updates / EVALUATIONS).max(1),
         keep: KeepModel::LowestLoss,
-        stopping: EarlyStopping::Patience { evaluations: PATIENCE },
+        stopping: EarlyStopping::Patience { evaluations },
         ..TrainConfig::default()
     }
 }
@@ -114,15 +116,31 @@ fn config(kind: NextKind, train: &TokenSequences) -> TrainConfig {
 /// with centroids that were not moved.
 fn homotopy() -> Schedule {
     let reseed = Reseed::KMeans { sequences: 256 };
-    let (warmup, ramp, settle, harden) = (600, 1_800, 600, 1_600);
-    Schedule { warmup, ramp, settle, harden, curriculum: 0, reseed, ..Schedule::default() }
+    // The last phase continues hardening, and early stopping may end it.
+    let (warmup, ramp, settle, harden, finish) = (600, 1_800, 600, 100, 1_500);
+    let phases = Schedule { warmup, ramp, settle, harden, finish, ..Schedule::default() };
+    Schedule { curriculum: 0, reseed, ..phases }
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::testing::counting;
     use super::*;
-    use crate::train::MIN_UPDATES;
+    use crate::train::{MIN_UPDATES, Phase};
+
+    #[test]
+    fn every_network_can_be_stopped_early() {
+        let plan = NextPlan::new(&counting(300, 1), vec![1], 1e6);
+        for (kind, Recipe { arch, train, .. }) in &plan.networks {
+            let schedule = train.schedule.adapted_to(arch);
+            assert_eq!(schedule.last_phase(), Phase::Finish, "{kind:?}");
+            let EarlyStopping::Patience { evaluations } = train.stopping else {
+                panic!("{kind:?}")
+            };
+            let possible = (schedule.finish / train.validate_every) as usize;
+            assert!(possible > evaluations, "{kind:?}: {possible} evaluations");
+        }
+    }
 
     #[test]
     fn recipes_are_valid_and_a_small_budget_shortens_them() {

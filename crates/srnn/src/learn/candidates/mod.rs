@@ -20,7 +20,7 @@ pub use choose::{KeepReason, Preference};
 pub(super) use compare::compare;
 pub use measure::{HeldOutMeasure, HeldOutScore};
 pub use ngram_file::{NgramFile, NgramFileError};
-pub use ngrams::{Feature, NgramModel};
+pub use ngrams::{Feature, NgramModel, NgramReader};
 pub use plan::{CandidatePlan, FoldPlan, SearchLimits};
 
 use crate::train::ArchName;

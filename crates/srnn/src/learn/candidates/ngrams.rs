@@ -36,8 +36,10 @@ pub struct NgramModel {
 const LONGEST: usize = 3;
 /// Rarer features are left out.
 const MIN_SEQUENCES: u32 = 2;
-/// The most frequent features are kept.
+/// The most frequent features are kept, and fewer if there are many classes: the file and the memory
+/// of a fit grow with the number of weights.
 const MAX_FEATURES: usize = 50_000;
+const MAX_WEIGHTS: usize = 5_000_000;
 /// Longer sequences have no features by position.
 const MAX_POSITIONS: usize = 1_000;
 /// The penalties tried, from strong to weak; each fit starts from the one before.
@@ -81,26 +83,15 @@ impl NgramModel {
 
     /// The logits of every sequence.
     pub fn logits<'s>(&self, sequences: impl Iterator<Item = &'s [u32]>) -> Vec<Vec<f64>> {
-        let index: BTreeMap<&Feature, u32> = self.features.iter().zip(0..).collect();
-        let positions = self.positions();
-        sequences.map(|tokens| self.row_logits(&values(&index, positions, tokens))).collect()
+        let reader = self.reader();
+        sequences.map(|tokens| reader.logits(tokens)).collect()
     }
 
-    /// The features of a sequence that speak most for `class` against the mean of the others, with
-    /// their contributions to its logit.
-    pub fn reasons(&self, tokens: &[u32], class: usize, count: usize) -> Vec<(&Feature, f64)> {
-        let index: BTreeMap<&Feature, u32> = self.features.iter().zip(0..).collect();
-        let contribution = |&(feature, value): &(u32, f64)| {
-            let weights = &self.weights[feature as usize * self.classes..][..self.classes];
-            let others =
-                (weights.iter().sum::<f64>() - weights[class]) / (self.classes.max(2) - 1) as f64;
-            (&self.features[feature as usize], value * (weights[class] - others))
-        };
-        let mut all: Vec<_> =
-            values(&index, self.positions(), tokens).iter().map(contribution).collect();
-        all.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(b.0)));
-        all.truncate(count);
-        all
+    /// The model with an index of its features. Making it takes about a millisecond, so it is made
+    /// once for many sequences.
+    pub fn reader(&self) -> NgramReader<'_> {
+        let index = self.features.iter().zip(0..).collect();
+        NgramReader { model: self, index, positions: self.positions() }
     }
 
     fn positions(&self) -> bool {
@@ -117,11 +108,47 @@ impl NgramModel {
     }
 }
 
+/// A baseline that reads sequences.
+pub struct NgramReader<'a> {
+    model: &'a NgramModel,
+    index: BTreeMap<&'a Feature, u32>,
+    positions: bool,
+}
+
+impl NgramReader<'_> {
+    /// The logits of a sequence.
+    pub fn logits(&self, tokens: &[u32]) -> Vec<f64> {
+        self.model.row_logits(&values(&self.index, self.positions, tokens))
+    }
+
+    /// The features of a sequence that speak most for `class` against the mean of the others, with
+    /// their contributions to its logit.
+    pub fn reasons(&self, tokens: &[u32], class: usize, count: usize) -> Vec<(&Feature, f64)> {
+        let NgramModel { features, weights, classes, .. } = self.model;
+        let contribution = |&(feature, value): &(u32, f64)| {
+            let weights = &weights[feature as usize * classes..][..*classes];
+            let others =
+                (weights.iter().sum::<f64>() - weights[class]) / (classes.max(&2) - 1) as f64;
+            (&features[feature as usize], value * (weights[class] - others))
+        };
+        let mut all: Vec<_> =
+            values(&self.index, self.positions, tokens).iter().map(contribution).collect();
+        all.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(b.0)));
+        all.truncate(count);
+        all
+    }
+}
+
 /// Whether positions mean the same in every sequence.
 fn fixed_length(train: &Dataset) -> bool {
     let mut lengths = train.sequences.iter().map(|s| s.tokens.len());
     let first = lengths.next().unwrap_or(0);
     (1..=MAX_POSITIONS).contains(&first) && lengths.all(|length| length == first)
+}
+
+/// The largest number of features for a number of classes.
+fn max_features(classes: usize) -> usize {
+    (MAX_WEIGHTS / classes.max(1)).clamp(1, MAX_FEATURES)
 }
 
 /// The features of the training set that occur in enough sequences, ascending.
@@ -136,7 +163,7 @@ fn select_features(train: &Dataset) -> Vec<Feature> {
     let mut kept: Vec<(Feature, u32)> =
         counts.into_iter().filter(|&(_, n)| n >= MIN_SEQUENCES).collect();
     kept.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
-    kept.truncate(MAX_FEATURES);
+    kept.truncate(max_features(train.classes.len()));
     let mut features: Vec<Feature> = kept.into_iter().map(|(feature, _)| feature).collect();
     features.sort();
     features
@@ -295,7 +322,8 @@ mod tests {
         let right = classified(&model, &set);
         assert!(right >= 195, "{right} of 200");
         let yes = set.sequences.iter().find(|s| set.classes[s.label as usize] == "yes").unwrap();
-        let (feature, weight) = model.reasons(&yes.tokens, yes.label as usize, 1)[0];
+        let reader = model.reader();
+        let (feature, weight) = reader.reasons(&yes.tokens, yes.label as usize, 1)[0];
         assert!(
             matches!(feature, Feature::Ngram(tokens) if tokens.windows(2).any(|w| w == [1, 1]))
         );
@@ -309,6 +337,27 @@ mod tests {
         assert_eq!(classified(&NgramModel::fit(&set, &set, &[]), &set), 4);
         let ragged = dataset(&[("ab", "x"), ("b", "y"), ("ab", "x"), ("b", "y")]);
         assert!(!NgramModel::fit(&ragged, &ragged, &[]).positions());
+    }
+
+    #[test]
+    fn many_classes_have_fewer_features_so_that_the_file_can_be_read_again() {
+        assert_eq!((max_features(2), max_features(100)), (50_000, 50_000));
+        assert_eq!(max_features(5_000) * 5_000, MAX_WEIGHTS);
+        assert_eq!(max_features(usize::MAX), 1);
+    }
+
+    #[test]
+    fn class_weights_make_a_rare_class_heard() {
+        // The same word has both labels; "x" is four times as frequent.
+        let words: Vec<(&str, &str)> =
+            (0..100).map(|i| ("ab", if i % 5 == 0 { "y" } else { "x" })).collect();
+        let set = dataset(&words);
+        let logits =
+            |weights: &[f32]| NgramModel::fit(&set, &set, weights).reader().logits(&[0, 1]);
+        let even = logits(&[]);
+        assert!(even[0] > even[1] + 1.0, "{even:?}");
+        let balanced = logits(&[0.625, 2.5]);
+        assert!((balanced[0] - balanced[1]).abs() < 0.01, "{balanced:?}");
     }
 
     #[test]
