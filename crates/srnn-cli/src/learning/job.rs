@@ -2,13 +2,12 @@
 
 use super::callbacks::{RunCallbacks, StopFlags};
 use super::resolve::Resolved;
-use super::settings::CandidateChoice;
 use crate::failure::{Answer, Failure};
 use crate::files;
 use crate::output::Output;
 use serde_json::json;
 use srnn::engine::Hardware;
-use srnn::learn::{CandidatePlan, LabelPolicy, LearnData, LearnError, LearnRequest, learn};
+use srnn::learn::{LabelPolicy, LearnData, LearnError, LearnRequest, learn};
 use srnn::report::{LearnReport, Requirements};
 use srnn::run::RunFolder;
 use srnn::train::TrainError;
@@ -96,12 +95,7 @@ fn request(job: &LearnJob) -> LearnRequest<'_> {
             _ => LabelPolicy::Check,
         },
         short_updates: job.resolved.short_updates,
-        candidates: job.resolved.comparison.map(|choice| {
-            let CandidateChoice { preference, budget } = choice;
-            let (split, seeds) = (&job.data.split, &job.resolved.seeds);
-            let recipe = &job.resolved.recipe;
-            CandidatePlan::new(split, recipe, seeds, preference, budget)
-        }),
+        candidates: job.resolved.candidates(&job.data.split),
         ..LearnRequest::new(&job.data)
     }
 }

@@ -48,7 +48,7 @@ impl Settings {
         let comparison = self.comparison()?;
         let chosen = self.network.class_weights.is_some() || self.train.is_some();
         if comparison.is_some() && !chosen && has_rare_class(split) {
-            recipe.train.class_weights = balanced(split);
+            recipe.train.class_weights = class_weights("softened", split)?;
         }
         let recipe = match comparison {
             Some(choice) => self.compared_recipe(recipe, split, &mut seeds, choice),
@@ -150,6 +150,27 @@ impl Settings {
 }
 
 impl Resolved {
+    /// The candidates to compare, if several kinds of models are.
+    pub fn candidates(&self, split: &Split) -> Option<CandidatePlan> {
+        let CandidateChoice { preference, budget, memory_limit } = self.comparison?;
+        let mut plan = CandidatePlan::new(split, &self.recipe, &self.seeds, preference, budget);
+        if let Some(limit) = memory_limit {
+            plan.limit_memory(split, limit);
+        }
+        Some(plan)
+    }
+
+    /// Applies a memory limit to the candidates. It is stored only if one is left out: then the result
+    /// depends on it.
+    pub fn limit_memory(&mut self, split: &Split, limit: u64) {
+        let Some(mut plan) = self.candidates(split) else { return };
+        let before = plan.clone();
+        plan.limit_memory(split, limit);
+        if let (Some(choice), true) = (&mut self.comparison, plan != before) {
+            choice.memory_limit = Some(limit);
+        }
+    }
+
     /// The configuration file; `learn --config` with it repeats the run to the same bits.
     pub fn to_toml(&self) -> Result<String, Failure> {
         let comment = "# `srnn learn --config` with this file repeats the run to the same bits.\n";
@@ -161,10 +182,11 @@ impl Resolved {
     fn comparison_settings(&self) -> ComparisonSettings {
         match self.comparison {
             None => ComparisonSettings::default(),
-            Some(CandidateChoice { preference, budget }) => ComparisonSettings {
+            Some(CandidateChoice { preference, budget, memory_limit }) => ComparisonSettings {
                 candidates: Some(CandidateSet::All),
                 prefer: Some(preference),
                 budget: Some(budget),
+                memory_limit,
             },
         }
     }
@@ -220,19 +242,18 @@ fn has_rare_class(split: &Split) -> bool {
     HeldOutMeasure::of(&split.train.class_counts()) != HeldOutMeasure::Accuracy
 }
 
-fn balanced(split: &Split) -> Vec<f32> {
-    task::class_weights(&split.train).into_iter().map(|w| w as f32).collect()
-}
-
 fn class_weights(text: &str, split: &Split) -> Result<Vec<f32>, Failure> {
+    let single = |weights: Vec<f64>| Ok(weights.into_iter().map(|w| w as f32).collect());
     match text {
-        "balanced" => return Ok(balanced(split)),
+        "balanced" => return single(task::class_weights(&split.train)),
+        "softened" => return single(task::softened_class_weights(&split.train)),
         "none" => return Ok(vec![]),
         _ => {}
     }
     let weights: Result<Vec<f32>, _> = text.split(',').map(|w| w.trim().parse()).collect();
     weights.map_err(|_| {
-        let remedy = "balanced, none, or --class-weights=1,3 in the order of the classes";
+        let remedy =
+            "--class-weights=balanced, softened or none, or 1,3 in the order of the classes";
         Failure::new(format!("--class-weights={text}: these are not numbers"), remedy)
     })
 }

@@ -79,6 +79,9 @@ pub struct ComparisonSettings {
     /// are trained for fewer updates [default: 5min].
     #[arg(long, value_name = "TIME", value_parser = parse_seconds)]
     pub budget: Option<f64>,
+    /// Candidates that would take more bytes are left out. It is written if one is.
+    #[arg(skip)]
+    pub memory_limit: Option<u64>,
 }
 
 /// Which kinds of models are trained.
@@ -154,9 +157,9 @@ pub struct NetworkSettings {
     /// Number of updates; the phases of the recipe are scaled [default: that of the recipe].
     #[arg(long, value_name = "N", value_parser = parse_count::<u64>, allow_negative_numbers = true)]
     pub updates: Option<u64>,
-    /// Weigh classes in the loss: `balanced`, by inverse frequency; `none`; or W,W,… in the order of
-    /// the classes. Every candidate but state merging takes them [default: balanced if candidates are
-    /// compared and a class has less than 10 % of the training sequences, else none].
+    /// Weigh classes in the loss: balanced, by inverse frequency; softened, by its square root; none; or
+    /// W,W,… in the order of the classes. All candidates but state merging take them [default: softened
+    /// if candidates are compared and a class has less than 10 % of the training sequences, else none].
     #[arg(long, value_name = "WEIGHTS", num_args = 0..=1, require_equals = true,
           default_missing_value = "balanced")]
     pub class_weights: Option<String>,
@@ -169,6 +172,8 @@ pub struct CandidateChoice {
     pub preference: Preference,
     /// Seconds on two cores.
     pub budget: f64,
+    /// Candidates that would take more bytes are left out.
+    pub memory_limit: Option<u64>,
 }
 
 /// Default of --budget.
@@ -283,7 +288,7 @@ impl Settings {
     /// The comparison of candidates; `None` to train one network. A file is learned by comparison,
     /// unless an option or a table describes the network. Class weights are for all candidates.
     pub(super) fn comparison(&self) -> Result<Option<CandidateChoice>, Failure> {
-        let ComparisonSettings { candidates, prefer, budget } = self.comparison;
+        let ComparisonSettings { candidates, prefer, budget, memory_limit } = self.comparison;
         let network = NetworkSettings { class_weights: None, ..self.network.clone() };
         let described = self.arch.is_some() || self.train.is_some() || !is_unset(&network);
         let file = matches!(self.source()?, LearnSource::File(_));
@@ -297,7 +302,8 @@ impl Settings {
             return Err(Failure::new(message, "add --candidates all, or leave them out"));
         }
         let preference = prefer.unwrap_or_default();
-        Ok(compared.then_some(CandidateChoice { preference, budget: budget.unwrap_or(BUDGET) }))
+        let budget = budget.unwrap_or(BUDGET);
+        Ok(compared.then_some(CandidateChoice { preference, budget, memory_limit }))
     }
 
     /// Built-in tasks define their own sets, so `--split` is refused.

@@ -174,3 +174,22 @@ fn a_diverged_sr_gru_is_shown_as_failed_and_the_rest_goes_on() {
     };
     assert!(matches!(none.stop(), crate::train::Stop::Diverged { .. }), "{none}");
 }
+
+#[test]
+fn candidates_over_the_memory_limit_have_their_reason_and_the_rest_goes_on() {
+    let data = few_rows();
+    let mut recipe = recipe_default(&Sizes { units: 12, k: 5, ..Sizes::of(3, 2) });
+    recipe.train.set_updates(20);
+    let mut request = compared(&data, recipe, 1.0);
+    let plan = request.candidates.as_mut().unwrap();
+    plan.limits.merge_steps = 1;
+    plan.limit_memory(&data.split, 1 << 20);
+    let learned = learn(&request, &NoCallbacks).unwrap();
+    let comparison = learned.comparison.as_ref().unwrap();
+    for (kind, _) in CandidateKind::NETWORKS {
+        let candidate = comparison.of(kind).unwrap();
+        assert_eq!(candidate.valid, None);
+        assert!(candidate.note.as_ref().unwrap().contains("memory limit"), "{candidate:?}");
+    }
+    assert!(comparison.of(CandidateKind::Ngrams).unwrap().valid.is_some());
+}

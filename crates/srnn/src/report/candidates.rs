@@ -52,7 +52,7 @@ fn weights_line(report: &LearnReport<'_>) -> String {
     let shown: Vec<String> = pairs.map(|(class, w)| format!("{class} {w:.3}")).collect();
     let more = if weights.len() > 8 { ", …" } else { "" };
     format!(
-        "class weights: {}{more} (all but state merging; --class-weights none turns them off)\n",
+        "class weights: {}{more} (not in state merging; --class-weights=none turns them off)\n",
         shown.join(", ")
     )
 }

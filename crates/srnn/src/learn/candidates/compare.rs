@@ -37,10 +37,10 @@ pub(in crate::learn) fn compare<'a, C: LearnCallbacks>(
     }
     let ngrams = ladder.ngrams()?;
     pipeline.begin(Stage::Candidate(CandidateKind::Merged))?;
-    let mut merged = merged(pipeline, &scale, plan.limits.merge_steps);
+    let mut merged = merged(pipeline, &scale, plan);
     if let (Some(folds), true) = (&plan.folds, merged.entry.candidate.is_eligible()) {
         merged.entry.candidate.cross_validated =
-            merged_score(pipeline, &scale, folds, plan.limits.merge_steps);
+            merged_score(pipeline, &scale, folds, &plan.limits);
     }
     let short = short_training(pipeline)?;
     let solved = match &short {
@@ -50,6 +50,8 @@ pub(in crate::learn) fn compare<'a, C: LearnCallbacks>(
     let skipped = (solved || merged.exact).then_some("not tried: the automaton makes no error");
     let mut others = vec![];
     for (kind, recipe) in &plan.networks {
+        let left_out = plan.left_out(*kind);
+        let skipped = left_out.as_deref().or(skipped);
         let entry = network(pipeline, &scale, plan, (*kind, recipe), skipped)?;
         others.push(ladder.cross_validated(*kind, entry)?);
     }
@@ -82,6 +84,9 @@ struct Ladder<'p, 'r, 'a, C> {
 impl<'a, C: LearnCallbacks> Ladder<'_, '_, 'a, C> {
     fn ngrams(&self) -> Result<Entry, LearnError> {
         let kind = CandidateKind::Ngrams;
+        if let Some(why) = self.plan.left_out(kind) {
+            return Ok(missing(kind, &why));
+        }
         self.pipeline.begin(Stage::Candidate(kind))?;
         let split = &self.scale.data.split;
         let model = NgramModel::fit(&split.train, &split.valid, &self.scale.class_weights);

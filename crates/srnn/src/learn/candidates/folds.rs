@@ -6,7 +6,7 @@
 
 use super::entries::{Scale, answers, evaluation, majority_class};
 use super::networks::{lowest_loss, validation_loss};
-use super::{CandidateKind, FoldPlan, HeldOutScore, NgramModel};
+use super::{CandidateKind, FoldPlan, HeldOutScore, NgramModel, SearchLimits};
 use crate::engine::{DeviceError, Hardware, Mode, Optimiser, Trainer};
 use crate::key::Key;
 use crate::learn::{LearnCallbacks, LearnError, Pipeline, worker_count};
@@ -100,9 +100,10 @@ pub(super) fn merged_score<C: LearnCallbacks>(
     pipeline: &Pipeline<'_, '_, C>,
     scale: &Scale<'_>,
     plan: &FoldPlan,
-    steps: u64,
+    limits: &SearchLimits,
 ) -> Option<HeldOutScore> {
-    let config = MergeConfig { steps: steps / FOLDS as u64, ..MergeConfig::default() };
+    let (steps, memory) = (limits.merge_steps / FOLDS as u64, limits.merge_memory);
+    let config = MergeConfig { steps, memory, ..MergeConfig::default() };
     let of = |split: &Split| {
         let tree = prefix_tree(&[&split.train, &split.valid]);
         let merged = merge(&pipeline.alphabet, &tree, &config).ok()?;

@@ -2,7 +2,7 @@
 //! the training words, written into a network.
 
 use super::entries::{Entry, Scale, Trained, missing};
-use super::{CandidateKind, CandidatePlan, MAX_READABLE_STATES, Preference};
+use super::{CandidateKind, CandidatePlan, MAX_READABLE_STATES, Preference, SearchLimits};
 use crate::certify::Verdict;
 use crate::compile::{CompiledNetwork, certify_compiled, compile, unit_count};
 use crate::learn::label_check::{MAX_ERROR_RATE, may_be_noise};
@@ -73,14 +73,18 @@ impl MergedEntry {
     }
 }
 
-/// Merges the states of the training words in so many steps.
+/// Merges the states of the training words within the limits of a plan.
 pub(super) fn merged<C: LearnCallbacks>(
     pipeline: &Pipeline<'_, '_, C>,
     scale: &Scale<'_>,
-    steps: u64,
+    plan: &CandidatePlan,
 ) -> MergedEntry {
     let kind = CandidateKind::Merged;
-    let merged = match merge_states(scale.data, &pipeline.alphabet, steps) {
+    let merged = match plan.left_out(kind) {
+        None => merge_states(scale.data, &pipeline.alphabet, &plan.limits),
+        Some(why) => Err(why),
+    };
+    let merged = match merged {
         Ok(merged) => merged,
         Err(why) => return MergedEntry { entry: missing(kind, &why), exact: false },
     };
@@ -109,10 +113,11 @@ pub(super) fn merged<C: LearnCallbacks>(
 fn merge_states(
     data: &LearnData,
     alphabet: &Alphabet,
-    steps: u64,
+    limits: &SearchLimits,
 ) -> Result<MergedAutomaton, String> {
     let tree = prefix_tree(&[&data.split.train]);
-    let config = MergeConfig { steps, ..MergeConfig::default() };
+    let SearchLimits { merge_steps: steps, merge_memory: memory, .. } = *limits;
+    let config = MergeConfig { steps, memory, ..MergeConfig::default() };
     let merged = match merge(alphabet, &tree, &config) {
         Err(error) => return Err(error.to_string()),
         Ok(merged) if merged.method == MergeMethod::MostFrequentClass => {

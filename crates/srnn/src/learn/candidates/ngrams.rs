@@ -81,6 +81,22 @@ impl NgramModel {
         best.expect("penalties were tried").1
     }
 
+    /// The largest number of bytes that fitting takes.
+    pub fn fit_bytes(train: &Dataset) -> u64 {
+        // A feature while it is counted, a value of an encoded row, and copies of the weights.
+        const COUNTED: u64 = 120;
+        const VALUE: u64 = 16;
+        const COPIES: u64 = 8 * 8;
+        let tokens: usize = train.sequences.iter().map(|sequence| sequence.tokens.len()).sum();
+        let (tokens, symbols) = (tokens as u64, train.alphabet.len() as u64);
+        let positions = if fixed_length(train) { tokens } else { 0 };
+        let distinct = |n: u32| symbols.saturating_pow(n).min(tokens);
+        let counted = (1..=LONGEST as u32).map(distinct).sum::<u64>() + positions;
+        let features = counted.min(max_features(train.classes.len()) as u64);
+        let values = LONGEST as u64 * tokens + positions;
+        counted * COUNTED + values * VALUE + features * train.classes.len() as u64 * COPIES
+    }
+
     /// The logits of every sequence.
     pub fn logits<'s>(&self, sequences: impl Iterator<Item = &'s [u32]>) -> Vec<Vec<f64>> {
         let reader = self.reader();
