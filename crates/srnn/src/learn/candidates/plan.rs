@@ -259,7 +259,8 @@ impl SearchLimits {
             retrained_seeds: ((cores(RETRAIN_SHARE) / one) as usize).max(1),
             retrain_updates: retrained.train.schedule.updates(),
             merge_memory: 1 << 30,
-            merge_steps: (steps(0.3, MERGE_STEP) as u64).min(200_000_000),
+            // Half a second is enough for small automata, so a small budget is exceeded instead.
+            merge_steps: (steps(0.3, MERGE_STEP) as u64).clamp(20_000_000, 200_000_000),
             label_steps: (steps(0.1, LABEL_STEP) as u64).min(500_000_000),
             // Several networks are searched before one is selected.
             proof_steps: steps(0.1, PROOF_STEP).clamp(100, 40_000),
