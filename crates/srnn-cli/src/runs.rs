@@ -194,7 +194,7 @@ pub fn likely_rule(names: &[String], unknown: Option<u32>) -> TokenRule {
 /// The model folder of a path, and its run folder if it has one.
 pub fn find(path: &Path) -> Result<(PathBuf, Option<PathBuf>), Failure> {
     let shown = path.display();
-    if path.join(CONFIG).exists() || has_ngrams(path) {
+    if path.join(CONFIG).exists() || has_ngrams(path) || path.join(NextFile::NAME).is_file() {
         let parent = path.canonicalize().ok().and_then(|path| path.parent().map(Path::to_path_buf));
         let run = parent.filter(|run| path.ends_with(MODEL) && is_run(run));
         return Ok((path.to_path_buf(), run));
