@@ -414,7 +414,7 @@ mod tests {
         assert_eq!(all, [&[CandidateKind::SrGru][..], &others].concat());
         for (_, recipe) in &folds.networks {
             recipe.train.validate().unwrap();
-            assert!(recipe.train.schedule.updates() <= UPDATES.end().to_owned());
+            assert!(recipe.train.schedule.updates() <= *UPDATES.end());
         }
         assert_eq!(plan_of(&split, 0.5).folds.unwrap().networks, [], "n-grams only");
         split.train.sequences.truncate(10);
