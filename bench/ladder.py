@@ -2,8 +2,8 @@
 `python3 bench/ladder.py SRNN SETS OUT [NAME …]`.
 
 SRNN is the program, SETS the folder of CSV files, OUT the folder of the runs. The table has, for the
-kept candidate and for the one with the highest validation score, the scores on validation and test
-set, and the difference on the test set in standard errors.
+kept candidate and for the one with the highest score, this score (of the validation set, or of folds
+if there are few rows) and that on the test set, and the difference on the test set in standard errors.
 """
 
 import json
@@ -27,15 +27,15 @@ def percent(value):
 
 def row(name, run, seconds):
     result = json.loads((run / "result.json").read_text())
-    candidates = [c for c in result["candidates"] if c["valid"] is not None]
+    candidates = [c for c in result["candidates"] if c["score"] is not None]
     kept = next(c for c in candidates if c["kept"])
-    best = max(candidates, key=lambda c: (c["valid"], c["kept"]))
+    best = max(candidates, key=lambda c: (c["score"], c["kept"]))
     lead = (best["test"] - kept["test"]) / max(best["test_error"], 1e-9)
     states = kept["states"] or "–"
     proved = "yes" if kept["proved"] else "–"
     return (
-        f"| {name} | {kept['name']} | {percent(kept['valid'])} | {percent(kept['test'])} | "
-        f"{states} | {proved} | {best['name']} | {percent(best['valid'])} | "
+        f"| {name} | {kept['name']} | {percent(kept['score'])} | {percent(kept['test'])} | "
+        f"{states} | {proved} | {best['name']} | {percent(best['score'])} | "
         f"{percent(best['test'])} | {lead:+.1f} | {seconds:.0f} |"
     )
 
@@ -46,7 +46,7 @@ def main():
     out.mkdir(parents=True, exist_ok=True)
     files = [Path(sets) / f"{name}.csv" for name in names] or sorted(Path(sets).glob("*.csv"))
     print(
-        "| set | kept | valid % | test % | states | proved | best by validation | valid % | "
+        "| set | kept | held out % | test % | states | proved | best | held out % | "
         "test % | test: best − kept, in standard errors | seconds |"
     )
     print("|---|---|---|---|---|---|---|---|---|---|---|")

@@ -41,17 +41,26 @@ pub struct SavedNgrams {
 /// Loads the network of a run folder or a model folder.
 pub fn load(path: &Path) -> Result<SavedModel, Failure> {
     let (folder, run) = find(path)?;
-    if has_ngrams(&folder) {
+    refuse_other_models(path, &folder)?;
+    Ok(SavedModel { file: ModelFile::load(&folder)?, folder, run })
+}
+
+/// Refuses models that are not networks that classify; `path` is what the user named.
+pub fn refuse_other_models(path: &Path, folder: &Path) -> Result<(), Failure> {
+    if has_ngrams(folder) {
         let message = format!("{}: this model is n-grams, not a network", folder.display());
         let remedy = "only `srnn predict` and `srnn inspect` read it; `srnn learn … --prefer \
                       automaton` keeps a network";
         return Err(Failure::new(message, remedy));
     }
     if folder.join(NextFile::NAME).is_file() {
-        let message = format!("{}: this model predicts the next token", path.display());
+        let message = format!(
+            "{}: this model predicts the next token (learn --next); proofs are about classifiers",
+            path.display()
+        );
         return Err(Failure::new(message, "use `srnn predict`, or a model that classifies"));
     }
-    Ok(SavedModel { file: ModelFile::load(&folder)?, folder, run })
+    Ok(())
 }
 
 /// Loads the n-gram model of a run folder or a model folder; `None` if it holds a network.
@@ -185,7 +194,7 @@ pub fn likely_rule(names: &[String], unknown: Option<u32>) -> TokenRule {
 /// The model folder of a path, and its run folder if it has one.
 pub fn find(path: &Path) -> Result<(PathBuf, Option<PathBuf>), Failure> {
     let shown = path.display();
-    if path.join(CONFIG).exists() || has_ngrams(path) {
+    if path.join(CONFIG).exists() || has_ngrams(path) || path.join(NextFile::NAME).is_file() {
         let parent = path.canonicalize().ok().and_then(|path| path.parent().map(Path::to_path_buf));
         let run = parent.filter(|run| path.ends_with(MODEL) && is_run(run));
         return Ok((path.to_path_buf(), run));

@@ -145,6 +145,20 @@ fn threads_and_a_repeated_configuration_change_no_bit() {
 }
 
 #[test]
+fn check_says_that_a_model_of_the_next_token_has_no_proof() {
+    let place = TestFolder::new();
+    place.write("orders.txt", &orders(100));
+    learn(&place, &["orders.txt", "--out", "run"]);
+    for model in ["run", "run/model"] {
+        let ended = place.run(&["check", model]);
+        assert_eq!(ended.code, Some(2), "{}", ended.stdout);
+        for words in ["predicts the next token (learn --next)", "srnn predict"] {
+            assert!(ended.stderr.contains(words), "{model}: {}", ended.stderr);
+        }
+    }
+}
+
+#[test]
 fn an_interrupted_run_is_resumed_to_the_same_bits() {
     let place = TestFolder::new();
     place.write("orders.txt", &orders(400));

@@ -144,7 +144,7 @@ fn ctrl_c_during_extraction_keeps_the_training() {
     let mut child = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
     let mut stderr = BufReader::new(child.stderr.take().unwrap());
     let mut line = String::new();
-    while !line.contains("selecting a seed") {
+    while !line.contains("selecting a network") {
         line.clear();
         assert_ne!(stderr.read_line(&mut line).unwrap(), 0, "the process ended too early");
     }
@@ -155,6 +155,9 @@ fn ctrl_c_during_extraction_keeps_the_training() {
     stderr.read_to_string(&mut rest).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130), "{rest}");
     assert!(rest.contains("training is saved") && rest.contains("srnn resume run"), "{rest}");
+    let inspected = place.run(&["inspect", "run"]).stdout;
+    assert!(inspected.contains("srnn resume run continues it"), "{inspected}");
+    assert!(!inspected.contains("srnn certify"), "{inspected}");
     let result = place.run(&["resume", "run", "--json"]).good();
     assert_eq!(timeless(result), timeless(whole));
 }

@@ -1,6 +1,6 @@
 //! The callbacks of a run: checkpoints, metrics, progress, interruption, and the time of each stage.
 
-use super::progress::{LearnProgress, SeedProgress};
+use super::progress::{LearnProgress, SeedProgress, StageLine};
 use crate::failure::Failure;
 use crate::output::Output;
 use serde_json::{Map, Value};
@@ -19,7 +19,6 @@ use std::time::{Duration, Instant};
 /// The callbacks of a run.
 pub struct RunCallbacks<'a> {
     folder: &'a RunFolder,
-    output: &'a Output,
     progress: LearnProgress,
     metrics: Mutex<MetricsFile>,
     stop: Arc<StopFlags>,
@@ -54,7 +53,6 @@ impl<'a> RunCallbacks<'a> {
         let metrics = MetricsFile::open(&path).map_err(|error| unwritable(&path, error))?;
         Ok(RunCallbacks {
             folder,
-            output,
             progress: LearnProgress::new(output),
             metrics: Mutex::new(metrics),
             stop,
@@ -112,6 +110,15 @@ impl LearnCallbacks for RunCallbacks<'_> {
         Box::new(SeedObserver { callbacks: self, round, seed, progress })
     }
 
+    fn fold_observer(&self, kind: CandidateKind) -> Box<dyn Observer + '_> {
+        let progress = self.progress.fold(kind);
+        Box::new(FoldObserver { callbacks: self, progress })
+    }
+
+    fn selecting(&self, done: usize, all: usize) {
+        self.progress.selecting(done, all);
+    }
+
     fn stage(&self, stage: Stage) -> Control {
         self.start_stage(match stage {
             Stage::Train => "train",
@@ -120,27 +127,47 @@ impl LearnCallbacks for RunCallbacks<'_> {
             Stage::Select => "select",
             Stage::Extract => "extract",
             Stage::Certify => "certify",
-            Stage::Candidate(kind) => kind.key(),
+            Stage::Candidate(kind) | Stage::CrossValidate(kind) => kind.key(),
         });
         let training = match stage {
             // These are not trained in steps, so Ctrl-C ends the process at once.
             Stage::Candidate(CandidateKind::Ngrams | CandidateKind::Merged) => false,
-            Stage::Train | Stage::Retrain | Stage::Candidate(_) => true,
+            Stage::Train | Stage::Retrain | Stage::Candidate(_) | Stage::CrossValidate(_) => true,
             Stage::CheckLabels | Stage::Select | Stage::Extract | Stage::Certify => false,
         };
         self.stop.trained.store(!training, Ordering::Relaxed);
-        match stage {
-            Stage::Train => {}
-            Stage::CheckLabels => {
-                self.output.note("no network fits all labels: searching for wrong labels …");
-            }
-            Stage::Retrain => self.output.note("retraining with corrected labels …"),
-            Stage::Select => self.output.note("selecting a seed …"),
-            Stage::Extract => self.output.note("extracting the automaton …"),
-            Stage::Certify => self.output.note("searching for a proof …"),
-            Stage::Candidate(kind) => self.output.note(format!("candidate: {} …", kind.title())),
-        }
+        self.progress.stage(&stage_line(stage));
         self.control()
+    }
+}
+
+/// The line about a stage.
+fn stage_line(stage: Stage) -> StageLine {
+    let line = match stage {
+        Stage::Train => "training …".into(),
+        Stage::CheckLabels => "no network fits all labels: searching for wrong labels …".into(),
+        Stage::Retrain => "retraining with corrected labels …".into(),
+        Stage::Select => "selecting a network, extracting its automaton, proving it …".into(),
+        Stage::Extract => return StageLine::Detail("extracting the automaton …".into()),
+        Stage::Certify => return StageLine::Detail("searching for a proof …".into()),
+        Stage::Candidate(kind) => format!("candidate: {} …", kind.title()),
+        Stage::CrossValidate(kind) => {
+            return StageLine::Detail(format!("cross-validation: {} …", kind.title()));
+        }
+    };
+    StageLine::Stage(line)
+}
+
+/// Watches the training of a fold, which is not recorded.
+struct FoldObserver<'a> {
+    callbacks: &'a RunCallbacks<'a>,
+    progress: SeedProgress,
+}
+
+impl Observer for FoldObserver<'_> {
+    fn event(&mut self, event: &Event<'_>) -> Control {
+        self.progress.show(event);
+        self.callbacks.control()
     }
 }
 

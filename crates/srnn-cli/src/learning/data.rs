@@ -240,7 +240,7 @@ fn class_warnings(split: &Split) -> Vec<String> {
         && largest > MAX_IMBALANCE * smallest
     {
         lines.push(format!(
-            "classes are imbalanced ({smallest} to {largest}): --class-weights gives all the same weight"
+            "classes are imbalanced ({smallest} to {largest}): --class-weights=balanced gives all the same weight"
         ));
     }
     lines

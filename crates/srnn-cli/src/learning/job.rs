@@ -3,13 +3,12 @@
 use super::callbacks::{RunCallbacks, StopFlags};
 use super::page::write_page;
 use super::resolve::Resolved;
-use super::settings::CandidateChoice;
 use crate::failure::{Answer, Failure};
 use crate::files;
 use crate::output::Output;
 use serde_json::json;
 use srnn::engine::Hardware;
-use srnn::learn::{CandidatePlan, LabelPolicy, LearnData, LearnError, LearnRequest, learn};
+use srnn::learn::{LabelPolicy, LearnData, LearnError, LearnRequest, learn};
 use srnn::report::{LearnReport, Requirements};
 use srnn::run::RunFolder;
 use srnn::train::TrainError;
@@ -98,10 +97,7 @@ fn request(job: &LearnJob) -> LearnRequest<'_> {
             _ => LabelPolicy::Check,
         },
         short_updates: job.resolved.short_updates,
-        candidates: job.resolved.comparison.map(|choice| {
-            let CandidateChoice { preference, budget } = choice;
-            CandidatePlan::new(&job.data.split, &job.resolved.seeds, preference, budget)
-        }),
+        candidates: job.resolved.candidates(&job.data.split),
         ..LearnRequest::new(&job.data)
     }
 }
@@ -113,7 +109,7 @@ pub(super) fn learn_failure(error: LearnError, run: &Path) -> Failure {
         LearnError::Interrupted => {
             Failure::interrupted(format!("{run}: a checkpoint of every seed is written"), command)
         }
-        LearnError::NoResult { .. } => {
+        LearnError::NoResult(_) => {
             let remedy = "lower learning_rate in [train] of a --config, or use --recipe default";
             Failure::new(error, remedy)
         }

@@ -1,17 +1,28 @@
-//! Progress of training: one bar per seed, or one line per evaluation.
+//! Progress of a run: bars on a terminal, a few lines in a file.
 
 use crate::output::Output;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use srnn::format::percent;
-use srnn::learn::Round;
+use srnn::learn::{CandidateKind, Round};
 use srnn::train::{Event, Record};
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
-/// Displays the progress of all seeds.
+/// Displays the progress of all stages and seeds.
 pub enum LearnProgress {
     /// Bars on a terminal.
-    Bars(MultiProgress),
+    Bars(ProgressBars),
     /// Plain lines, if stderr is not a terminal.
-    Lines(Output),
+    Lines(Arc<ProgressLines>),
+}
+
+/// A line about a stage.
+pub enum StageLine {
+    /// The stage takes a share of the time.
+    Stage(String),
+    /// It is a part of the stage before.
+    Detail(String),
 }
 
 /// Displays the progress of one seed.
@@ -26,35 +37,129 @@ pub struct SeedProgress {
 
 enum SeedDisplay {
     Bar(ProgressBar),
-    Lines(Output),
+    Lines(Arc<ProgressLines>),
+}
+
+/// Bars on a terminal.
+pub struct ProgressBars {
+    output: Output,
+    all: MultiProgress,
+    /// The bar of the selection in progress.
+    selection: Mutex<Option<ProgressBar>>,
+}
+
+/// Lines about the progress in a file. A stage has one line, and evaluations of all seeds together have
+/// one after a minute, and then each time that the run has become twice as long.
+pub struct ProgressLines {
+    output: Output,
+    state: Mutex<LineState>,
+}
+
+struct LineState {
+    started: Instant,
+    /// Since the start; the next evaluation after it is shown.
+    next: Duration,
+    stages: BTreeSet<String>,
+}
+
+/// Earlier evaluations have no line.
+const FIRST_LINE: Duration = Duration::from_secs(60);
+
+impl ProgressLines {
+    /// No lines yet.
+    pub fn new(output: Output) -> ProgressLines {
+        let state =
+            LineState { started: Instant::now(), next: FIRST_LINE, stages: BTreeSet::new() };
+        ProgressLines { output, state: Mutex::new(state) }
+    }
+
+    /// Shows a stage, unless it was shown before.
+    fn stage(&self, line: &str) {
+        if self.state().stages.insert(line.into()) {
+            self.output.note(line);
+        }
+    }
+
+    /// Whether an evaluation is shown now.
+    fn is_due(&self) -> bool {
+        let mut state = self.state();
+        let passed = state.started.elapsed();
+        let due = passed >= state.next;
+        if due {
+            state.next = 2 * passed;
+        }
+        due
+    }
+
+    fn state(&self) -> std::sync::MutexGuard<'_, LineState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl LearnProgress {
     /// Bars if the output is a terminal, else lines.
     pub fn new(output: &Output) -> LearnProgress {
         match output.draws_bars() {
-            true => LearnProgress::Bars(MultiProgress::new()),
-            false => LearnProgress::Lines(*output),
+            true => {
+                let (all, selection) = (MultiProgress::new(), Mutex::new(None));
+                LearnProgress::Bars(ProgressBars { output: *output, all, selection })
+            }
+            false => LearnProgress::Lines(Arc::new(ProgressLines::new(*output))),
+        }
+    }
+
+    /// Shows the start of a stage. A detail is shown on a terminal only.
+    pub fn stage(&self, line: &StageLine) {
+        match (self, line) {
+            (LearnProgress::Bars(bars), StageLine::Stage(line) | StageLine::Detail(line)) => {
+                bars.output.note(line);
+            }
+            (LearnProgress::Lines(lines), StageLine::Stage(line)) => lines.stage(line),
+            (LearnProgress::Lines(_), StageLine::Detail(_)) => {}
+        }
+    }
+
+    /// Shows how many networks of a selection are done.
+    pub fn selecting(&self, done: usize, all: usize) {
+        let LearnProgress::Bars(bars) = self else { return };
+        let mut shown = bars.selection.lock().unwrap_or_else(PoisonError::into_inner);
+        let bar = shown.get_or_insert_with(|| {
+            let style = ProgressStyle::with_template("selecting {bar:12} {pos}/{len} networks");
+            let bar = ProgressBar::new(all as u64);
+            bars.all.add(bar.with_style(style.expect("a template that parses")))
+        });
+        bar.set_position(done as u64);
+        if done >= all {
+            bar.finish_and_clear();
+            *shown = None;
         }
     }
 
     /// Adds the display of a seed.
     pub fn seed(&self, round: Round, seed: u64) -> SeedProgress {
-        let seed = match round {
+        self.add(match round {
             Round::Short => format!("{seed} (short)"),
             Round::Given => seed.to_string(),
             Round::Corrected => format!("{seed} (corrected labels)"),
             Round::CorrectedAll => format!("{seed} (corrected labels, all data)"),
             Round::Candidate(kind) => format!("{seed} ({})", kind.title()),
-        };
+        })
+    }
+
+    /// Adds the display of a fold.
+    pub fn fold(&self, kind: CandidateKind) -> SeedProgress {
+        self.add(format!("1 ({}, fold)", kind.title()))
+    }
+
+    fn add(&self, seed: String) -> SeedProgress {
         let display = match self {
-            LearnProgress::Bars(bars) => {
+            LearnProgress::Bars(ProgressBars { all: bars, .. }) => {
                 let style = "seed {prefix:>3} {bar:12} {pos:>5}/{len} {eta:>4} {wide_msg}";
                 let style = ProgressStyle::with_template(style).expect("a template that parses");
                 let bar = bars.add(ProgressBar::no_length().with_style(style));
                 SeedDisplay::Bar(bar.with_prefix(seed.clone()))
             }
-            LearnProgress::Lines(output) => SeedDisplay::Lines(*output),
+            LearnProgress::Lines(lines) => SeedDisplay::Lines(lines.clone()),
         };
         SeedProgress { seed, updates: 0, scores: String::new(), display }
     }
@@ -80,9 +185,15 @@ impl SeedProgress {
             }
             Event::UpdateSkipped { update } => {
                 let seed = &self.seed;
-                self.print(&format!(
-                    "seed {seed}: update {update} skipped: the gradient is not finite"
-                ));
+                match &self.display {
+                    SeedDisplay::Bar(bar) => bar.println(format!(
+                        "seed {seed}: update {update} skipped: the gradient is not finite"
+                    )),
+                    // One line: result.json counts the updates of every seed.
+                    SeedDisplay::Lines(lines) => {
+                        lines.stage("note: updates are skipped whose gradient is not finite");
+                    }
+                }
             }
             Event::Reseeded { .. } | Event::CheckpointSaved { .. } => {}
         }
@@ -110,10 +221,12 @@ impl SeedProgress {
     fn evaluated(&mut self, record: &Record) {
         let (train, valid) = (percent(record.train.accuracy), percent(record.valid.accuracy));
         self.scores = format!("valid {valid} train {train}");
-        if let SeedDisplay::Lines(output) = &self.display {
+        if let SeedDisplay::Lines(lines) = &self.display
+            && lines.is_due()
+        {
             let Record { update, lambda, loss, .. } = record;
             let (seed, updates, phase) = (&self.seed, self.updates, record.phase.name());
-            output.note(format!(
+            lines.output.note(format!(
                 "seed {seed}  update {update}/{updates}  {phase}  λ {lambda:.2}  loss {loss:.4}  \
                  train {train}  valid {valid}"
             ));
@@ -123,7 +236,7 @@ impl SeedProgress {
     fn print(&self, line: &str) {
         match &self.display {
             SeedDisplay::Bar(bar) => bar.println(line),
-            SeedDisplay::Lines(output) => output.note(line),
+            SeedDisplay::Lines(lines) => lines.output.note(line),
         }
     }
 }

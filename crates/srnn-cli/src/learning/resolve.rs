@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use srnn::engine::DeviceName;
 use srnn::engine::key::Key;
 use srnn::engine::model::{Arch, Input, Temperature};
-use srnn::learn::{CandidatePlan, SHORT_UPDATES};
+use srnn::learn::{CandidatePlan, HeldOutMeasure, SHORT_UPDATES};
 use srnn::task::{self, Split};
 use srnn::train::{
     ArchName, KeepPhases, Recipe, Sizes, TrainJob, recipe_default, recipe_memory, recipe_paper,
@@ -44,8 +44,12 @@ impl Settings {
     /// # Errors
     /// If the settings are not valid for them.
     pub fn resolve(&self, split: &Split) -> Result<Resolved, Failure> {
-        let (recipe, mut seeds) = (self.recipe(split)?, self.seed_list()?);
+        let (mut recipe, mut seeds) = (self.recipe(split)?, self.seed_list()?);
         let comparison = self.comparison()?;
+        let chosen = self.network.class_weights.is_some() || self.train.is_some();
+        if comparison.is_some() && !chosen && has_rare_class(split) {
+            recipe.train.class_weights = class_weights("softened", split)?;
+        }
         let recipe = match comparison {
             Some(choice) => self.compared_recipe(recipe, split, &mut seeds, choice),
             None => recipe,
@@ -123,7 +127,7 @@ impl Settings {
 
     /// Overrides the sizes of a complete architecture.
     fn resize(&self, arch: &mut Arch) -> Result<(), Failure> {
-        let NetworkSettings { units, k, tau, .. } = self.network;
+        let NetworkSettings { embedding, units, k, tau, .. } = self.network;
         for layer in &mut arch.layers {
             layer.units = units.unwrap_or(layer.units);
             let Some(centroids) = &mut layer.centroids else {
@@ -136,14 +140,37 @@ impl Settings {
             centroids.k = k.unwrap_or(centroids.k);
             centroids.tau = tau.map_or(Ok(centroids.tau), Temperature::new)?;
         }
-        if let (Input::Tokens { embedding, .. }, Some(units)) = (&mut arch.input, units) {
-            *embedding = units;
+        if let (Input::Tokens { embedding: width, .. }, Some(given)) =
+            (&mut arch.input, embedding.or(units))
+        {
+            *width = given;
         }
         Ok(())
     }
 }
 
 impl Resolved {
+    /// The candidates to compare, if several kinds of models are.
+    pub fn candidates(&self, split: &Split) -> Option<CandidatePlan> {
+        let CandidateChoice { preference, budget, memory_limit } = self.comparison?;
+        let mut plan = CandidatePlan::new(split, &self.recipe, &self.seeds, preference, budget);
+        if let Some(limit) = memory_limit {
+            plan.limit_memory(split, limit);
+        }
+        Some(plan)
+    }
+
+    /// Applies a memory limit to the candidates. It is stored only if one is left out: then the result
+    /// depends on it.
+    pub fn limit_memory(&mut self, split: &Split, limit: u64) {
+        let Some(mut plan) = self.candidates(split) else { return };
+        let before = plan.clone();
+        plan.limit_memory(split, limit);
+        if let (Some(choice), true) = (&mut self.comparison, plan != before) {
+            choice.memory_limit = Some(limit);
+        }
+    }
+
     /// The configuration file; `learn --config` with it repeats the run to the same bits.
     pub fn to_toml(&self) -> Result<String, Failure> {
         let comment = "# `srnn learn --config` with this file repeats the run to the same bits.\n";
@@ -155,10 +182,11 @@ impl Resolved {
     fn comparison_settings(&self) -> ComparisonSettings {
         match self.comparison {
             None => ComparisonSettings::default(),
-            Some(CandidateChoice { preference, budget }) => ComparisonSettings {
+            Some(CandidateChoice { preference, budget, memory_limit }) => ComparisonSettings {
                 candidates: Some(CandidateSet::All),
                 prefer: Some(preference),
                 budget: Some(budget),
+                memory_limit,
             },
         }
     }
@@ -209,13 +237,23 @@ fn fit_to_data(arch: &Arch, symbols: usize, classes: usize) -> Arch {
     arch
 }
 
+/// Whether accuracy says little, by the rule by which candidates are compared by F1.
+fn has_rare_class(split: &Split) -> bool {
+    HeldOutMeasure::of(&split.train.class_counts()) != HeldOutMeasure::Accuracy
+}
+
 fn class_weights(text: &str, split: &Split) -> Result<Vec<f32>, Failure> {
-    if text == "balanced" {
-        return Ok(task::class_weights(&split.train).into_iter().map(|w| w as f32).collect());
+    let single = |weights: Vec<f64>| Ok(weights.into_iter().map(|w| w as f32).collect());
+    match text {
+        "balanced" => return single(task::class_weights(&split.train)),
+        "softened" => return single(task::softened_class_weights(&split.train)),
+        "none" => return Ok(vec![]),
+        _ => {}
     }
     let weights: Result<Vec<f32>, _> = text.split(',').map(|w| w.trim().parse()).collect();
     weights.map_err(|_| {
-        let remedy = "--class-weights alone, or --class-weights=1,3 in the order of the classes";
+        let remedy =
+            "--class-weights=balanced, softened or none, or 1,3 in the order of the classes";
         Failure::new(format!("--class-weights={text}: these are not numbers"), remedy)
     })
 }

@@ -79,6 +79,9 @@ pub struct ComparisonSettings {
     /// are trained for fewer updates [default: 5min].
     #[arg(long, value_name = "TIME", value_parser = parse_seconds)]
     pub budget: Option<f64>,
+    /// Candidates that would take more bytes are left out. It is written if one is.
+    #[arg(skip)]
+    pub memory_limit: Option<u64>,
 }
 
 /// Which kinds of models are trained.
@@ -139,6 +142,9 @@ pub struct NetworkSettings {
     /// sr-lstm-p].
     #[arg(long)]
     pub arch: Option<ArchName>,
+    /// Width of the embedding of a token [default: as many as hidden units].
+    #[arg(long, value_name = "E", value_parser = parse_count::<usize>, allow_negative_numbers = true)]
+    pub embedding: Option<usize>,
     /// Hidden units [default: 100].
     #[arg(long, value_name = "D", value_parser = parse_count::<usize>, allow_negative_numbers = true)]
     pub units: Option<usize>,
@@ -151,7 +157,9 @@ pub struct NetworkSettings {
     /// Number of updates; the phases of the recipe are scaled [default: that of the recipe].
     #[arg(long, value_name = "N", value_parser = parse_count::<u64>, allow_negative_numbers = true)]
     pub updates: Option<u64>,
-    /// Weigh classes in the loss by inverse frequency, or by `=W,W,…` in the order of the classes.
+    /// Weigh classes in the loss: balanced, by inverse frequency; softened, by its square root; none; or
+    /// W,W,… in the order of the classes. All candidates but state merging take them [default: softened
+    /// if candidates are compared and a class has less than 10 % of the training sequences, else none].
     #[arg(long, value_name = "WEIGHTS", num_args = 0..=1, require_equals = true,
           default_missing_value = "balanced")]
     pub class_weights: Option<String>,
@@ -164,6 +172,8 @@ pub struct CandidateChoice {
     pub preference: Preference,
     /// Seconds on two cores.
     pub budget: f64,
+    /// Candidates that would take more bytes are left out.
+    pub memory_limit: Option<u64>,
 }
 
 /// Default of --budget.
@@ -248,9 +258,13 @@ impl Settings {
     /// # Errors
     /// If one is not valid.
     pub fn check(&self) -> Result<(), Failure> {
-        let NetworkSettings { units, k, updates, .. } = self.network;
-        let zeros =
-            [("units", units == Some(0)), ("k", k == Some(0)), ("updates", updates == Some(0))];
+        let NetworkSettings { embedding, units, k, updates, .. } = self.network;
+        let zeros = [
+            ("embedding", embedding == Some(0)),
+            ("units", units == Some(0)),
+            ("k", k == Some(0)),
+            ("updates", updates == Some(0)),
+        ];
         if let Some((flag, _)) = zeros.iter().find(|(_, zero)| *zero) {
             return Err(Failure::new(format!("--{flag} 0"), format!("--{flag} 1 or more")));
         }
@@ -272,10 +286,11 @@ impl Settings {
     }
 
     /// The comparison of candidates; `None` to train one network. A file is learned by comparison,
-    /// unless an option or a table describes the network.
+    /// unless an option or a table describes the network. Class weights are for all candidates.
     pub(super) fn comparison(&self) -> Result<Option<CandidateChoice>, Failure> {
-        let ComparisonSettings { candidates, prefer, budget } = self.comparison;
-        let described = self.arch.is_some() || self.train.is_some() || !is_unset(&self.network);
+        let ComparisonSettings { candidates, prefer, budget, memory_limit } = self.comparison;
+        let network = NetworkSettings { class_weights: None, ..self.network.clone() };
+        let described = self.arch.is_some() || self.train.is_some() || !is_unset(&network);
         let file = matches!(self.source()?, LearnSource::File(_));
         let compared = match candidates {
             Some(set) => set == CandidateSet::All,
@@ -287,7 +302,8 @@ impl Settings {
             return Err(Failure::new(message, "add --candidates all, or leave them out"));
         }
         let preference = prefer.unwrap_or_default();
-        Ok(compared.then_some(CandidateChoice { preference, budget: budget.unwrap_or(BUDGET) }))
+        let budget = budget.unwrap_or(BUDGET);
+        Ok(compared.then_some(CandidateChoice { preference, budget, memory_limit }))
     }
 
     /// Built-in tasks define their own sets, so `--split` is refused.

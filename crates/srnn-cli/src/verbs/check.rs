@@ -34,6 +34,7 @@ pub struct CheckArgs {
 
 pub fn run(arguments: &CheckArgs, output: &Output) -> Result<Answer, Failure> {
     let (model, run) = runs::find(&arguments.model)?;
+    runs::refuse_other_models(&arguments.model, &model)?;
     let home = run.as_ref().unwrap_or(&model);
     let file = arguments.certificate.clone().unwrap_or_else(|| home.join(runs::CERTIFICATE));
     let begin = Instant::now();

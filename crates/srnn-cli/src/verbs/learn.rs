@@ -4,7 +4,8 @@ use super::learn_next::{self, NextArguments};
 use crate::failure::{Answer, Failure};
 use crate::learning::{
     ComparisonSettings, DataSettings, LearnJob, NetworkSettings, Resolved, Settings, check_memory,
-    data_record, data_warnings, describe_data, parse_bytes, read_data, run_job,
+    data_record, data_warnings, default_memory_limit, describe_data, parse_bytes, read_data,
+    run_job,
 };
 use crate::output::Output;
 use crate::reading::parse_count;
@@ -72,7 +73,8 @@ pub struct Learn {
     /// Exit with 1 if no proof is found that network and automaton agree on every word.
     #[arg(long)]
     must_certify: bool,
-    /// Refuse to train if it takes more memory, such as 4GiB [default: 3/4 of the free memory].
+    /// Refuse to train an SR-GRU that takes more memory, such as 4GiB, and leave out other candidates
+    /// that do [default: 3/4 of the free memory].
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     memory_limit: Option<u64>,
     /// Settings from a file, such as config.toml of a run; flags override it.
@@ -108,7 +110,8 @@ pub fn run(learn: Learn, output: &Output) -> Result<Answer, Failure> {
     settings.device = Some(hardware.device.name());
     let source = settings.source()?;
     let data = read_data(&source, &settings.data()?)?;
-    let resolved = settings.resolve(&data.split)?;
+    let mut resolved = settings.resolve(&data.split)?;
+    resolved.limit_memory(&data.split, learn.memory_limit.unwrap_or_else(default_memory_limit));
     if learn.print_config {
         let value = serde_json::to_value(resolved.settings()).unwrap_or(Value::Null);
         output.result(resolved.to_toml()?, &value)?;

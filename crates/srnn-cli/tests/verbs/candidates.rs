@@ -179,6 +179,98 @@ fn labels_that_a_merged_automaton_contradicts_are_listed_by_line() {
 }
 
 #[test]
+fn few_rows_are_cross_validated_and_the_table_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    words(folder.path(), 100, |word| word.contains("a b") && word.ends_with('c'));
+    let learn = ["learn", "words.csv", "--budget", "1s", "--split", "0.6/0.2/0.2"];
+    let text = srnn(folder.path(), &learn).yes().stdout;
+    assert!(text.contains("in 5 folds of 80 labelled sequences (cross-validation)"), "{text}");
+    let result = fs::read_to_string(folder.path().join("runs/words/result.json")).unwrap();
+    let result: Value = serde_json::from_str(&result).unwrap();
+    assert_eq!(result["comparison"]["folds"], json!(5));
+    let ngrams = candidate(&result, "ngrams");
+    assert_eq!(ngrams["score"], ngrams["cross_validated"], "{ngrams}");
+    assert_eq!(candidate(&result, "automaton")["cross_validated"], Value::Null);
+    for kind in ["sr-lstm-p", "gru", "lstm"] {
+        let network = candidate(&result, kind);
+        let remark = network["remark"].as_str().unwrap_or_default();
+        let told = remark.contains("folds") || network["valid"].is_null();
+        assert!(told, "its score is that of the validation set: {network}");
+    }
+    let many = tempfile::tempdir().unwrap();
+    words(many.path(), 600, |word| word.starts_with('a'));
+    let text = srnn(many.path(), &learn[..4]).yes().stdout;
+    assert!(text.contains("on the validation set, the most readable first"), "{text}");
+}
+
+#[test]
+fn a_diverged_sr_gru_is_a_row_of_the_table() {
+    let folder = tempfile::tempdir().unwrap();
+    words(folder.path(), 600, |word| word.starts_with('a') != word.ends_with('b'));
+    let settings = ["learn", "words.csv", "--budget", "1s", "--short-updates", "0"];
+    let config = srnn(folder.path(), &[&settings[..], &["--print-config"]].concat()).yes().stdout;
+    let diverging: Vec<String> = config
+        .lines()
+        .map(|line| match line.strip_prefix("rate = ") {
+            Some(_) => "rate = 1e30".into(),
+            None => line.into(),
+        })
+        .collect();
+    assert!(diverging.iter().any(|line| line == "rate = 1e30"), "{config}");
+    fs::write(folder.path().join("config.toml"), diverging.join("\n")).unwrap();
+    let learn = ["learn", "--config", "config.toml", "--out", "run"];
+    let text = srnn(folder.path(), &learn).yes().stdout;
+    let row = text.lines().find(|line| line.contains("automaton (SR-GRU)")).unwrap();
+    assert!(row.contains("failed: diverged"), "{text}");
+    assert!(text.contains("kept: "), "{text}");
+}
+
+#[test]
+fn progress_in_a_file_has_few_lines_and_a_budget_is_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    words(folder.path(), 400, |word| word.matches('a').count() > word.matches('b').count());
+    let started = std::time::Instant::now();
+    let learn = ["learn", "words.csv", "--budget", "10s", "--threads", "2"];
+    let ran = srnn(folder.path(), &learn).yes();
+    // Unoptimised builds are slower, and other tests run at the same time.
+    let allowed = if cfg!(debug_assertions) { 60 } else { 13 };
+    let seconds = started.elapsed().as_secs_f64();
+    assert!(seconds <= f64::from(allowed), "{seconds} s\n{}", ran.stdout);
+    let ends_setup = |line: &str| line.starts_with("run ");
+    let progress: Vec<&str> =
+        ran.stderr.lines().skip_while(|line| !ends_setup(line)).skip(1).collect();
+    assert!((3..=12).contains(&progress.len()), "{}", ran.stderr);
+}
+
+#[test]
+fn a_rare_class_has_weights_unless_they_are_turned_off() {
+    let folder = tempfile::tempdir().unwrap();
+    words(folder.path(), 600, |word| word.contains("a b c a"));
+    let learn = ["learn", "words.csv", "--budget", "1s", "--short-updates", "0"];
+    let text = srnn(folder.path(), &learn).yes().stdout;
+    assert!(text.contains("Candidates by F1 of yes"), "{text}");
+    assert!(text.contains("class weights: no 0."), "{text}");
+    let off = [&learn[..], &["--class-weights=none", "--json"]].concat();
+    let result = srnn(folder.path(), &off).yes().json();
+    assert_eq!(result["comparison"]["class_weights"], json!([]), "{result}");
+    let even = tempfile::tempdir().unwrap();
+    words(even.path(), 600, |word| word.starts_with('a'));
+    let text = srnn(even.path(), &learn).yes().stdout;
+    assert!(!text.contains("class weights"), "{text}");
+}
+
+#[test]
+fn the_width_of_the_embedding_is_an_option() {
+    let folder = tempfile::tempdir().unwrap();
+    words(folder.path(), 60, |word| word.starts_with('a'));
+    let config = ["learn", "words.csv", "--embedding", "7", "--units", "9", "--print-config"];
+    let text = srnn(folder.path(), &config).yes().stdout;
+    assert!(text.contains("embedding = 7") && text.contains("units = 9"), "{text}");
+    let refused = srnn(folder.path(), &["learn", "words.csv", "--embedding", "0"]);
+    assert!(refused.code == 2 && refused.stderr.contains("--embedding"), "{}", refused.stderr);
+}
+
+#[test]
 fn options_of_the_comparison_are_refused_if_one_network_is_trained() {
     let folder = tempfile::tempdir().unwrap();
     words(folder.path(), 40, |word| word.starts_with('a'));

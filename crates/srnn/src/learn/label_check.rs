@@ -121,8 +121,10 @@ pub(super) fn check_labels<C: LearnCallbacks>(
         return Err(NotCorrected::NoAutomaton);
     }
     let labels = prefix_tree(&[&split.train, &split.valid]);
-    let selected =
-        select_by_mdl(&found, &labels, SearchBudget::default()).expect("there are candidates");
+    let plan = pipeline.request.candidates.as_ref();
+    let budget = plan
+        .map_or_else(SearchBudget::default, |plan| SearchBudget { steps: plan.limits.label_steps });
+    let selected = select_by_mdl(&found, &labels, budget).expect("there are candidates");
     accept(selected, split, outcomes)
 }
 

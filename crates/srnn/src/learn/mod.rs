@@ -17,8 +17,9 @@ mod rounds;
 mod select;
 
 pub use candidates::{
-    Candidate, CandidateKind, CandidatePlan, Comparison, Feature, HeldOutMeasure, HeldOutScore,
-    KeepReason, MAX_READABLE_STATES, NgramFile, NgramFileError, NgramModel, Preference,
+    Candidate, CandidateKind, CandidatePlan, Comparison, Feature, FoldPlan, HeldOutMeasure,
+    HeldOutScore, KeepReason, MAX_READABLE_STATES, NgramFile, NgramFileError, NgramModel,
+    NgramReader, Preference, SearchLimits,
 };
 pub use data::LearnData;
 pub use label_check::{Correction, LabelPolicy, LabelVerdict, NotCorrected};
@@ -37,7 +38,7 @@ use crate::train::{
 };
 use pipeline::Pipeline;
 pub(crate) use pipeline::RoundContext;
-use rounds::learn_automaton;
+use rounds::{SEEDS_AT_A_TIME, learn_automaton};
 use srnn_automata::{InvalidAlphabet, Moore};
 
 /// The data to learn from, and all settings.
@@ -108,6 +109,8 @@ pub enum Stage {
     Certify,
     /// A candidate besides the recipe's network is fitted.
     Candidate(CandidateKind),
+    /// A network is trained once per fold.
+    CrossValidate(CandidateKind),
 }
 
 /// The labels and sequences that networks are trained on.
@@ -135,6 +138,13 @@ pub trait LearnCallbacks: Sync {
     fn observer(&self, _round: Round, _seed: u64) -> Box<dyn Observer + '_> {
         Box::new(NoObserver)
     }
+    /// Receives the events of a training for cross-validation. It has no checkpoints, and several may
+    /// run at the same time.
+    fn fold_observer(&self, _kind: CandidateKind) -> Box<dyn Observer + '_> {
+        Box::new(NoObserver)
+    }
+    /// Called while networks are compared for selection: so many of them are done.
+    fn selecting(&self, _done: usize, _all: usize) {}
     /// Called before each stage; returns whether to continue.
     fn stage(&self, _stage: Stage) -> Control {
         Control::Continue
@@ -251,13 +261,30 @@ pub enum LearnError {
     #[error("interrupted")]
     Interrupted,
     /// No seed finished training.
-    #[error("no seed has a result; seed {seed}: {stop}")]
-    NoResult {
-        /// The first seed.
-        seed: u64,
-        /// Why its training ended.
-        stop: Stop,
-    },
+    #[error("no seed has a result; {0}")]
+    NoResult(Box<NoResult>),
+}
+
+/// A training of which no seed has a result.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NoResult {
+    /// Its round.
+    pub round: Round,
+    /// Its seeds; there is at least one.
+    pub outcomes: Vec<SeedOutcome<f32>>,
+}
+
+impl NoResult {
+    /// Why the training of the first seed ended.
+    pub fn stop(&self) -> &Stop {
+        &self.outcomes[0].run.stop
+    }
+}
+
+impl std::fmt::Display for NoResult {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "seed {}: {}", self.outcomes[0].seed, self.stop())
+    }
 }
 
 /// Trains every seed, selects the best, extracts its automata and searches for a proof.
@@ -272,7 +299,7 @@ pub fn learn<'a, C: LearnCallbacks>(
     match &request.candidates {
         None => learn_automaton(&Pipeline::new(request, callbacks)?),
         Some(plan) => {
-            let limited = plan.limit_states(request);
+            let limited = plan.limited(request);
             candidates::compare(&Pipeline::new(&limited, callbacks)?, plan)
         }
     }

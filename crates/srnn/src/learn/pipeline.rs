@@ -3,16 +3,16 @@
 
 use super::select::{assess_quality, search_proof};
 use super::{
-    KeptModel, LabelVerdict, LearnCallbacks, LearnError, LearnRequest, Learned, Round, Stage,
-    worker_count,
+    KeptModel, LabelVerdict, LearnCallbacks, LearnError, LearnRequest, Learned, NoResult, Round,
+    Stage, worker_count,
 };
 use crate::engine::{DeviceError, Hardware, Mode, Optimiser, Trainer};
-use crate::extract::{ExtractRequest, extract};
+use crate::extract::{ExtractError, ExtractRequest, extract};
 use crate::model::Model;
 use crate::task::{Dataset, Split};
 use crate::train::{
-    CheckpointStore, Control, Observer, Recipe, SeedOutcome, SeedPlan, Selection, SelectionReason,
-    Stop, TrainContext, evaluate, select, train_seeds,
+    CheckpointStore, Control, Evaluation, Observer, Recipe, SeedOutcome, SeedPlan, Selection,
+    SelectionReason, Stop, TrainContext, evaluate, select, train_seeds,
 };
 use srnn_automata::{Alphabet, Symbol, Word};
 
@@ -75,7 +75,9 @@ impl<'r, 'a, C: LearnCallbacks> Pipeline<'r, 'a, C> {
             }),
             _ => select(&outcomes),
         };
-        let selection = selection.ok_or_else(|| no_result(&outcomes))?;
+        let Some(selection) = selection else {
+            return Err(LearnError::NoResult(Box::new(NoResult { round, outcomes })));
+        };
         let model = &outcomes[selection.index].model;
         self.begin(Stage::Extract)?;
         let mut engine = self.request.engine(model);
@@ -119,6 +121,29 @@ impl<'r, 'a, C: LearnCallbacks> Pipeline<'r, 'a, C> {
             model: KeptModel::Network,
         })
     }
+
+    /// The result of a training that has none, until another candidate takes its place.
+    pub(super) fn without_result(&self, none: NoResult) -> Learned<'a> {
+        let NoResult { round, outcomes } = none;
+        let classes = self.request.data.split.train.classes.len();
+        let confusion = vec![vec![0; classes]; classes];
+        Learned {
+            data: self.request.data,
+            device: self.request.hardware.device.to_string(),
+            label_verdict: LabelVerdict::Trusted,
+            outcomes,
+            round,
+            untrained: vec![],
+            other_rounds: vec![],
+            selection: Selection { index: 0, reason: SelectionReason::Only },
+            valid: Evaluation { accuracy: 0.0, loss: f64::INFINITY, confusion },
+            test: None,
+            extraction: Err(ExtractError::NotANetwork),
+            verdict: None,
+            comparison: None,
+            model: KeptModel::Network,
+        }
+    }
 }
 
 /// Provides trainers, checkpoints and observers for one round of training.
@@ -151,11 +176,4 @@ fn words(split: &Split) -> Vec<Word> {
         set.sequences.iter().map(|s| s.tokens.iter().map(|&t| Symbol(t)).collect()).collect()
     };
     [of(&split.train), of(&split.valid)].concat()
-}
-
-fn no_result(outcomes: &[SeedOutcome<f32>]) -> LearnError {
-    match outcomes.first() {
-        Some(first) => LearnError::NoResult { seed: first.seed, stop: first.run.stop.clone() },
-        None => unreachable!("a request has seeds"),
-    }
 }

@@ -48,13 +48,16 @@ fn train_round<C: LearnCallbacks>(
     split: &Split,
 ) -> Result<(Vec<SeedOutcome<f32>>, bool), LearnError> {
     let mut outcomes = vec![];
-    for seed in &pipeline.request.seeds {
-        outcomes.extend(pipeline.train(
-            &pipeline.request.recipe,
-            std::slice::from_ref(seed),
-            round,
-            split,
-        )?);
+    let plan = pipeline.request.candidates.as_ref();
+    let most = plan.map_or(usize::MAX, |plan| plan.limits.retrained_seeds);
+    let mut recipe = pipeline.request.recipe.clone();
+    if let Some(plan) = plan
+        && plan.limits.retrain_updates < recipe.train.schedule.updates()
+    {
+        recipe.train.set_updates(plan.limits.retrain_updates);
+    }
+    for seed in pipeline.request.seeds.iter().take(most) {
+        outcomes.extend(pipeline.train(&recipe, std::slice::from_ref(seed), round, split)?);
         let last = outcomes.last().expect("one seed was trained");
         let found = last
             .run

@@ -15,7 +15,7 @@ use crate::train::{Recipe, SeedOutcome};
 
 /// Seeds that are trained before it is decided whether more are needed. The number does not depend
 /// on the machine, so that the same command gives the same result everywhere.
-const SEEDS_AT_A_TIME: usize = 2;
+pub(super) const SEEDS_AT_A_TIME: usize = 2;
 
 /// The full training must be this many times as long as the short one, or the short one is left out.
 const MIN_RATIO: u64 = 2;

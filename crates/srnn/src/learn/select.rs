@@ -28,7 +28,9 @@ pub(super) fn assess_quality<C: LearnCallbacks>(
     let proof = &pipeline.request.proof;
     let search = ProofSearch { steps: proof.steps.min(SELECTION_STEPS), ..*proof };
     let mut proofs = BTreeMap::new();
+    let all = outcomes.len();
     for (index, outcome) in outcomes.iter_mut().enumerate() {
+        pipeline.callbacks.selecting(index, all);
         if accuracy(outcome) != best {
             continue;
         }
@@ -39,6 +41,7 @@ pub(super) fn assess_quality<C: LearnCallbacks>(
             .map(|refined| Quality { certified, ..quality(&refined) });
         proofs.extend(verdict.filter(|v| v.holds(Arithmetic::F32)).map(|proved| (index, proved)));
     }
+    pipeline.callbacks.selecting(all, all);
     proofs
 }
 

@@ -97,3 +97,99 @@ fn callbacks_can_stop_before_every_stage() {
         assert!(matches!(result, Err(LearnError::Interrupted)));
     }
 }
+
+/// Words of three letters; the label says whether the last one is `b`. 90 rows.
+fn few_rows() -> LearnData {
+    let words: Vec<(String, &str)> = (0..90u32)
+        .map(|i| {
+            let letter = |at: u32| char::from(b'a' + ((i / 3u32.pow(at)) % 3) as u8);
+            let word: String = (0..4).map(letter).collect();
+            let label = if word.ends_with('b') { "yes" } else { "no" };
+            (word, label)
+        })
+        .collect();
+    let words: Vec<(&str, &str)> = words.iter().map(|(w, l)| (w.as_str(), *l)).collect();
+    let set = crate::task::tests::dataset(&words);
+    LearnData::new("few", split(&set, "0.8/0.2".parse().unwrap(), &Key::new(1)))
+}
+
+fn compared<'a>(data: &'a LearnData, recipe: Recipe, budget: f64) -> LearnRequest<'a> {
+    let seeds = vec![1];
+    let plan = CandidatePlan::new(&data.split, &recipe, &seeds, Preference::Accuracy, budget);
+    LearnRequest {
+        recipe,
+        seeds,
+        short_updates: 0,
+        candidates: Some(plan),
+        ..request(data, ArchName::SrGru, 60)
+    }
+}
+
+#[test]
+fn few_rows_are_scored_by_every_row_and_the_threads_change_nothing() {
+    let data = few_rows();
+    let recipe = recipe_default(&Sizes { units: 12, k: 5, ..Sizes::of(3, 2) });
+    let mut request = compared(&data, recipe, 3.0);
+    request.recipe.train.set_updates(60);
+    let learned = learn(&request, &NoCallbacks).unwrap();
+    let comparison = learned.comparison.as_ref().unwrap();
+    assert_eq!(comparison.folds, Some(5));
+    let of = |kind| comparison.of(kind).unwrap();
+    let ngrams = of(CandidateKind::Ngrams);
+    let (valid, folds) = (ngrams.valid.unwrap(), ngrams.cross_validated.unwrap());
+    assert!(folds.error < valid.error, "90 rows against 18: {folds:?} {valid:?}");
+    assert_eq!(ngrams.score(), Some(folds));
+    assert!(of(CandidateKind::Majority).cross_validated.is_some());
+    let automaton = of(CandidateKind::Automaton);
+    assert_eq!(automaton.cross_validated, None, "a proof is about one network");
+    if automaton.valid.is_some() {
+        assert!(automaton.remark.as_ref().unwrap().contains("validation set only"));
+    }
+    let threaded = LearnRequest { hardware: Hardware::cpu(3), ..request };
+    assert_eq!(learn(&threaded, &NoCallbacks).unwrap().comparison, learned.comparison);
+}
+
+#[test]
+fn a_diverged_sr_gru_is_shown_as_failed_and_the_rest_goes_on() {
+    let data = few_rows();
+    let mut recipe = recipe_default(&Sizes { units: 12, k: 5, ..Sizes::of(3, 2) });
+    recipe.train.set_updates(20);
+    recipe.train.learning_rate = crate::train::LearningRate::Constant { rate: 1e30 };
+    let mut request = compared(&data, recipe, 1.0);
+    // State merging must not solve the task first.
+    request.candidates.as_mut().unwrap().limits.merge_steps = 1;
+    let learned = learn(&request, &NoCallbacks).unwrap();
+    let comparison = learned.comparison.as_ref().unwrap();
+    for kind in [CandidateKind::Automaton, CandidateKind::SrGru] {
+        let failed = comparison.of(kind).unwrap();
+        assert_eq!(failed.valid, None);
+        let note = failed.note.as_ref().unwrap();
+        assert!(note.starts_with("failed: diverged: the "), "{note}");
+        assert!(note.ends_with("is not finite"), "{note}");
+    }
+    assert!(comparison.kept().valid.is_some(), "{comparison:?}");
+    let alone = LearnRequest { candidates: None, ..request };
+    let Err(LearnError::NoResult(none)) = learn(&alone, &NoCallbacks) else {
+        panic!("nothing is left")
+    };
+    assert!(matches!(none.stop(), crate::train::Stop::Diverged { .. }), "{none}");
+}
+
+#[test]
+fn candidates_over_the_memory_limit_have_their_reason_and_the_rest_goes_on() {
+    let data = few_rows();
+    let mut recipe = recipe_default(&Sizes { units: 12, k: 5, ..Sizes::of(3, 2) });
+    recipe.train.set_updates(20);
+    let mut request = compared(&data, recipe, 1.0);
+    let plan = request.candidates.as_mut().unwrap();
+    plan.limits.merge_steps = 1;
+    plan.limit_memory(&data.split, 1 << 20);
+    let learned = learn(&request, &NoCallbacks).unwrap();
+    let comparison = learned.comparison.as_ref().unwrap();
+    for (kind, _) in CandidateKind::NETWORKS {
+        let candidate = comparison.of(kind).unwrap();
+        assert_eq!(candidate.valid, None);
+        assert!(candidate.note.as_ref().unwrap().contains("memory limit"), "{candidate:?}");
+    }
+    assert!(comparison.of(CandidateKind::Ngrams).unwrap().valid.is_some());
+}

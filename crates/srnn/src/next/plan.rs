@@ -7,8 +7,9 @@ use crate::learn::Preference;
 use crate::model::{ReadFrom, Readout, When};
 use crate::task::TokenSequences;
 use crate::train::{
-    ArchName, Averaging, EarlyStopping, InputNoise, KeepModel, LearningRate, Recipe,
-    Regularisation, Reseed, Sampling, Schedule, Sizes, TrainConfig, estimate, recipe_corpus,
+    ArchName, Averaging, BUDGET_CORES, EVALUATIONS, EarlyStopping, InputNoise, KeepModel,
+    LearningRate, Recipe, Regularisation, Reseed, Sampling, Schedule, Sizes, TrainConfig, estimate,
+    recipe_corpus,
 };
 
 /// What is trained and how one model is chosen.
@@ -23,10 +24,6 @@ pub struct NextPlan {
     /// The fraction of the validation sequences that the thresholds may flag.
     pub flagged: f64,
 }
-
-/// The number of cores that a budget assumes. The plan must not depend on the machine: the same
-/// command gives the same result everywhere.
-const CORES: f64 = 2.0;
 
 /// Centroids of the SR-GRU, and so the largest number of states of its automaton.
 const STATES: usize = 50;
@@ -44,20 +41,15 @@ const BATCH: std::ops::RangeInclusive<usize> = 8..=64;
 const PASSES: usize = 30;
 const UPDATES: std::ops::RangeInclusive<u64> = 1_500..=12_000;
 
-/// Fewer updates teach a network nothing, so a small budget is exceeded instead.
-const MIN_UPDATES: u64 = 150;
-
-/// Evaluations of a run, and how many of them without an improvement end it.
-const EVALUATIONS: u64 = 20;
+/// Evaluations without an improvement that end a run. The SR-GRU has fewer in the phase that may end
+/// early.
 const PATIENCE: usize = 6;
-
-/// Multiplications per second and core, as in [`estimate`].
-const MULTIPLICATIONS_PER_SECOND: f64 = 2.4e10;
+const PATIENCE_HARDENING: usize = 3;
 
 impl NextPlan {
     /// The plan for a training set and a budget in seconds on two cores.
     pub fn new(train: &TokenSequences, seeds: Vec<u64>, budget: f64) -> NextPlan {
-        let share = CORES * budget / NextKind::NETWORKS.len() as f64;
+        let share = BUDGET_CORES * budget / NextKind::NETWORKS.len() as f64;
         let network = |kind| (kind, network_recipe(kind, train, seeds.len(), share));
         let networks = NextKind::NETWORKS.into_iter().map(network).collect();
         NextPlan { preference: Preference::default(), networks, seeds, flagged: 0.01 }
@@ -78,8 +70,8 @@ fn network_recipe(kind: NextKind, train: &TokenSequences, seeds: usize, share: f
         // The prediction is a function of the state, as in an automaton.
         recipe.arch.readout = Readout::new(ReadFrom::H, When::EveryStep);
     }
-    let needed = cost(&recipe, train, seeds);
-    shorten(&mut recipe, needed, share);
+    let needed = estimate(&recipe.arch, &recipe.train, train, seeds).core_seconds;
+    recipe.shorten(needed, share);
     recipe
 }
 
@@ -88,15 +80,15 @@ fn config(kind: NextKind, train: &TokenSequences) -> TrainConfig {
     let batch_size = (BATCH_TOKENS / mean.max(1)).clamp(*BATCH.start(), *BATCH.end());
     let passes = (PASSES * train.sequences.len() / batch_size) as u64;
     let updates = passes.clamp(*UPDATES.start(), *UPDATES.end());
-    let (schedule, learning_rate, averaging) = match kind {
+    let (schedule, learning_rate, averaging, evaluations) = match kind {
         NextKind::SrGru => {
             let rate = LearningRate::Constant { rate: 2e-3 };
-            (homotopy().scaled_to(updates), rate, Averaging::Never)
+            (homotopy().scaled_to(updates), rate, Averaging::Never, PATIENCE_HARDENING)
         }
         _ => {
             let rate = LearningRate::Cosine { rate: 3e-3, last: 1e-5 };
             let averaging = Averaging::Exponential { every: 10, decay: 0.9 };
-            (Schedule::plain(updates), rate, averaging)
+            (Schedule::plain(updates), rate, averaging, PATIENCE)
         }
     };
     TrainConfig {
@@ -114,7 +106,7 @@ fn config(kind: NextKind, train: &TokenSequences) -> TrainConfig {
         },
         validate_every: (updates / EVALUATIONS).max(1),
         keep: KeepModel::LowestLoss,
-        stopping: EarlyStopping::Patience { evaluations: PATIENCE },
+        stopping: EarlyStopping::Patience { evaluations },
         ..TrainConfig::default()
     }
 }
@@ -124,33 +116,31 @@ fn config(kind: NextKind, train: &TokenSequences) -> TrainConfig {
 /// with centroids that were not moved.
 fn homotopy() -> Schedule {
     let reseed = Reseed::KMeans { sequences: 256 };
-    let (warmup, ramp, settle, harden) = (600, 1_800, 600, 1_600);
-    Schedule { warmup, ramp, settle, harden, curriculum: 0, reseed, ..Schedule::default() }
-}
-
-/// Scales the updates so that `needed` core-seconds become `allowed`.
-fn shorten(recipe: &mut Recipe, needed: f64, allowed: f64) {
-    if needed <= allowed {
-        return;
-    }
-    let train = &mut recipe.train;
-    let updates = train.schedule.updates();
-    let fewer = ((updates as f64 * allowed / needed) as u64).max(MIN_UPDATES.min(updates));
-    train.schedule = train.schedule.scaled_to(fewer);
-    train.validate_every = train.validate_every.min((fewer / EVALUATIONS).max(1));
-}
-
-/// Estimated core-seconds. The classifier, which [`estimate`] leaves out, runs at every step.
-fn cost(recipe: &Recipe, train: &TokenSequences, seeds: usize) -> f64 {
-    let needed = estimate(&recipe.arch, &recipe.train, train, seeds);
-    let head = (3 * recipe.arch.top().units * recipe.arch.classes) as f64;
-    needed.core_seconds + head * needed.tokens as f64 / MULTIPLICATIONS_PER_SECOND
+    // The last phase continues hardening, and early stopping may end it.
+    let (warmup, ramp, settle, harden, finish) = (600, 1_800, 600, 100, 1_500);
+    let phases = Schedule { warmup, ramp, settle, harden, finish, ..Schedule::default() };
+    Schedule { curriculum: 0, reseed, ..phases }
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::testing::counting;
     use super::*;
+    use crate::train::{MIN_UPDATES, Phase};
+
+    #[test]
+    fn every_network_can_be_stopped_early() {
+        let plan = NextPlan::new(&counting(300, 1), vec![1], 1e6);
+        for (kind, Recipe { arch, train, .. }) in &plan.networks {
+            let schedule = train.schedule.adapted_to(arch);
+            assert_eq!(schedule.last_phase(), Phase::Finish, "{kind:?}");
+            let EarlyStopping::Patience { evaluations } = train.stopping else {
+                panic!("{kind:?}")
+            };
+            let possible = (schedule.finish / train.validate_every) as usize;
+            assert!(possible > evaluations, "{kind:?}: {possible} evaluations");
+        }
+    }
 
     #[test]
     fn recipes_are_valid_and_a_small_budget_shortens_them() {

@@ -13,10 +13,45 @@ pub struct AnomalyThresholds {
     pub sequences: usize,
     /// g: a sequence is anomalous if a token is not among the g most probable ones.
     pub top_g: u32,
-    /// A sequence is anomalous if a step has more bits.
+    /// A sequence is anomalous if a step has more bits. It is infinite, and no sequence is, if the
+    /// model gives probability 0 to tokens of too many validation sequences.
+    #[serde(with = "bits")]
     pub max_bits: f64,
     /// A sequence is anomalous if the mean over its steps has more bits.
+    #[serde(with = "bits")]
     pub mean_bits: f64,
+}
+
+/// Bits in JSON, which has no infinite numbers: they are the text `infinite`.
+mod bits {
+    use serde::{Deserialize, Deserializer, Serialize as _, Serializer, de::Error as _};
+
+    const INFINITE: &str = "infinite";
+
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Bits {
+        Finite(f64),
+        Text(String),
+    }
+
+    pub fn serialize<S: Serializer>(bits: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+        match *bits == f64::INFINITY {
+            true => INFINITE.serialize(serializer),
+            false => bits.serialize(serializer),
+        }
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+        match Bits::deserialize(deserializer) {
+            Ok(Bits::Finite(bits)) => Ok(bits),
+            Ok(Bits::Text(text)) if text == INFINITE => Ok(f64::INFINITY),
+            _ => Err(D::Error::custom(
+                "a threshold is neither a number nor \"infinite\"; null was \
+                                       written by an earlier version: learn again",
+            )),
+        }
+    }
 }
 
 /// Which criteria call a sequence anomalous.
@@ -76,6 +111,19 @@ mod tests {
     fn sequence(bits: f64, rank: u32) -> SequenceSurprise {
         let quiet = StepSurprise { token: 0, bits: 0.0, rank: 1 };
         SequenceSurprise { steps: vec![quiet, StepSurprise { token: 1, bits, rank }] }
+    }
+
+    #[test]
+    fn infinite_thresholds_are_written_so_that_they_read_back() {
+        let set: Vec<_> = (0..10).map(|_| sequence(f64::INFINITY, 1)).collect();
+        let thresholds = AnomalyThresholds::fit(&set, 0.1);
+        assert_eq!((thresholds.max_bits, thresholds.mean_bits), (f64::INFINITY, f64::INFINITY));
+        let text = serde_json::to_string(&thresholds).unwrap();
+        assert!(text.contains("\"max_bits\":\"infinite\""), "{text}");
+        assert_eq!(serde_json::from_str::<AnomalyThresholds>(&text).unwrap(), thresholds);
+        let null = text.replace("\"infinite\"", "null");
+        let refused = serde_json::from_str::<AnomalyThresholds>(&null).unwrap_err();
+        assert!(refused.to_string().contains("null"), "{refused}");
     }
 
     #[test]

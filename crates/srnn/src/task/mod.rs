@@ -30,8 +30,8 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 pub use confusion::Confusion;
-pub use labels::{Rate, class_weights, label_noise};
-pub use split::{Fractions, Subset, assign_subsets, split};
+pub use labels::{Rate, class_weights, label_noise, softened_class_weights};
+pub use split::{Fractions, Subset, assign_folds, assign_subsets, split};
 pub use summary::Summary;
 pub use token_sequences::{TokenSequences, inputs_of, targets_of};
 pub use vocabulary::{UNKNOWN, UnseenToken, Vocabulary};

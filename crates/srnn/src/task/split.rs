@@ -99,6 +99,35 @@ pub fn assign_subsets(dataset: &Dataset, fractions: Fractions, key: &Key) -> Vec
     subsets
 }
 
+/// The fold of every sequence, from 0 to `count − 1`. Each class is spread over the folds as evenly as
+/// whole numbers allow, and identical sequences are in one fold.
+///
+/// # Panics
+/// If `count` is 0.
+pub fn assign_folds(dataset: &Dataset, count: usize, key: &Key) -> Vec<usize> {
+    assert!(count > 0, "there must be a fold");
+    let order = sorted_indices(&dataset.sequences);
+    let mut by_class: Vec<Vec<&[usize]>> = vec![Vec::new(); dataset.classes.len()];
+    for group in equal_groups(&order, &dataset.sequences) {
+        by_class[dataset.sequences[group[0]].label as usize].push(group);
+    }
+    let mut folds = vec![0; dataset.sequences.len()];
+    let mut sizes = vec![0; count];
+    for (class, mut groups) in by_class.into_iter().enumerate() {
+        key.child("folds", class as u64).rng().shuffle(&mut groups);
+        groups.sort_by_key(|group| std::cmp::Reverse(group.len()));
+        let mut of_class = vec![0; count];
+        for group in groups {
+            // The first of the smallest folds; of equal ones the smallest over all classes.
+            let fold = (0..count).min_by_key(|&f| (of_class[f], sizes[f])).unwrap_or(0);
+            of_class[fold] += group.len();
+            sizes[fold] += group.len();
+            group.iter().for_each(|&index| folds[index] = fold);
+        }
+    }
+    folds
+}
+
 /// Assigns each group to the subset that is farthest below its size. Large groups come first: small
 /// groups can even out the differences that these leave.
 fn assign_class(groups: &[&[usize]], fractions: Fractions, subsets: &mut [Subset]) {
@@ -168,6 +197,30 @@ mod tests {
         assert_eq!(split.train.class_counts(), [40, 120]);
         assert_eq!(split.valid.class_counts(), [5, 15]);
         assert_eq!(split.test.unwrap().class_counts(), [5, 15]);
+    }
+
+    #[test]
+    fn folds_are_equal_in_size_stratified_and_a_function_of_their_key() {
+        let words: Vec<(String, &str)> = (0..103)
+            .map(|i| (format!("{i:08b}").replace('0', "a"), if i % 4 == 0 { "x" } else { "y" }))
+            .collect();
+        let words: Vec<(&str, &str)> = words.iter().map(|(w, l)| (w.as_str(), *l)).collect();
+        let data = dataset(&words);
+        let folds = assign_folds(&data, 5, &Key::new(2));
+        for fold in 0..5 {
+            let members = || (0..103).filter(|&i| folds[i] == fold);
+            assert!((20..=21).contains(&members().count()), "{folds:?}");
+            let x = members().filter(|&i| data.sequences[i].label == 0).count();
+            assert!((5..=6).contains(&x), "{x} of 26 in fold {fold}");
+        }
+        assert_eq!(folds, assign_folds(&data, 5, &Key::new(2)));
+        assert_ne!(folds, assign_folds(&data, 5, &Key::new(3)));
+        let repeated = random(1_000, 5);
+        let folds = assign_folds(&repeated, 5, &Key::new(1));
+        let order = sorted_indices(&repeated.sequences);
+        for group in equal_groups(&order, &repeated.sequences) {
+            assert!(group.iter().all(|&i| folds[i] == folds[group[0]]));
+        }
     }
 
     #[test]

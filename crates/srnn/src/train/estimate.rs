@@ -70,7 +70,11 @@ fn core_seconds(arch: &Arch, tokens: u64) -> f64 {
         // Recurrence, centroid scores, nonlinearities.
         blocks * d * rank + layer.centroids.map_or(0, |c| c.k * d) + 20 * blocks * d
     };
-    let per_token: usize = arch.layers.iter().map(of_layer).sum();
+    let head = match arch.readout.when {
+        When::Last => 0,
+        When::EveryStep => arch.top().units.saturating_mul(arch.classes),
+    };
+    let per_token = arch.layers.iter().map(of_layer).fold(head, usize::saturating_add);
     // The backward pass takes twice as long as the forward pass.
     3.0 * per_token as f64 * tokens as f64 / MULTIPLICATIONS_PER_SECOND
 }

@@ -30,6 +30,7 @@ mod stop;
 #[cfg(test)]
 mod testing;
 mod text_examples;
+mod time_budget;
 mod token_examples;
 mod training;
 
@@ -57,3 +58,4 @@ pub use schedule::{Phase, Reseed, Schedule};
 pub use seeds::{Quality, SeedOutcome, Selection, SelectionReason};
 pub(crate) use seeds::{SeedPlan, TrainContext, select, train_seeds};
 pub use stop::{NonFinite, Stop};
+pub use time_budget::{BUDGET_CORES, EVALUATIONS, MIN_UPDATES};

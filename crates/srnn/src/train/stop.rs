@@ -44,6 +44,20 @@ pub enum NonFinite {
     Evaluation,
 }
 
+impl Stop {
+    /// The reason in a few words: without the sequences of a failed update.
+    pub fn cause(&self) -> String {
+        let Stop::Diverged { update, quantity, .. } = self else { return self.to_string() };
+        let name = match quantity {
+            NonFinite::Loss => "loss",
+            NonFinite::Gradient => "gradient",
+            NonFinite::Parameters => "parameters",
+            NonFinite::Evaluation => "evaluation",
+        };
+        format!("diverged: the {name} of update {update} is not finite")
+    }
+}
+
 impl std::fmt::Display for Stop {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -52,14 +66,8 @@ impl std::fmt::Display for Stop {
             Stop::Completed => f.write_str("completed"),
             Stop::TimeLimit => f.write_str("time limit reached"),
             Stop::Interrupted => f.write_str("interrupted"),
-            Stop::Diverged { update, quantity, sequences } => {
-                let name = match quantity {
-                    NonFinite::Loss => "loss",
-                    NonFinite::Gradient => "gradient",
-                    NonFinite::Parameters => "parameters",
-                    NonFinite::Evaluation => "evaluation",
-                };
-                write!(f, "diverged: the {name} of update {update} is not finite ")?;
+            Stop::Diverged { sequences, .. } => {
+                write!(f, "{} ", self.cause())?;
                 write!(
                     f,
                     "(training sequences {sequences:?}): lower the learning rate or optimiser.clip"

@@ -76,8 +76,16 @@ fn proof(folder: &Path) -> Result<Description, Failure> {
         path if path.is_file() => certificate::describe(&path),
         _ => {
             let run = files::shell_path(folder);
-            let remedy = format!("srnn certify {run} searches for a proof");
-            let text = format!("certificate: none, so nothing is proved; {remedy}\n");
+            let text = match folder.join("result.json").is_file() {
+                true => format!(
+                    "certificate: none, so nothing is proved; srnn certify {run} searches for a \
+                     proof\n"
+                ),
+                // Without a result there may be no network to prove anything about.
+                false => format!(
+                    "result: none, so the run is not finished; srnn resume {run} continues it\n"
+                ),
+            };
             Ok(Description { text, value: Value::Null })
         }
     }

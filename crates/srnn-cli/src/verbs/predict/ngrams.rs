@@ -8,7 +8,7 @@ use crate::failure::{Answer, Failure};
 use crate::output::Output;
 use crate::runs::SavedNgrams;
 use serde_json::Value;
-use srnn::learn::{Feature, NgramFile};
+use srnn::learn::{Feature, NgramFile, NgramReader};
 use srnn::task::Vocabulary;
 
 /// The number of n-grams that are shown for a sequence.
@@ -24,8 +24,9 @@ pub fn run(
     let inputs = inputs::collect(arguments, &rule, alphabet)?;
     warn_of_file_names(&arguments.inputs, output);
     let vocabulary = Vocabulary::new(alphabet.clone(), *unknown)?;
+    let reader = saved.file.model.reader();
     let results: Vec<Classified> =
-        inputs.iter().map(|input| classified(&saved.file, &vocabulary, input)).collect();
+        inputs.iter().map(|input| classified(&saved.file, &reader, &vocabulary, input)).collect();
     let predicted = || results.iter().map(Classified::class);
     let labelled = predicted().flatten().count() as u64;
     let confusion = confusion(classes, &inputs, predicted())?;
@@ -35,7 +36,12 @@ pub fn run(
     Ok(verdict(arguments, labelled, confusion.as_ref(), output))
 }
 
-fn classified(file: &NgramFile, vocabulary: &Vocabulary, input: &InputSequence) -> Classified {
+fn classified(
+    file: &NgramFile,
+    reader: &NgramReader<'_>,
+    vocabulary: &Vocabulary,
+    input: &InputSequence,
+) -> Classified {
     let unseen = unseen_tokens(vocabulary, &input.tokens);
     let word = match vocabulary.encode(&input.tokens) {
         Ok(word) => word,
@@ -44,10 +50,10 @@ fn classified(file: &NgramFile, vocabulary: &Vocabulary, input: &InputSequence) 
             return Classified { network, unseen, automaton: None, reasons: vec![] };
         }
     };
-    let logits = file.model.logits([word.as_slice()].into_iter()).remove(0);
+    let logits = reader.logits(&word);
     let network = network_output(&logits);
     let reasons = network.as_ref().map_or(vec![], |network| {
-        let found = file.model.reasons(&word, network.class as usize, REASONS);
+        let found = reader.reasons(&word, network.class as usize, REASONS);
         let positive = found.into_iter().filter(|(_, weight)| *weight > 0.0);
         positive.map(|(feature, weight)| (feature_name(file, feature), weight)).collect()
     });

@@ -39,6 +39,8 @@ pub(super) struct HeldOut {
 pub(super) struct Scale<'a> {
     pub measure: HeldOutMeasure,
     pub data: &'a LearnData,
+    /// The weight of each class in the loss; empty for ones.
+    pub class_weights: Vec<f32>,
 }
 
 impl Scale<'_> {
@@ -65,29 +67,32 @@ impl Scale<'_> {
 
     /// The classes that an automaton gives.
     pub fn answers_of(&self, automaton: &Moore<u32>) -> HeldOut {
-        let classes = self.data.split.train.classes.len();
-        self.held_out(|set| {
-            let row = |word: Vec<Symbol>| {
-                let class = *automaton.output_of(&word) as usize;
-                (0..classes).map(|c| f64::from(c == class)).collect()
-            };
-            let words = set.sequences.iter().map(|s| s.tokens.iter().map(|&t| Symbol(t)).collect());
-            words.map(row).collect()
-        })
-    }
-
-    /// The score of a classifier that always gives the most frequent class.
-    pub fn majority_score(&self) -> f64 {
-        majority(self).candidate.valid.map_or(0.0, |score| score.value)
+        self.held_out(|set| answers(automaton, set))
     }
 }
 
 /// A candidate without a score.
 pub(super) fn empty(kind: CandidateKind, note: Option<String>) -> Candidate {
-    Candidate { kind, valid: None, test: None, states: None, proved: false, note, remark: None }
+    let (valid, cross_validated, test, states, remark) = (None, None, None, None, None);
+    Candidate { kind, valid, cross_validated, test, states, proved: false, note, remark }
 }
 
-fn evaluation(set: &Dataset, logits: &[Vec<f64>]) -> Evaluation {
+/// A candidate that was not tried, or has no result.
+pub(super) fn missing(kind: CandidateKind, why: &str) -> Entry {
+    Entry { candidate: empty(kind, Some(why.into())), held_out: None, trained: None }
+}
+
+/// The classes that an automaton gives to the sequences of a set, as logits.
+pub(super) fn answers(automaton: &Moore<u32>, set: &Dataset) -> Vec<Vec<f64>> {
+    let row = |word: Vec<Symbol>| {
+        let class = *automaton.output_of(&word) as usize;
+        (0..set.classes.len()).map(|c| f64::from(c == class)).collect()
+    };
+    let words = set.sequences.iter().map(|s| s.tokens.iter().map(|&t| Symbol(t)).collect());
+    words.map(row).collect()
+}
+
+pub(super) fn evaluation(set: &Dataset, logits: &[Vec<f64>]) -> Evaluation {
     let classes = set.classes.len();
     let mut confusion = vec![vec![0; classes]; classes];
     let (mut loss, mut correct) = (0.0, 0u64);
@@ -101,12 +106,16 @@ fn evaluation(set: &Dataset, logits: &[Vec<f64>]) -> Evaluation {
     Evaluation { accuracy: correct as f64 / total, loss: loss / total, confusion }
 }
 
+/// The most frequent class of a set as logits; the first class wins a tie.
+pub(super) fn majority_class(train: &Dataset) -> Vec<f64> {
+    let counts = train.class_counts();
+    let top = (0..counts.len()).rev().max_by_key(|&class| counts[class]).unwrap_or(0);
+    (0..counts.len()).map(|class| f64::from(class == top)).collect()
+}
+
 /// The most frequent class.
 pub(super) fn majority(scale: &Scale<'_>) -> Entry {
-    let counts = scale.data.split.train.class_counts();
-    // The first class wins a tie.
-    let top = (0..counts.len()).rev().max_by_key(|&class| counts[class]).unwrap_or(0);
-    let logits: Vec<f64> = (0..counts.len()).map(|class| f64::from(class == top)).collect();
+    let logits = majority_class(&scale.data.split.train);
     let held_out = scale.held_out(|set| vec![logits.clone(); set.sequences.len()]);
     scale.entry(CandidateKind::Majority, held_out, None)
 }

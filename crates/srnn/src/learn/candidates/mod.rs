@@ -7,9 +7,11 @@
 mod choose;
 mod compare;
 mod entries;
+mod folds;
 mod keep;
 mod measure;
 mod merged;
+mod networks;
 mod ngram_file;
 mod ngrams;
 mod plan;
@@ -18,8 +20,8 @@ pub use choose::{KeepReason, Preference};
 pub(super) use compare::compare;
 pub use measure::{HeldOutMeasure, HeldOutScore};
 pub use ngram_file::{NgramFile, NgramFileError};
-pub use ngrams::{Feature, NgramModel};
-pub use plan::CandidatePlan;
+pub use ngrams::{Feature, NgramModel, NgramReader};
+pub use plan::{CandidatePlan, FoldPlan, SearchLimits};
 
 use crate::train::ArchName;
 use serde::{Deserialize, Serialize};
@@ -102,6 +104,8 @@ pub struct Candidate {
     pub kind: CandidateKind,
     /// The score on the validation set, with the labels as given; `None` if it was not tried.
     pub valid: Option<HeldOutScore>,
+    /// The score of a cross-validation over training and validation set, if there was one.
+    pub cross_validated: Option<HeldOutScore>,
     /// The score on the test set, if there is one. It is never used to choose.
     pub test: Option<HeldOutScore>,
     /// The number of states, if it is an automaton.
@@ -115,6 +119,12 @@ pub struct Candidate {
 }
 
 impl Candidate {
+    /// The score that decides: that of the cross-validation if there was one, else that on the
+    /// validation set.
+    pub fn score(&self) -> Option<HeldOutScore> {
+        self.cross_validated.or(self.valid)
+    }
+
     /// Whether it can be kept.
     pub fn is_eligible(&self) -> bool {
         self.valid.is_some() && self.note.is_none() && self.kind != CandidateKind::Majority
@@ -124,10 +134,14 @@ impl Candidate {
 /// The candidates of a run, and which one is kept.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
-    /// What is measured on the validation set.
+    /// What is measured on held-out sequences.
     pub measure: HeldOutMeasure,
     /// How the kept one was chosen.
     pub preference: Preference,
+    /// The number of folds, if candidates were cross-validated.
+    pub folds: Option<usize>,
+    /// The weight of each class in the losses; empty for ones.
+    pub class_weights: Vec<f32>,
     /// All candidates, the most readable first.
     pub candidates: Vec<Candidate>,
     /// The index of the kept candidate.
@@ -142,7 +156,7 @@ impl Comparison {
         &self.candidates[self.kept]
     }
 
-    /// The candidate with the highest validation score, the most readable of equal ones.
+    /// The candidate with the highest score, the most readable of equal ones.
     pub fn best(&self) -> &Candidate {
         &self.candidates[choose::best(&self.candidates).expect("one candidate is kept")]
     }

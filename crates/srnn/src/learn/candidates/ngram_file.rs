@@ -29,7 +29,7 @@ pub enum NgramFileError {
     /// It cannot be read or written.
     #[error("{0}")]
     Io(#[from] io::Error),
-    /// It is larger than any baseline that is written.
+    /// It is larger than any baseline that is written or read.
     #[error("the file has more than {MAX_BYTES} bytes")]
     TooLarge,
     /// It is not JSON of this form.
@@ -40,7 +40,7 @@ pub enum NgramFileError {
     Inconsistent(&'static str),
 }
 
-/// 50,000 features of 100 classes take less.
+/// The weights of the largest baseline take about half of it.
 const MAX_BYTES: u64 = 256 << 20;
 
 impl NgramFile {
@@ -52,10 +52,17 @@ impl NgramFile {
     /// Writes the file atomically.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If it cannot be written, or is too large to be read again.
     pub fn save(&self, folder: &Path) -> Result<(), NgramFileError> {
+        self.save_within(folder, MAX_BYTES)
+    }
+
+    fn save_within(&self, folder: &Path, most: u64) -> Result<(), NgramFileError> {
         std::fs::create_dir_all(folder)?;
         let text = serde_json::to_string(self)?;
+        if text.len() as u64 > most {
+            return Err(NgramFileError::TooLarge);
+        }
         Ok(atomic::write(&folder.join(NgramFile::NAME), text.as_bytes(), IfExists::Replace)?)
     }
 
@@ -111,7 +118,7 @@ mod tests {
 
     fn file() -> NgramFile {
         let set = dataset(&[("ab", "x"), ("ba", "y"), ("ab", "x"), ("ba", "y")]);
-        let model = NgramModel::fit(&set, &set);
+        let model = NgramModel::fit(&set, &set, &[]);
         let format = NgramFile::FORMAT.into();
         NgramFile { format, alphabet: set.alphabet, unknown: None, classes: set.classes, model }
     }
@@ -121,6 +128,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         file().save(folder.path()).unwrap();
         assert_eq!(NgramFile::load(folder.path()).unwrap(), file());
+    }
+
+    #[test]
+    fn a_file_that_could_not_be_read_again_is_not_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let refused = file().save_within(folder.path(), 100);
+        assert!(matches!(refused, Err(NgramFileError::TooLarge)), "{refused:?}");
+        assert!(!folder.path().join(NgramFile::NAME).exists());
     }
 
     #[test]

@@ -36,8 +36,10 @@ pub struct NgramModel {
 const LONGEST: usize = 3;
 /// Rarer features are left out.
 const MIN_SEQUENCES: u32 = 2;
-/// The most frequent features are kept.
+/// The most frequent features are kept, and fewer if there are many classes: the file and the memory
+/// of a fit grow with the number of weights.
 const MAX_FEATURES: usize = 50_000;
+const MAX_WEIGHTS: usize = 5_000_000;
 /// Longer sequences have no features by position.
 const MAX_POSITIONS: usize = 1_000;
 /// The penalties tried, from strong to weak; each fit starts from the one before.
@@ -47,17 +49,20 @@ const ITERATIONS: usize = 150;
 
 impl NgramModel {
     /// Fits the baseline to a training set and selects the penalty by the loss on a validation set.
-    pub fn fit(train: &Dataset, valid: &Dataset) -> NgramModel {
+    /// `class_weights` are the weights of the classes in both losses; empty for ones.
+    pub fn fit(train: &Dataset, valid: &Dataset, class_weights: &[f32]) -> NgramModel {
         let features = select_features(train);
         let index: BTreeMap<&Feature, u32> = features.iter().zip(0..).collect();
         let positions = fixed_length(train);
-        let encode = |set: &Dataset| -> Vec<(Vec<(u32, f64)>, u32)> {
+        let encode = |set: &Dataset| -> Vec<EncodedRow> {
             let row = |s: &Sequence| (values(&index, positions, &s.tokens), s.label);
             set.sequences.iter().map(row).collect()
         };
         let (train_rows, valid_rows) = (encode(train), encode(valid));
         let classes = train.classes.len();
-        let mut fit = Regression::new(&train_rows, features.len(), classes);
+        let weight = |class: usize| class_weights.get(class).map_or(1.0, |&w| f64::from(w));
+        let class_weights: Vec<f64> = (0..classes).map(weight).collect();
+        let mut fit = Regression::new(&train_rows, features.len(), &class_weights);
         let mut best: Option<(f64, NgramModel)> = None;
         for penalty in PENALTIES {
             fit.minimise(penalty);
@@ -68,7 +73,7 @@ impl NgramModel {
                 bias: fit.bias.clone(),
                 penalty,
             };
-            let loss = mean_loss(&valid_rows, &model);
+            let loss = mean_loss(&valid_rows, &model, &class_weights);
             if best.as_ref().is_none_or(|(least, _)| loss < *least) {
                 best = Some((loss, model));
             }
@@ -76,28 +81,33 @@ impl NgramModel {
         best.expect("penalties were tried").1
     }
 
-    /// The logits of every sequence.
-    pub fn logits<'s>(&self, sequences: impl Iterator<Item = &'s [u32]>) -> Vec<Vec<f64>> {
-        let index: BTreeMap<&Feature, u32> = self.features.iter().zip(0..).collect();
-        let positions = self.positions();
-        sequences.map(|tokens| self.row_logits(&values(&index, positions, tokens))).collect()
+    /// The largest number of bytes that fitting takes.
+    pub fn fit_bytes(train: &Dataset) -> u64 {
+        // A feature while it is counted, a value of an encoded row, and copies of the weights.
+        const COUNTED: u64 = 120;
+        const VALUE: u64 = 16;
+        const COPIES: u64 = 8 * 8;
+        let tokens: usize = train.sequences.iter().map(|sequence| sequence.tokens.len()).sum();
+        let (tokens, symbols) = (tokens as u64, train.alphabet.len() as u64);
+        let positions = if fixed_length(train) { tokens } else { 0 };
+        let distinct = |n: u32| symbols.saturating_pow(n).min(tokens);
+        let counted = (1..=LONGEST as u32).map(distinct).sum::<u64>() + positions;
+        let features = counted.min(max_features(train.classes.len()) as u64);
+        let values = LONGEST as u64 * tokens + positions;
+        counted * COUNTED + values * VALUE + features * train.classes.len() as u64 * COPIES
     }
 
-    /// The features of a sequence that speak most for `class` against the mean of the others, with
-    /// their contributions to its logit.
-    pub fn reasons(&self, tokens: &[u32], class: usize, count: usize) -> Vec<(&Feature, f64)> {
-        let index: BTreeMap<&Feature, u32> = self.features.iter().zip(0..).collect();
-        let contribution = |&(feature, value): &(u32, f64)| {
-            let weights = &self.weights[feature as usize * self.classes..][..self.classes];
-            let others =
-                (weights.iter().sum::<f64>() - weights[class]) / (self.classes.max(2) - 1) as f64;
-            (&self.features[feature as usize], value * (weights[class] - others))
-        };
-        let mut all: Vec<_> =
-            values(&index, self.positions(), tokens).iter().map(contribution).collect();
-        all.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(b.0)));
-        all.truncate(count);
-        all
+    /// The logits of every sequence.
+    pub fn logits<'s>(&self, sequences: impl Iterator<Item = &'s [u32]>) -> Vec<Vec<f64>> {
+        let reader = self.reader();
+        sequences.map(|tokens| reader.logits(tokens)).collect()
+    }
+
+    /// The model with an index of its features. Making it takes about a millisecond, so it is made
+    /// once for many sequences.
+    pub fn reader(&self) -> NgramReader<'_> {
+        let index = self.features.iter().zip(0..).collect();
+        NgramReader { model: self, index, positions: self.positions() }
     }
 
     fn positions(&self) -> bool {
@@ -114,11 +124,47 @@ impl NgramModel {
     }
 }
 
+/// A baseline that reads sequences.
+pub struct NgramReader<'a> {
+    model: &'a NgramModel,
+    index: BTreeMap<&'a Feature, u32>,
+    positions: bool,
+}
+
+impl NgramReader<'_> {
+    /// The logits of a sequence.
+    pub fn logits(&self, tokens: &[u32]) -> Vec<f64> {
+        self.model.row_logits(&values(&self.index, self.positions, tokens))
+    }
+
+    /// The features of a sequence that speak most for `class` against the mean of the others, with
+    /// their contributions to its logit.
+    pub fn reasons(&self, tokens: &[u32], class: usize, count: usize) -> Vec<(&Feature, f64)> {
+        let NgramModel { features, weights, classes, .. } = self.model;
+        let contribution = |&(feature, value): &(u32, f64)| {
+            let weights = &weights[feature as usize * classes..][..*classes];
+            let others =
+                (weights.iter().sum::<f64>() - weights[class]) / (classes.max(&2) - 1) as f64;
+            (&features[feature as usize], value * (weights[class] - others))
+        };
+        let mut all: Vec<_> =
+            values(&self.index, self.positions, tokens).iter().map(contribution).collect();
+        all.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(b.0)));
+        all.truncate(count);
+        all
+    }
+}
+
 /// Whether positions mean the same in every sequence.
 fn fixed_length(train: &Dataset) -> bool {
     let mut lengths = train.sequences.iter().map(|s| s.tokens.len());
     let first = lengths.next().unwrap_or(0);
     (1..=MAX_POSITIONS).contains(&first) && lengths.all(|length| length == first)
+}
+
+/// The largest number of features for a number of classes.
+fn max_features(classes: usize) -> usize {
+    (MAX_WEIGHTS / classes.max(1)).clamp(1, MAX_FEATURES)
 }
 
 /// The features of the training set that occur in enough sequences, ascending.
@@ -133,7 +179,7 @@ fn select_features(train: &Dataset) -> Vec<Feature> {
     let mut kept: Vec<(Feature, u32)> =
         counts.into_iter().filter(|&(_, n)| n >= MIN_SEQUENCES).collect();
     kept.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
-    kept.truncate(MAX_FEATURES);
+    kept.truncate(max_features(train.classes.len()));
     let mut features: Vec<Feature> = kept.into_iter().map(|(feature, _)| feature).collect();
     features.sort();
     features
@@ -171,12 +217,21 @@ fn values(index: &BTreeMap<&Feature, u32>, positions: bool, tokens: &[u32]) -> V
     row.iter().map(|&(id, value, at)| (id, value / norms[usize::from(at)])).collect()
 }
 
-fn mean_loss(rows: &[(Vec<(u32, f64)>, u32)], model: &NgramModel) -> f64 {
+fn mean_loss(rows: &[EncodedRow], model: &NgramModel, class_weights: &[f64]) -> f64 {
     let losses = rows.iter().map(|(row, label)| {
         let logits = model.row_logits(row);
-        log_sum(&logits) - logits[*label as usize]
+        class_weights[*label as usize] * (log_sum(&logits) - logits[*label as usize])
     });
-    losses.sum::<f64>() / rows.len().max(1) as f64
+    losses.sum::<f64>() / total_weight(rows, class_weights)
+}
+
+/// The values of a sequence's features, and its label.
+type EncodedRow = (Vec<(u32, f64)>, u32);
+
+/// The weight of all rows together.
+fn total_weight(rows: &[EncodedRow], class_weights: &[f64]) -> f64 {
+    let sum: f64 = rows.iter().map(|(_, label)| class_weights[*label as usize]).sum();
+    if sum > 0.0 { sum } else { 1.0 }
 }
 
 fn log_sum(logits: &[f64]) -> f64 {
@@ -187,24 +242,23 @@ fn log_sum(logits: &[f64]) -> f64 {
 /// Minimises the mean cross-entropy plus the penalty by Nesterov's accelerated gradient method. The
 /// step size follows from the rows' lengths, so nothing has to be tuned.
 struct Regression<'a> {
-    rows: &'a [(Vec<(u32, f64)>, u32)],
-    classes: usize,
+    rows: &'a [EncodedRow],
+    /// `[C]`: the weight of each class in the loss.
+    class_weights: &'a [f64],
     weights: Vec<f64>,
     bias: Vec<f64>,
 }
 
 impl<'a> Regression<'a> {
-    fn new(rows: &'a [(Vec<(u32, f64)>, u32)], features: usize, classes: usize) -> Regression<'a> {
-        Regression {
-            rows,
-            classes,
-            weights: vec![0.0; features * classes],
-            bias: vec![0.0; classes],
-        }
+    fn new(rows: &'a [EncodedRow], features: usize, class_weights: &'a [f64]) -> Regression<'a> {
+        let classes = class_weights.len();
+        let (weights, bias) = (vec![0.0; features * classes], vec![0.0; classes]);
+        Regression { rows, class_weights, weights, bias }
     }
 
     fn minimise(&mut self, penalty: f64) {
-        // The curvature of the softmax is at most ½ ‖x‖², and ‖x‖² ≤ 1 + 1 + 1 with the bias.
+        // The curvature of the softmax is at most ½ ‖x‖², and ‖x‖² ≤ 1 + 1 + 1 with the bias. The
+        // weights of all rows add up to 1, so class weights do not change the bound.
         let rate = 1.0 / (1.5 + penalty);
         let mut ahead = (self.weights.clone(), self.bias.clone());
         let mut t = 1.0f64;
@@ -227,11 +281,12 @@ impl<'a> Regression<'a> {
     }
 
     fn gradient(&self, weights: &[f64], bias: &[f64]) -> (Vec<f64>, Vec<f64>) {
-        let classes = self.classes;
+        let classes = self.class_weights.len();
         let mut gradient = vec![0.0; weights.len()];
         let mut bias_gradient = vec![0.0; classes];
-        let scale = 1.0 / self.rows.len().max(1) as f64;
+        let total = total_weight(self.rows, self.class_weights);
         for (row, label) in self.rows {
+            let scale = self.class_weights[*label as usize] / total;
             let mut logits = bias.to_vec();
             for &(feature, value) in row {
                 let w = &weights[feature as usize * classes..][..classes];
@@ -279,11 +334,12 @@ mod tests {
             .collect();
         let words: Vec<(&str, &str)> = words.iter().map(|(w, l)| (w.as_str(), *l)).collect();
         let set = dataset(&words);
-        let model = NgramModel::fit(&set, &set);
+        let model = NgramModel::fit(&set, &set, &[]);
         let right = classified(&model, &set);
         assert!(right >= 195, "{right} of 200");
         let yes = set.sequences.iter().find(|s| set.classes[s.label as usize] == "yes").unwrap();
-        let (feature, weight) = model.reasons(&yes.tokens, yes.label as usize, 1)[0];
+        let reader = model.reader();
+        let (feature, weight) = reader.reasons(&yes.tokens, yes.label as usize, 1)[0];
         assert!(
             matches!(feature, Feature::Ngram(tokens) if tokens.windows(2).any(|w| w == [1, 1]))
         );
@@ -293,16 +349,37 @@ mod tests {
     #[test]
     fn positions_are_features_only_if_all_lengths_are_equal() {
         let set = dataset(&[("ab", "x"), ("ba", "y"), ("ab", "x"), ("ba", "y")]);
-        assert!(NgramModel::fit(&set, &set).positions());
-        assert_eq!(classified(&NgramModel::fit(&set, &set), &set), 4);
+        assert!(NgramModel::fit(&set, &set, &[]).positions());
+        assert_eq!(classified(&NgramModel::fit(&set, &set, &[]), &set), 4);
         let ragged = dataset(&[("ab", "x"), ("b", "y"), ("ab", "x"), ("b", "y")]);
-        assert!(!NgramModel::fit(&ragged, &ragged).positions());
+        assert!(!NgramModel::fit(&ragged, &ragged, &[]).positions());
+    }
+
+    #[test]
+    fn many_classes_have_fewer_features_so_that_the_file_can_be_read_again() {
+        assert_eq!((max_features(2), max_features(100)), (50_000, 50_000));
+        assert_eq!(max_features(5_000) * 5_000, MAX_WEIGHTS);
+        assert_eq!(max_features(usize::MAX), 1);
+    }
+
+    #[test]
+    fn class_weights_make_a_rare_class_heard() {
+        // The same word has both labels; "x" is four times as frequent.
+        let words: Vec<(&str, &str)> =
+            (0..100).map(|i| ("ab", if i % 5 == 0 { "y" } else { "x" })).collect();
+        let set = dataset(&words);
+        let logits =
+            |weights: &[f32]| NgramModel::fit(&set, &set, weights).reader().logits(&[0, 1]);
+        let even = logits(&[]);
+        assert!(even[0] > even[1] + 1.0, "{even:?}");
+        let balanced = logits(&[0.625, 2.5]);
+        assert!((balanced[0] - balanced[1]).abs() < 0.01, "{balanced:?}");
     }
 
     #[test]
     fn empty_sequences_and_unseen_tokens_get_the_bias() {
         let set = dataset(&[("", "x"), ("a", "y"), ("a", "y")]);
-        let model = NgramModel::fit(&set, &set);
+        let model = NgramModel::fit(&set, &set, &[]);
         let logits = model.logits([&[][..], &[7]].into_iter());
         assert_eq!(logits[0], model.bias);
         assert_eq!(logits[1], model.bias);
