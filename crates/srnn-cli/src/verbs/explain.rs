@@ -8,6 +8,7 @@ mod ngrams;
 mod output_folder;
 mod pictures;
 mod sequence;
+mod strips;
 mod training;
 
 use crate::automaton::{find_accepting_class, quoted_list};

@@ -61,6 +61,10 @@ fn a_grammar_is_explained_without_a_run_and_its_edit_changes_the_class() {
     // A file, an expression, and a class that no word leaves.
     srnn(folder.path(), &["convert", "tomita:4", "four.dot"]).yes();
     assert_eq!(explain(folder.path(), &["four.dot", "000"])["label"], json!("reject"));
+    let drawn = explain(folder.path(), &["four.dot", "0100", "--out", "p"]);
+    assert_eq!(drawn["files"], json!(["p/explanation.json", "p/path.svg"]));
+    let svg = fs::read_to_string(folder.path().join("p/path.svg")).unwrap();
+    assert!(svg.contains(">steps 1, 3</text>") && svg.contains("Path of 0100"), "{svg}");
     let none = explain(folder.path(), &["re:(a|b)*", "ab"]);
     assert_eq!((&none["label"], &none["flip"]["edits"]), (&json!("accept"), &Value::Null));
     let longer = explain(folder.path(), &["re:a*", "aab"]);
@@ -94,22 +98,24 @@ fn the_edit_of_a_network_changes_its_prediction() {
 #[test]
 fn the_step_that_training_has_not_seen_is_named() {
     let folder = tempfile::tempdir().unwrap();
-    // No training sequence reads a `b` after the first token.
-    let rows: String =
-        (1..60).map(|n| format!("{},{}\n", ["x", "y"][n % 2], ["a".repeat(n)].concat())).collect();
-    let text = format!("label,sequence\n{rows}y,b\ny,ba\nx,baa\nx,aaaa\n");
-    fs::write(folder.path().join("w.csv"), text).unwrap();
+    // No training sequence goes on after a `b`.
+    let rows: String = (0..40).map(|n| format!("y,{0}\nx,{0}b\n", "a".repeat(n))).collect();
+    fs::write(folder.path().join("w.csv"), format!("label,sequence\n{rows}")).unwrap();
     let learn = ["learn", "w.csv", "--out", "run", "--candidates", "one", "--quiet"];
     srnn(folder.path(), &learn).yes();
-    let seen = explain(folder.path(), &["run", "aaa"]);
+    let seen = explain(folder.path(), &["run", "aaab"]);
     assert_eq!((&seen["support_known"], &seen["unsupported"]), (&json!(true), &Value::Null));
-    let unseen = explain(folder.path(), &["run", "aaabb"]);
-    assert_eq!(unseen["unsupported"]["kind"], json!("transition"), "{unseen}");
-    let shown = srnn(folder.path(), &["explain", "run", "aaabb"]).yes().stdout;
-    assert!(shown.contains("support: from token "), "{shown}");
+    let unseen = explain(folder.path(), &["run", "aaaba"]);
+    assert_eq!(
+        (&unseen["unsupported"]["kind"], &unseen["unsupported"]["position"]),
+        (&json!("transition"), &json!(5)),
+        "{unseen}"
+    );
+    let shown = srnn(folder.path(), &["explain", "run", "aaaba"]).yes().stdout;
+    assert!(shown.contains("support: from token 5 "), "{shown}");
     // Other data than those of the training say nothing about it.
     fs::write(folder.path().join("w.csv"), "label,sequence\nx,a\ny,b\n").unwrap();
-    let changed = explain(folder.path(), &["run", "aaabb"]);
+    let changed = explain(folder.path(), &["run", "aaaba"]);
     assert_eq!(changed["support_known"], json!(false), "{changed}");
 }
 
@@ -118,7 +124,14 @@ fn pictures_and_numbers_are_written_and_not_replaced_without_force() {
     let folder = tempfile::tempdir().unwrap();
     brackets(folder.path());
     let value = explain(folder.path(), &["m", "(a)", "--out", "p"]);
-    let names = ["trajectory.json", "hidden.svg", "cell.svg", "alpha.svg"];
+    let names = [
+        "trajectory.json",
+        "hidden.svg",
+        "cell.svg",
+        "alpha.svg",
+        "token-bars.svg",
+        "alpha-temperatures.svg",
+    ];
     assert_eq!(value["files"], json!(names.map(|name| format!("p/{name}"))));
     let text = fs::read_to_string(folder.path().join("p/trajectory.json")).unwrap();
     let path: Value = serde_json::from_str(&text).unwrap();
@@ -230,7 +243,11 @@ fn errors_of_explain_have_a_remedy() {
     let folder = tempfile::tempdir().unwrap();
     brackets(folder.path());
     fs::write(folder.path().join("words.txt"), "(a)\n()\n").unwrap();
-    let refused: [(&[&str], &str); 7] = [
+    let refused: [(&[&str], &str); 11] = [
+        (&["tomita:8", "0"], "tomita:1 to tomita:7"),
+        (&["tomita:3", "01x"], "\"x\", number 3"),
+        (&["tomita:3", "--data", "b.csv"], "predict --automaton"),
+        (&["m", "()", "--tau", "0", "--out", "q"], "--tau 0"),
         (&["m", "--data", "words.txt"], "words.txt: every sequence is empty"),
         (&["m", "(x)"], "\"x\", number 2"),
         (&["m", "()", "--layer", "1"], "0 to 0"),

@@ -25,7 +25,7 @@ pub struct Influence {
 
 /// The largest number of tokens that are read for one influence: prefixes grow with the square of the
 /// length.
-pub const MAX_TOKENS_READ: usize = 2_000_000;
+pub const MAX_TOKENS_READ: usize = 600_000;
 
 /// The influence of each token; `None` if the word is too long for [`MAX_TOKENS_READ`].
 pub fn influence(

@@ -20,7 +20,9 @@ mod temperatures;
 mod trajectory;
 pub mod usage;
 
-pub use input_path::{InputPath, TransitionCounts, Unsupported, input_path, transition_counts};
+pub use input_path::{
+    InputPath, TransitionCounts, Unsupported, classes_without, input_path, transition_counts,
+};
 pub use observe::{Observation, Vector, observe};
 pub use temperatures::{TemperatureSteps, alpha_at_temperatures};
 pub use trajectory::{Trajectory, trajectory, transposed};

@@ -15,7 +15,7 @@ pub struct FlipSearchConfig {
     /// The number of edited words that are edited further. Default 6.
     pub beam: usize,
     /// The largest number of tokens that the classifier reads for each number of edits. Default
-    /// 1,500,000. Beyond it, only the tokens that speak most for other classes are tried, or only
+    /// 600,000. Beyond it, only the tokens that speak most for other classes are tried, or only
     /// some places.
     pub max_tokens_read: usize,
     /// Tokens that no edit inserts, such as the one for unknown tokens. Default none.
@@ -24,12 +24,7 @@ pub struct FlipSearchConfig {
 
 impl Default for FlipSearchConfig {
     fn default() -> Self {
-        FlipSearchConfig {
-            max_edits: 4,
-            beam: 6,
-            max_tokens_read: 1_500_000,
-            never_inserted: vec![],
-        }
+        FlipSearchConfig { max_edits: 4, beam: 6, max_tokens_read: 600_000, never_inserted: vec![] }
     }
 }
 

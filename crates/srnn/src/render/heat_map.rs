@@ -109,17 +109,23 @@ const MIN_BAR_HEIGHT: f64 = 110.0;
 
 /// Draws a map as SVG.
 pub fn svg(map: &HeatMap) -> Result<String, ChartTooLarge> {
-    Ok(canvas(map)?.finish(&map.title, "heat map"))
+    let (mut canvas, area) = draw(map)?;
+    draw_colour_bar(&mut canvas, map, area);
+    Ok(canvas.finish(&map.title, "heat map"))
 }
 
-/// Draws maps below each other, each with its own title, under one title.
+/// Draws maps below each other, each with its own title, under one title. They have the colour bar of
+/// the first one.
 pub fn panels(title: &str, maps: &[HeatMap]) -> Result<String, ChartTooLarge> {
     /// The space between two maps.
     const SPACE: f64 = 18.0;
     let mut all = Canvas::new();
     let mut top = 0.0;
-    for map in maps {
-        let mut one = canvas(map)?;
+    for (number, map) in maps.iter().enumerate() {
+        let (mut one, area) = draw(map)?;
+        if number == 0 {
+            draw_colour_bar(&mut one, map, area);
+        }
         let at = (0.0, one.bounds.top - FONT);
         one.label(at, FONT + 1.0, Anchor::Start, &map.title);
         let bounds = one.bounds;
@@ -135,8 +141,8 @@ pub fn panels(title: &str, maps: &[HeatMap]) -> Result<String, ChartTooLarge> {
     Ok(all.finish(title, "heat maps"))
 }
 
-/// The drawing of a map without its title.
-fn canvas(map: &HeatMap) -> Result<Canvas, ChartTooLarge> {
+/// The drawing of a map without its title and its colour bar.
+fn draw(map: &HeatMap) -> Result<(Canvas, PlotArea), ChartTooLarge> {
     let columns = map.values.first().map_or(0, Vec::len);
     check_size("cells", map.values.len().saturating_mul(columns), MAX_CELLS)?;
     let wide = slot_width(columns);
@@ -158,8 +164,7 @@ fn canvas(map: &HeatMap) -> Result<Canvas, ChartTooLarge> {
         ChartAxis::Numbers(label) => draw_column_numbers(&mut canvas, area, columns, label),
     }
     draw_row_labels(&mut canvas, map, area, high);
-    draw_colour_bar(&mut canvas, map, area);
-    Ok(canvas)
+    Ok((canvas, area))
 }
 
 /// Draws the cells. One path per colour is much shorter than one rectangle per cell.

@@ -19,7 +19,7 @@ pub struct StackedBars {
     pub names: Vec<String>,
     /// The names of the parts, from bottom to top. Parts beyond [`MAX_PARTS`] have one colour.
     pub parts: Vec<String>,
-    /// A short text for each part, drawn inside if there is space.
+    /// A short text for each part, drawn inside if there is space. A part without one is grey.
     pub marks: Vec<String>,
     /// The parts of each bar `[bars][parts]`, not negative; values that are not finite are left out.
     pub values: Vec<Vec<f64>>,
@@ -36,7 +36,11 @@ pub fn svg(chart: &StackedBars) -> Result<String, ChartTooLarge> {
     check_size("parts of bars", chart.values.iter().map(Vec::len).sum(), MAX_RECTANGLES)?;
     let slot = slot_width(chart.values.len());
     let area = PlotArea { width: slot * chart.values.len().max(1) as f64, height: HEIGHT };
-    let finite = |values: &Vec<f64>| values.iter().filter(|value| value.is_finite()).sum::<f64>();
+    // Rounded: a sum of 1.0000001 would need an axis up to 1.2.
+    let finite = |values: &Vec<f64>| {
+        let sum: f64 = values.iter().filter(|value| value.is_finite()).sum();
+        (sum * 1e4).round() / 1e4
+    };
     let largest = chart.values.iter().map(finite);
     let range = ValueRange::around(largest.chain([0.0])).rounded(6);
     let mut canvas = Canvas::new();
@@ -67,9 +71,10 @@ struct Rectangle {
     height: f64,
 }
 
-/// The colour of a part.
-fn colour(part: usize) -> Paint {
-    if part < MAX_PARTS { Paint::Series(part) } else { Paint::Faint }
+/// The colour of a part: grey without a mark of its own.
+fn colour(chart: &StackedBars, part: usize) -> Paint {
+    let own = chart.marks.get(part).is_some_and(|mark| !mark.is_empty());
+    if own && part < MAX_PARTS { Paint::Series(part) } else { Paint::Faint }
 }
 
 fn draw_part(
@@ -89,7 +94,7 @@ fn draw_part(
         "<g data-part=\"{part}\"><title>{} {value:.3}</title><rect x=\"{left:.2}\" y=\"{top:.2}\" \
          width=\"{wide:.2}\" height=\"{height:.2}\" {} stroke-width=\"0.6\"/></g>",
         escape(name),
-        colour(part).fill_with_stroke(Paint::Paper)
+        colour(chart, part).fill_with_stroke(Paint::Paper)
     )
     .expect(INFALLIBLE);
     let mark = chart.marks.get(part).map_or("", String::as_str);
@@ -107,7 +112,7 @@ fn draw_legend(canvas: &mut Canvas, chart: &StackedBars, area: PlotArea) {
             canvas.body,
             "<rect x=\"{left:.1}\" y=\"{:.1}\" width=\"12\" height=\"12\" {}/>",
             y - 6.0,
-            colour(part).fill()
+            colour(chart, part).fill()
         )
         .expect(INFALLIBLE);
         canvas.label((left + 18.0, y), FONT, Anchor::Start, &shorten(name, 40));

@@ -4,7 +4,7 @@
 use crate::output::escape_control;
 use serde_json::{Map, Value, json};
 use srnn::explain::edit::{Edit, Flip, edited, shortest_flip};
-use srnn::explain::influence::{ClassAnswer, Influence};
+use srnn::explain::influence::{self, ClassAnswer, Influence};
 use srnn::explain::search::{FlipSearchConfig, search_flip};
 use srnn::explain::{InputPath, Unsupported};
 use srnn::format::{grouped, plural};
@@ -72,11 +72,11 @@ pub fn flip_of_model(
     unknown: Option<u32>,
 ) -> FlipAnswer {
     let mut remark = None;
-    let class = srnn::explain::influence::answer(&logits(&[explained.word.clone()])[0]).class;
+    let class = influence::answer(&logits(&[explained.word.clone()])[0]).class;
     if let Some(automaton) = automaton {
         let exact = flip_of_automaton(automaton, &explained.word);
         if let Some(flip) = &exact.flip {
-            let replayed = srnn::explain::influence::answer(&logits(&[flip.word.clone()])[0]);
+            let replayed = influence::answer(&logits(&[flip.word.clone()])[0]);
             if replayed.class.is_some() && replayed.class != class {
                 return FlipAnswer { replayed: Some(replayed), ..exact };
             }
@@ -92,8 +92,7 @@ pub fn flip_of_model(
     };
     let found = search_flip(logits, explained.symbols.len(), &explained.word, &config);
     let replayed = found.flip.as_ref();
-    let replayed =
-        replayed.map(|flip| srnn::explain::influence::answer(&logits(&[flip.word.clone()])[0]));
+    let replayed = replayed.map(|flip| influence::answer(&logits(&[flip.word.clone()])[0]));
     FlipAnswer {
         flip: found.flip,
         method: FlipMethod::Search,

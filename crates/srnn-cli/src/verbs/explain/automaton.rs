@@ -9,7 +9,7 @@ use crate::output::Output;
 use crate::reading::{parse_token_rule, split_tokens};
 use crate::runs;
 use serde_json::{Value, json};
-use srnn::explain::{InputPath, input_path};
+use srnn::explain::{InputPath, classes_without, input_path};
 use srnn::extract::json::NamedAutomaton;
 use srnn::format::{aligned, plural};
 use srnn::task::{UNKNOWN, Vocabulary};
@@ -44,19 +44,23 @@ pub fn explain(arguments: &ExplainArgs, text: &str, output: &Output) -> Result<(
     let explained = ExplainedWord { symbols: names, classes: automaton.classes(), tokens, word };
     let path = input_path(partial, &explained.word);
     let flip = flip_of_automaton(partial, &explained.word);
+    let without = classes_without(partial, &explained.word);
     let (moved, moved_value) = moved(&explained, None, None, Some(&path));
+    let (decided, decided_value) = decided(&explained, &path, &without);
     let mut value = json!({
         "automaton": operand.name(),
         "tokens": explained.tokens,
         "label": path.class().map(|class| explained.class(class)),
-        "steps": steps_value(&explained, &path),
+        "steps": steps_value(&explained, &path, &without),
         "path": path.states,
         "unknown": path.unknown.map(|at| at + 1),
         "moved": moved_value,
+        "decided": decided_value,
         "flip": flip_value(&explained, &flip),
     });
-    let mut shown = steps_text(&explained, &path);
+    let mut shown = steps_text(&explained, &path, &without);
     shown.push_str(&moved);
+    shown.push_str(&decided);
     shown.push_str(&flip_text(&explained, &flip));
     if let Some(folder) = &arguments.out {
         let accepting = accepting_class(arguments, automaton.classes())?;
@@ -96,15 +100,51 @@ pub fn shorten(text: &str) -> String {
     }
 }
 
-fn steps_text(explained: &ExplainedWord<'_>, path: &InputPath) -> String {
+/// The tokens without which the class is another one, as text and as JSON.
+fn decided(
+    explained: &ExplainedWord<'_>,
+    path: &InputPath,
+    without: &[Option<u32>],
+) -> (String, Value) {
+    const MAX_NAMED: usize = 4;
+    let changes = without.iter().enumerate();
+    let changes: Vec<(usize, u32)> = changes
+        .filter_map(|(at, &class)| Some((at, class?)))
+        .filter(|&(_, class)| Some(class) != path.class())
+        .collect();
+    let value = changes.iter().map(|&(at, class)| {
+        json!({ "position": at + 1, "token": explained.tokens[at],
+                "without": explained.class(class) })
+    });
+    let named = changes.iter().take(MAX_NAMED).map(|&(at, class)| {
+        let token = &explained.tokens[at];
+        format!("token {} {token:?} (without it {})", at + 1, explained.class(class))
+    });
+    let named: Vec<String> = named.collect();
+    let text = match changes.len() {
+        0 => "decided by: no single token\n".to_string(),
+        count if count > MAX_NAMED => {
+            format!("decided by: {} and {} more\n", named.join(", "), count - MAX_NAMED)
+        }
+        _ => format!("decided by: {}\n", named.join(", ")),
+    };
+    (text, value.collect())
+}
+
+fn steps_text(explained: &ExplainedWord<'_>, path: &InputPath, without: &[Option<u32>]) -> String {
     let label = path.class().map_or("?", |class| explained.class(class));
     let mut text = format!("{}\t{label}\n", explained.text(&explained.tokens));
-    let mut rows = vec![["step", "token", "state", "class"].map(String::from).to_vec()];
+    let mut rows = vec![
+        ["step", "token", "state", "class so far", "class without"].map(String::from).to_vec(),
+    ];
     for (step, (&state, &class)) in path.states.iter().zip(&path.classes).enumerate() {
         let token = step.checked_sub(1).map_or("start", |at| explained.tokens[at].as_str());
         let token = token.replace(['\n', '\t'], "␣");
         let class = explained.class(class).to_string();
-        rows.push(vec![step.to_string(), token, state.to_string(), class]);
+        let without = step.checked_sub(1).and_then(|at| without.get(at));
+        let without = without.map(|&class| class.map_or("?", |class| explained.class(class)));
+        let without = without.unwrap_or_default().to_string();
+        rows.push(vec![step.to_string(), token, state.to_string(), class, without]);
     }
     text.push_str(&aligned(&rows));
     if let Some(at) = path.unknown {
@@ -120,10 +160,12 @@ fn steps_text(explained: &ExplainedWord<'_>, path: &InputPath) -> String {
     text
 }
 
-fn steps_value(explained: &ExplainedWord<'_>, path: &InputPath) -> Value {
+fn steps_value(explained: &ExplainedWord<'_>, path: &InputPath, without: &[Option<u32>]) -> Value {
     let step = |(step, (&state, &class)): (usize, (&u32, &u32))| {
-        let token = step.checked_sub(1).map(|at| &explained.tokens[at]);
-        json!({ "token": token, "state": state, "class": explained.class(class) })
+        let place = step.checked_sub(1);
+        let without = place.and_then(|at| *without.get(at)?).map(|class| explained.class(class));
+        json!({ "token": place.map(|at| &explained.tokens[at]), "state": state,
+                "class": explained.class(class), "without": without })
     };
     path.states.iter().zip(&path.classes).enumerate().map(step).collect()
 }

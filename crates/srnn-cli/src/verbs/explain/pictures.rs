@@ -186,7 +186,8 @@ pub fn path(
     let mut picture = dfa::DfaPicture { title, ..notation::picture(automaton, accepting) };
     if let Some(counts) = counts {
         picture.set_counts(automaton.automaton(), &counts.visits, &counts.taken);
-        picture.caption = "× counts training sequences. Rare edges are pale.".into();
+        picture.caption =
+            "× says how often training sequences are there. Rare edges are pale.".into();
     }
     let unseen = match counts.and_then(|counts| path.unsupported(word, counts)) {
         Some(Unsupported::Transition { at }) => Some(at),

@@ -7,6 +7,7 @@ use super::automaton::{shorten, with_names_of_model};
 use super::ngrams::headline;
 use super::output_folder::OutputFolder;
 use super::pictures::{self, SvgResult};
+use super::strips::strips;
 use super::training::training_counts;
 use super::{ExplainArgs, ExplainedModel, accepting_class, batch, brackets, measure_depth};
 use crate::automaton;
@@ -89,6 +90,7 @@ pub fn explain(
         None => format!("{}\t-\t{NOT_FINITE}\n", word.text(&word.tokens)),
     };
     text.push_str(&table(&word, &found, &rows().collect::<Vec<_>>()));
+    text.push_str(&strips(&path));
     text.push_str(&found.moved.0);
     text.push_str(&found.support.0);
     text.extend(found.flip.as_ref().map(|flip| flip_text(&word, flip)));

@@ -10,7 +10,7 @@ use super::mark::class_mark;
 use super::{DfaPicture, EdgePicture, PathMark, StatePicture};
 use crate::format::grouped;
 use crate::render::paint::Paint;
-use crate::render::svg::{Anchor, Canvas, INFALLIBLE, escape};
+use crate::render::svg::{Anchor, Canvas, INFALLIBLE, escape, width};
 
 /// The steepest slope at the end of a curve.
 const MAX_SLOPE: f64 = 0.8;
@@ -173,31 +173,48 @@ impl Canvas {
     }
 
     fn draw_edge_text(&mut self, text: &EdgeText, edge: &EdgePicture, rare: bool) {
-        let (wide, high) = (text.width() + 6.0, text.height());
         writeln!(
             self.body,
-            "<g data-label=\"{}-{}\"{}><title>{}</title><rect x=\"{:.1}\" y=\"{:.1}\" \
-             width=\"{wide:.1}\" height=\"{high:.1}\" rx=\"3\" {} fill-opacity=\"0.88\"/>",
+            "<g data-label=\"{}-{}\"{}><title>{}</title>",
             edge.from,
             edge.to,
             opacity(rare),
-            escape(&edge.label),
-            text.x - wide / 2.0,
-            text.y - high / 2.0,
+            escape(&edge.label)
+        )
+        .expect(INFALLIBLE);
+        let ((symbols, notes), (above, below)) = (text.heights(), text.extent());
+        let (first, rest) = text.lines.split_at(text.symbol_lines);
+        self.draw_lines((text.x, text.y - above), symbols, (EDGE_FONT, Paint::Ink), first);
+        self.draw_lines((text.x, text.y + below - notes), notes, (NOTE_FONT, Paint::Soft), rest);
+        self.body.push_str("</g>\n");
+    }
+
+    /// Draws lines of text below each other, from `top` on, with the paper behind them.
+    fn draw_lines(
+        &mut self,
+        (x, top): (f64, f64),
+        height: f64,
+        (size, colour): (f64, Paint),
+        lines: &[String],
+    ) {
+        let widest = lines.iter().map(|line| width(line, size)).fold(0.0, f64::max);
+        if lines.is_empty() {
+            return;
+        }
+        let wide = widest + 6.0;
+        writeln!(
+            self.body,
+            "<rect x=\"{:.1}\" y=\"{top:.1}\" width=\"{wide:.1}\" height=\"{height:.1}\" rx=\"3\" \
+             {} fill-opacity=\"0.88\"/>",
+            x - wide / 2.0,
             Paint::Paper.fill()
         )
         .expect(INFALLIBLE);
-        let first = text.y - high / 2.0 + EDGE_FONT * LINE_HEIGHT / 2.0;
-        for (number, line) in text.lines.iter().enumerate() {
-            let y = first + number as f64 * EDGE_FONT * LINE_HEIGHT;
-            let (size, colour) = match number < text.symbol_lines {
-                true => (EDGE_FONT, Paint::Ink),
-                false => (NOTE_FONT, Paint::Soft),
-            };
-            self.text(text.x, y, size, colour, line);
+        for (number, line) in lines.iter().enumerate() {
+            let y = top + (number as f64 + 0.5) * size * LINE_HEIGHT;
+            self.text(x, y, size, colour, line);
         }
-        self.body.push_str("</g>\n");
-        self.bounds.include(text.x, text.y, wide, high);
+        self.bounds.include(x, top + height / 2.0, wide, height);
     }
 }
 

@@ -25,6 +25,8 @@ const RADIUS: f64 = 20.0;
 const MAX_NAME: usize = 14;
 /// The length of the arrow that marks the start.
 const ARROW: f64 = 30.0;
+/// The space of an edge above and below its middle, between two lines of its label.
+const EDGE_ROOM: f64 = 3.0;
 /// The height of a count below its state.
 pub(super) const COUNT_HEIGHT: f64 = 15.0;
 
@@ -82,11 +84,32 @@ impl EdgeText {
     }
 
     pub(super) fn width(&self) -> f64 {
-        self.lines.iter().map(|line| width(line, EDGE_FONT)).fold(0.0, f64::max)
+        let wide = |(number, line): (usize, &String)| match number < self.symbol_lines {
+            true => width(line, EDGE_FONT),
+            false => width(line, NOTE_FONT),
+        };
+        self.lines.iter().enumerate().map(wide).fold(0.0, f64::max)
     }
 
-    pub(super) fn height(&self) -> f64 {
-        self.lines.len() as f64 * EDGE_FONT * LINE_HEIGHT
+    /// The heights of the symbols and of the lines below them.
+    pub(super) fn heights(&self) -> (f64, f64) {
+        let notes = self.lines.len() - self.symbol_lines;
+        (self.symbol_lines as f64 * EDGE_FONT * LINE_HEIGHT, notes as f64 * NOTE_FONT * LINE_HEIGHT)
+    }
+
+    /// The height above and below the middle. Symbols alone are around the middle; with other lines,
+    /// the symbols are above it and the others below, so that an edge runs between them.
+    pub(super) fn extent(&self) -> (f64, f64) {
+        match self.heights() {
+            (symbols, 0.0) => (symbols / 2.0, symbols / 2.0),
+            (symbols, notes) => (symbols + EDGE_ROOM, notes + EDGE_ROOM),
+        }
+    }
+
+    /// The height of a box around the middle.
+    fn height(&self) -> f64 {
+        let (above, below) = self.extent();
+        2.0 * above.max(below)
     }
 }
 
@@ -176,7 +199,8 @@ fn node_sizes(picture: &DfaPicture, circles: &[Circle], curves: &[EdgeCurve]) ->
     for (edge, curve) in picture.edges.iter().zip(curves) {
         if edge.from == edge.to {
             let size = &mut sizes[edge.from];
-            size.height += 2.0 * (LOOP_HEIGHT + curve.text.height());
+            let (above, below) = curve.text.extent();
+            size.height += 2.0 * (LOOP_HEIGHT + above + below);
             size.width = size.width.max(curve.text.width());
         }
     }
@@ -297,7 +321,10 @@ fn place_loop(circle: &Circle, curve: &mut EdgeCurve) {
     let side = curve.side as i8 as f64;
     let (dx, dy) = (circle.radius * f64::sin(SPREAD), circle.radius * f64::cos(SPREAD));
     curve.points = [-dx, dx].map(|dx| (circle.x + dx, circle.y + side * dy)).to_vec();
-    let middle = circle.radius + LOOP_HEIGHT + curve.text.height() / 2.0 - 4.0;
+    // The label is beyond the loop.
+    let (above, below) = curve.text.extent();
+    let half = if side < 0.0 { below } else { above };
+    let middle = circle.radius + LOOP_HEIGHT + half - 4.0;
     (curve.text.x, curve.text.y) = (circle.x, circle.y + side * middle);
 }
 

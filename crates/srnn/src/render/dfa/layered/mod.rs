@@ -38,6 +38,10 @@ const NODE_GAP: f64 = 28.0;
 const EDGE_GAP: f64 = 18.0;
 /// The distance of layers; there is one for labels between two layers of nodes.
 const LAYER_GAP: f64 = 22.0;
+/// The largest distance of layers.
+const MAX_LAYER_GAP: f64 = 100.0;
+/// The slope above which layers move apart.
+const STEEPEST: f64 = 8.0;
 
 /// A place in a layer: a node, or where an edge passes the layer.
 struct Place {
@@ -61,7 +65,7 @@ pub(super) fn layered(nodes: &[BoxSize], edges: &[LayeredEdge]) -> LayeredLayout
     let places = Places::new(nodes, edges, &ranks(nodes.len(), edges));
     let order = order::order(&places);
     let ys = coordinates::coordinates(&places, &order);
-    let xs = layer_centres(&places, &order);
+    let xs = layer_centres(&places, &order, &ys);
     let point = |place: usize| (xs[places.all[place].layer], ys[place]);
     let middle = |chain: &Vec<usize>| point(chain[chain.len() / 2]);
     LayeredLayout {
@@ -170,14 +174,20 @@ fn topological(next: &[Vec<usize>], previous: &[Vec<usize>]) -> Vec<usize> {
     sorted
 }
 
-/// The x of each layer: layers are as wide as their widest place.
-fn layer_centres(places: &Places, order: &[Vec<usize>]) -> Vec<f64> {
+/// The x of each layer: layers are as wide as their widest place, and the gap between two layers grows
+/// with the height that an edge climbs in it, so that steep edges can be told apart.
+fn layer_centres(places: &Places, order: &[Vec<usize>], ys: &[f64]) -> Vec<f64> {
     let mut left = 0.0;
     let centre = |layer: &Vec<usize>| {
         let widths = layer.iter().map(|&place| places.all[place].size.width);
         let width = widths.fold(0.0, f64::max);
         let centre = left + width / 2.0;
-        left += width + LAYER_GAP;
+        let climb = |&place: &usize| {
+            let next = places.neighbours[1][place].iter();
+            next.map(|&to| (ys[to] - ys[place]).abs()).fold(0.0, f64::max)
+        };
+        let climb = layer.iter().map(climb).fold(0.0, f64::max);
+        left += width + (climb / STEEPEST).clamp(LAYER_GAP, MAX_LAYER_GAP);
         centre
     };
     order.iter().map(centre).collect()
