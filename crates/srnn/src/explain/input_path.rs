@@ -16,7 +16,7 @@ pub struct InputPath {
 
 /// How often words take each transition and end in each state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct TransitionCounts {
+pub struct TransitionSupport {
     /// The number of words that end in each state.
     pub ends: Vec<u64>,
     /// The number of times that words are in each state, the start included.
@@ -69,7 +69,7 @@ impl InputPath {
     }
 
     /// Where the word first leaves the support; `None` if it does not.
-    pub fn unsupported(&self, word: &[u32], counts: &TransitionCounts) -> Option<Unsupported> {
+    pub fn unsupported(&self, word: &[u32], counts: &TransitionSupport) -> Option<Unsupported> {
         let taken = |(at, &state): (usize, &u32)| {
             let token = *word.get(at)? as usize;
             (counts.taken[state as usize][token] == 0).then_some(Unsupported::Transition { at })
@@ -96,12 +96,12 @@ pub fn classes_without(automaton: &Partial<u32>, word: &[u32]) -> Vec<Option<u32
 }
 
 /// Counts the transitions of words, until one is unknown.
-pub fn transition_counts<'w>(
+pub fn transition_support<'w>(
     automaton: &Partial<u32>,
     words: impl IntoIterator<Item = &'w [u32]>,
-) -> TransitionCounts {
+) -> TransitionSupport {
     let states = automaton.state_count();
-    let mut counts = TransitionCounts {
+    let mut counts = TransitionSupport {
         ends: vec![0; states],
         visits: vec![0; states],
         taken: vec![vec![0; automaton.alphabet().len()]; states],
@@ -162,7 +162,7 @@ mod tests {
     #[test]
     fn the_first_transition_without_support_is_found_and_an_end_without_support() {
         let words: [&[u32]; 2] = [&[0, 0], &[0, 0, 0]];
-        let counts = transition_counts(&automaton(), words);
+        let counts = transition_support(&automaton(), words);
         assert_eq!((&counts.ends[..], &counts.visits[..]), (&[0, 0, 1][..], &[2, 2, 2][..]));
         assert_eq!(counts.taken, [[2, 0], [2, 0], [0, 0]]);
         let unsupported = |word: &[u32]| input_path(&automaton(), word).unsupported(word, &counts);

@@ -21,7 +21,7 @@ mod trajectory;
 pub mod usage;
 
 pub use input_path::{
-    InputPath, TransitionCounts, Unsupported, classes_without, input_path, transition_counts,
+    InputPath, TransitionSupport, Unsupported, classes_without, input_path, transition_support,
 };
 pub use observe::{Observation, Vector, observe};
 pub use temperatures::{TemperatureSteps, alpha_at_temperatures};

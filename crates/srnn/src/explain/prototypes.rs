@@ -7,17 +7,19 @@ use serde::Serialize;
 use std::borrow::Borrow;
 
 /// Which tokens are prototypes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PrototypeConfig {
     /// The number of tokens for each centroid. Default 5.
     pub tokens: usize,
     /// Tokens that occur less often are left out: their mean says little. Default 5.
     pub min_count: u64,
+    /// Tokens after which the centroid is less probable are left out. Default 0.05.
+    pub least_mean: f64,
 }
 
 impl Default for PrototypeConfig {
     fn default() -> Self {
-        PrototypeConfig { tokens: 5, min_count: 5 }
+        PrototypeConfig { tokens: 5, min_count: 5, least_mean: 0.05 }
     }
 }
 
@@ -97,7 +99,8 @@ pub fn prototypes(means: &TokenMeans, config: &PrototypeConfig) -> Vec<Prototype
             mean: means.mean(token as u32, centroid),
             count: counts[token],
         };
-        let mut tokens: Vec<PrototypeToken> = frequent.map(token).collect();
+        let probable = frequent.map(token).filter(|token| token.mean >= config.least_mean);
+        let mut tokens: Vec<PrototypeToken> = probable.collect();
         tokens.sort_by(|a, b| b.mean.total_cmp(&a.mean).then(a.token.cmp(&b.token)));
         tokens.truncate(config.tokens);
         Prototypes { centroid, tokens }
@@ -157,14 +160,14 @@ mod tests {
             .concat(),
             ..Observation::default()
         };
-        let config = PrototypeConfig { tokens: 1, min_count: 2 };
+        let config = PrototypeConfig { tokens: 1, min_count: 2, ..PrototypeConfig::default() };
         let means = token_means([&seen], 3);
         let found = prototypes(&means, &config);
         assert_eq!(found.iter().map(|of| of.tokens[0].token).collect::<Vec<_>>(), [0, 1]);
         assert!((found[0].tokens[0].mean - 0.8).abs() < 1e-12 && found[0].tokens[0].count == 3);
-        let all = prototypes(&means, &PrototypeConfig { tokens: 3, min_count: 1 });
+        let all = prototypes(&means, &PrototypeConfig { tokens: 3, min_count: 1, least_mean: 0.3 });
         let tokens: Vec<u32> = all[1].tokens.iter().map(|token| token.token).collect();
-        assert_eq!(tokens, [2, 1, 0]);
+        assert_eq!(tokens, [2, 1], "the mean after token 0 is 0.2");
     }
 
     #[test]

@@ -10,6 +10,7 @@ use srnn::explain::{InputPath, Unsupported};
 use srnn::format::{grouped, plural};
 use srnn::render::sparkline::sparkline;
 use srnn_automata::Partial;
+use std::slice;
 
 /// A sequence, and the names that its numbers stand for.
 pub struct ExplainedWord<'a> {
@@ -72,11 +73,11 @@ pub fn flip_of_model(
     unknown: Option<u32>,
 ) -> FlipAnswer {
     let mut remark = None;
-    let class = influence::answer(&logits(&[explained.word.clone()])[0]).class;
+    let class = influence::answer(&logits(slice::from_ref(&explained.word))[0]).class;
     if let Some(automaton) = automaton {
         let exact = flip_of_automaton(automaton, &explained.word);
         if let Some(flip) = &exact.flip {
-            let replayed = influence::answer(&logits(&[flip.word.clone()])[0]);
+            let replayed = influence::answer(&logits(slice::from_ref(&flip.word))[0]);
             if replayed.class.is_some() && replayed.class != class {
                 return FlipAnswer { replayed: Some(replayed), ..exact };
             }
@@ -92,7 +93,7 @@ pub fn flip_of_model(
     };
     let found = search_flip(logits, explained.symbols.len(), &explained.word, &config);
     let replayed = found.flip.as_ref();
-    let replayed = replayed.map(|flip| influence::answer(&logits(&[flip.word.clone()])[0]));
+    let replayed = replayed.map(|flip| influence::answer(&logits(slice::from_ref(&flip.word))[0]));
     FlipAnswer {
         flip: found.flip,
         method: FlipMethod::Search,

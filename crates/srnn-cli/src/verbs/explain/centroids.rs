@@ -27,7 +27,8 @@ pub fn explain(
     seen: impl Iterator<Item = Observation>,
     usage: &Usage,
 ) -> ExplainedCentroids {
-    let config = PrototypeConfig { tokens: arguments.top, min_count: arguments.least_count };
+    let (tokens, min_count) = (arguments.top, arguments.least_count);
+    let config = PrototypeConfig { tokens, min_count, ..PrototypeConfig::default() };
     let means = token_means(seen, explained.saved.file.alphabet.len());
     let mut prototypes = prototypes(&means, &config);
     prototypes.retain(|of| usage.visits[of.centroid] > 0);
@@ -75,7 +76,8 @@ impl ExplainedCentroids {
                 format!("{} {:.2}", escape_control(&explained.name(token.token)), token.mean)
             };
             let tokens: Vec<String> = of.tokens.iter().map(token).collect();
-            rows.push(vec![of.centroid.to_string(), class, tokens.join(", ")]);
+            let tokens = if tokens.is_empty() { "-".into() } else { tokens.join(", ") };
+            rows.push(vec![of.centroid.to_string(), class, tokens]);
         }
         aligned(&rows)
     }

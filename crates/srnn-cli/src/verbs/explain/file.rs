@@ -309,6 +309,7 @@ fn usage_text(usage: &Usage) -> String {
     let mut rows: Vec<(u64, Vec<String>)> = each.enumerate().map(row).collect();
     rows.sort_by_key(|row| std::cmp::Reverse(row.0));
     rows.truncate(usage.carrying.max(10));
+    rows.retain(|row| row.0 > 0);
     let mut table = vec![["centroid", "most probable", "mean α"].map(String::from).to_vec()];
     table.extend(rows.into_iter().map(|row| row.1));
     let ranked: Vec<String> =

@@ -12,6 +12,7 @@ use srnn::explain::influence::{ClassAnswer, answer, influence};
 use srnn::format::aligned;
 use srnn::learn::NgramFile;
 use srnn::task::Vocabulary;
+use std::slice;
 
 /// The number of n-grams that are shown.
 const REASONS: usize = 10;
@@ -35,7 +36,7 @@ pub fn explain(
     })?;
     let explained = ExplainedWord { symbols: alphabet, classes, tokens, word };
     let mut logits = |words: &[Vec<u32>]| model.logits(words.iter().map(Vec::as_slice));
-    let given = answer(&logits(&[explained.word.clone()])[0]);
+    let given = answer(&logits(slice::from_ref(&explained.word))[0]);
     let influence = influence(&mut logits, &explained.word);
     let flip = flip_of_model(None, &mut logits, &explained, *unknown);
     let (moved, moved_value) = moved(&explained, given.class, influence.as_ref(), None);

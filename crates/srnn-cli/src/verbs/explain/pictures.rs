@@ -4,7 +4,7 @@ use srnn::explain::counter::{Counter, CounterUnit, Fit};
 use srnn::explain::prototypes::{Prototypes, TokenMeans};
 use srnn::explain::usage::{Usage, used_centroids};
 use srnn::explain::{
-    InputPath, TemperatureSteps, Trajectory, TransitionCounts, Unsupported, Vector, transposed,
+    InputPath, TemperatureSteps, Trajectory, TransitionSupport, Unsupported, Vector, transposed,
 };
 use srnn::extract::json::NamedAutomaton;
 use srnn::notation;
@@ -20,8 +20,9 @@ pub type SvgResult = Result<String, String>;
 
 /// Centroids that are never more probable are not drawn.
 const LEAST_ALPHA: f64 = 0.02;
-/// Ranks with a smaller mean probability are not drawn.
+/// Ranks after the first ones are not drawn if their mean probability is smaller.
 const LEAST_MEAN: f64 = 0.001;
+const MIN_RANKS: usize = 5;
 
 /// The reason as text.
 fn drawn(result: Result<String, ChartTooLarge>) -> SvgResult {
@@ -179,7 +180,7 @@ pub fn token_bars(path: &Trajectory) -> SvgResult {
 pub fn path(
     automaton: &NamedAutomaton,
     (path, word): (&InputPath, &[u32]),
-    counts: Option<&TransitionCounts>,
+    counts: Option<&TransitionSupport>,
     accepting: Option<u32>,
     title: String,
 ) -> SvgResult {
@@ -244,9 +245,8 @@ pub fn prototypes(
 /// The mean of the largest, the second largest, … probability α.
 pub fn ranked(usage: &Usage) -> SvgResult {
     let bar = |(rank, &mean): (usize, &f64)| ((rank + 1).to_string(), mean);
-    let shown =
-        usage.ranked.iter().enumerate().filter(|(rank, mean)| *rank == 0 || **mean >= LEAST_MEAN);
-    let bars: Vec<(String, f64)> = shown.map(bar).collect();
+    let shown = |(rank, mean): &(usize, &f64)| *rank < MIN_RANKS || **mean >= LEAST_MEAN;
+    let bars: Vec<(String, f64)> = usage.ranked.iter().enumerate().filter(shown).map(bar).collect();
     let title = match usage.ranked.len() - bars.len() {
         0 => "Mean probability by rank".to_string(),
         count => format!("Mean probability by rank ({count} below {LEAST_MEAN} left out)"),

@@ -20,7 +20,7 @@ use srnn::engine::model::Temperature;
 use srnn::engine::{Fields, Mode};
 use srnn::explain::influence::{ClassAnswer, Influence, answer, influence};
 use srnn::explain::{
-    InputPath, Observation, Trajectory, TransitionCounts, Vector, alpha_at_temperatures, counter,
+    InputPath, Observation, Trajectory, TransitionSupport, Vector, alpha_at_temperatures, counter,
     drift::norms, input_path, observe, trajectory,
 };
 use srnn::extract::json::NamedAutomaton;
@@ -28,6 +28,7 @@ use srnn::extract::{WordSet, word_logits};
 use srnn::format::{aligned, plural};
 use srnn_automata::Symbol;
 use std::fmt::Write as _;
+use std::slice;
 
 /// Prints the explanation of a sequence, and writes the files of --out.
 pub fn explain(
@@ -50,13 +51,17 @@ pub fn explain(
     let mut engine = Cpu::new(&file.model, 1);
     let fields = Fields { alpha: true, h: true, c: true, u: false };
     let arch = &file.model.arch;
-    let mut seen = observe(&mut engine, &batch(arch, &[word.clone()]), explained.layer, fields);
+    let mut seen =
+        observe(&mut engine, &batch(arch, slice::from_ref(&word)), explained.layer, fields);
     if let Some(ids) = brackets(arguments, explained)? {
         measure_depth(&mut seen, ids);
     }
     let path = trajectory(&seen, 0, |id| explained.name(id));
     let word = ExplainedWord { symbols: &file.alphabet, classes: &file.classes, tokens, word };
     let found = answers(explained, &word, output);
+    if let Some(disagreement) = found.disagreement(&word) {
+        output.note(format!("warning: {disagreement}"));
+    }
     let files = match &arguments.out {
         Some(folder) => {
             let folder = OutputFolder::new(folder, arguments.force, output);
@@ -116,7 +121,7 @@ struct Answers {
 struct RunAutomaton {
     named: NamedAutomaton,
     path: InputPath,
-    counts: Result<TransitionCounts, String>,
+    counts: Result<TransitionSupport, String>,
 }
 
 impl Answers {
@@ -124,8 +129,16 @@ impl Answers {
         self.automaton.as_ref().map(|automaton| &automaton.path)
     }
 
-    fn counts(&self) -> Option<&TransitionCounts> {
+    fn counts(&self) -> Option<&TransitionSupport> {
         self.automaton.as_ref().and_then(|automaton| automaton.counts.as_ref().ok())
+    }
+
+    /// A sentence if the automaton gives another class than the network.
+    fn disagreement(&self, word: &ExplainedWord<'_>) -> Option<String> {
+        let [network, automaton] = [self.given.class?, self.path()?.class()?];
+        let [said, other] = [network, automaton].map(|class| word.class(class));
+        let text = format!("the network gives {said:?}, its automaton {other:?}");
+        (network != automaton).then_some(text)
     }
 
     /// The automaton with the path of the sequence.
@@ -175,7 +188,7 @@ fn answers(explained: &ExplainedModel, word: &ExplainedWord<'_>, output: &Output
         word_logits(&mut engine, &WordSet::List(words.collect()), Mode::default(), keep);
         rows
     };
-    let given = answer(&logits(&[word.word.clone()])[0]);
+    let given = answer(&logits(slice::from_ref(&word.word))[0]);
     let automaton = run_automaton(explained, word, output);
     let influence = influence(&mut logits, &word.word).filter(|_| given.class.is_some());
     let partial = automaton.as_ref().map(|automaton| automaton.named.automaton());
@@ -361,7 +374,7 @@ fn drawn(
     });
     let taus: Vec<Temperature> = taus.collect::<Result<_, _>>()?;
     let model = &explained.saved.file.model;
-    let batch = batch(&model.arch, std::slice::from_ref(&word.word));
+    let batch = batch(&model.arch, slice::from_ref(&word.word));
     if let Some(runs) = alpha_at_temperatures(model, &batch, explained.layer, &taus) {
         let picture = pictures::temperatures(&path.tokens, &runs);
         drawn.push(("alpha-temperatures.svg".into(), picture));
@@ -375,6 +388,6 @@ fn depth_units(seen: &Observation, of: Vector) -> Vec<usize> {
         return vec![];
     }
     let config = counter::CounterConfig { of, best: 1, ..counter::CounterConfig::default() };
-    let found = counter::counter(std::slice::from_ref(seen), &config);
+    let found = counter::counter(slice::from_ref(seen), &config);
     found.iter().map(|counter| counter.best[0].unit).collect()
 }

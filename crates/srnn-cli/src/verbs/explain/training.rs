@@ -2,7 +2,7 @@
 
 use crate::learning::{Settings, read_data};
 use serde_json::Value;
-use srnn::explain::{TransitionCounts, transition_counts};
+use srnn::explain::{TransitionSupport, transition_support};
 use srnn_automata::Partial;
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use std::path::Path;
 const MAX_BYTES: u64 = 64 << 20;
 
 /// How the training sequences of a run take the transitions of its automaton, or why this is not known.
-pub fn training_counts(run: &Path, automaton: &Partial<u32>) -> Result<TransitionCounts, String> {
+pub fn training_counts(run: &Path, automaton: &Partial<u32>) -> Result<TransitionSupport, String> {
     let settings = Settings::read(&run.join("config.toml")).map_err(|error| error.message)?;
     if let Some(source) = settings.source.as_deref().filter(|source| Path::new(source).is_file()) {
         let bytes = std::fs::metadata(source).map_or(0, |data| data.len());
@@ -30,5 +30,5 @@ pub fn training_counts(run: &Path, automaton: &Partial<u32>) -> Result<Transitio
     if train.alphabet != automaton.alphabet().names() {
         return Err("the automaton has other symbols than the training data".into());
     }
-    Ok(transition_counts(automaton, train.sequences.iter().map(|one| &one.tokens[..])))
+    Ok(transition_support(automaton, train.sequences.iter().map(|one| &one.tokens[..])))
 }

@@ -19,7 +19,7 @@ fn outline(shape: usize, (x, y): (f64, f64)) -> String {
         1 => (0..4).map(|i| (f64::from(i) / 4.0 + 0.125, 1.1)).collect(),
         2 => (0..3).map(|i| (f64::from(i) / 3.0, 1.15)).collect(),
         3 => (0..4).map(|i| (f64::from(i) / 4.0, 1.15)).collect(),
-        4 => (0..12).map(|i| plus_corner(i)).collect(),
+        4 => (0..12).map(plus_corner).collect(),
         5 => (0..3).map(|i| (f64::from(i) / 3.0 + 0.5, 1.15)).collect(),
         6 => (0..10).map(|i| (f64::from(i) / 10.0, if i % 2 == 0 { 1.25 } else { 0.55 })).collect(),
         _ => (0..6).map(|i| (f64::from(i) / 6.0, 1.0)).collect(),

@@ -115,8 +115,7 @@ fn align(view: &View<'_>, conflicts: &[Vec<bool>]) -> Vec<usize> {
             let mut of: Vec<usize> = neighbours[place].clone();
             of.sort_by_key(|&other| view.position[other]);
             let Some(end) = of.len().checked_sub(1) else { continue };
-            for middle in end / 2..=end.div_ceil(2) {
-                let other = of[middle];
+            for &other in &of[end / 2..=end.div_ceil(2)] {
                 let free =
                     next[place] == place && last.is_none_or(|last| last < view.position[other]);
                 if free && !is_marked(view.places, conflicts, place, other) {

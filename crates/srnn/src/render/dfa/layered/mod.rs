@@ -68,9 +68,15 @@ pub(super) fn layered(nodes: &[BoxSize], edges: &[LayeredEdge]) -> LayeredLayout
     let xs = layer_centres(&places, &order, &ys);
     let point = |place: usize| (xs[places.all[place].layer], ys[place]);
     let middle = |chain: &Vec<usize>| point(chain[chain.len() / 2]);
+    // An edge is straight along its label.
+    let passed = |&place: &usize| {
+        let ((x, y), half) = (point(place), places.all[place].size.width / 2.0);
+        let ends = if half > 0.0 { vec![(x - half, y), (x + half, y)] } else { vec![(x, y)] };
+        ends.into_iter()
+    };
     LayeredLayout {
         nodes: (0..nodes.len()).map(point).collect(),
-        routes: places.chains.iter().map(|chain| bends(chain.iter().copied().map(point))).collect(),
+        routes: places.chains.iter().map(|chain| bends(chain.iter().flat_map(passed))).collect(),
         labels: places.chains.iter().map(middle).collect(),
     }
 }
