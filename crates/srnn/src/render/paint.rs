@@ -102,7 +102,7 @@ impl Paint {
             }
             Paint::Tint(number) => {
                 let [light, dark] = SERIES_COLOURS[number % SERIES];
-                [mixed(light, LIGHT_PAPER, 0.2), mixed(dark, DARK_PAPER, 0.24)]
+                [mixed(light, LIGHT_PAPER, 0.15), mixed(dark, DARK_PAPER, 0.2)]
             }
         }
     }
