@@ -147,9 +147,10 @@ pub(super) fn style_sheet(body: &str) -> String {
             let _ = write!(dark, "--srnn-{name}:{on_dark};");
         }
     }
+    // Viewers that know no properties skip the rules, and take the attributes.
     format!(
         "<style>:where(.srnn-svg){{{light}}}\n@media (prefers-color-scheme:dark){{\
-         :where(.srnn-svg){{{dark}}}}}\n{rules}</style>\n"
+         :where(.srnn-svg){{{dark}}}}}\n@supports (fill:var(--srnn-ink)){{{rules}}}</style>\n"
     )
 }
 
@@ -193,6 +194,7 @@ mod tests {
                 || sheet.contains("--srnn-series-1:#d55e00;}")
         );
         assert!(sheet.contains(".srnn-s-series-1{stroke:var(--srnn-series-1)}"), "{sheet}");
+        assert_eq!(sheet.matches('{').count(), sheet.matches('}').count(), "{sheet}");
         assert!(
             sheet.contains("prefers-color-scheme:dark") && sheet.contains("--srnn-ink:#e6eaee")
         );
