@@ -243,7 +243,9 @@ fn errors_of_explain_have_a_remedy() {
     let folder = tempfile::tempdir().unwrap();
     brackets(folder.path());
     fs::write(folder.path().join("words.txt"), "(a)\n()\n").unwrap();
-    let refused: [(&[&str], &str); 11] = [
+    let refused: [(&[&str], &str); 13] = [
+        (&["none.dot", "0"], "no such file"),
+        (&["tomtia:3", "0"], "did you mean tomita:3?"),
         (&["tomita:8", "0"], "tomita:1 to tomita:7"),
         (&["tomita:3", "01x"], "\"x\", number 3"),
         (&["tomita:3", "--data", "b.csv"], "predict --automaton"),

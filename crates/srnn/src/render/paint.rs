@@ -147,6 +147,10 @@ pub(super) fn style_sheet(body: &str) -> String {
             let _ = write!(dark, "--srnn-{name}:{on_dark};");
         }
     }
+    if body.contains("data-from=") {
+        // An edge can be followed if the pointer is on it.
+        rules.push_str("[data-from]:hover path{stroke-width:3.2}");
+    }
     // Viewers that know no properties skip the rules, and take the attributes.
     format!(
         "<style>:where(.srnn-svg){{{light}}}\n@media (prefers-color-scheme:dark){{\

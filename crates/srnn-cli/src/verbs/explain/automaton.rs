@@ -3,7 +3,8 @@
 use super::answer::{ExplainedWord, flip_of_automaton, flip_text, flip_value, moved};
 use super::output_folder::OutputFolder;
 use super::{ExplainArgs, accepting_class, pictures};
-use crate::automaton::{AutomatonArg, symbols_of_expression};
+use crate::automaton::{AutomatonArg, Notation, symbols_of_expression};
+use crate::builtin;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::reading::{parse_token_rule, split_tokens};
@@ -18,11 +19,15 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 /// Whether the argument names an automaton and no model: an expression, a grammar, a file, or a folder
-/// with an automaton only.
+/// with an automaton only. Names that are likely to mean one count, so that the error fits.
 pub fn is_automaton(path: &Path) -> bool {
     let text = path.to_string_lossy();
     let named = text.starts_with("re:") || text.starts_with("tomita:") || text == "-";
-    named || path.is_file() || (runs::automaton_in(path).is_some() && runs::find(path).is_err())
+    let meant = || Notation::of_name(path).is_some() || builtin::did_you_mean(&text).is_some();
+    match path.is_dir() {
+        true => runs::automaton_in(path).is_some() && runs::find(path).is_err(),
+        false => named || path.is_file() || meant(),
+    }
 }
 
 /// Prints the explanation of a sequence, and writes the files of --out.

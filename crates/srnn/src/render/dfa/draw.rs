@@ -33,7 +33,7 @@ pub(super) fn draw(picture: &DfaPicture, layout: &PictureLayout) -> String {
     let mut canvas = Canvas::new();
     let rare = picture.rare_edges();
     for ((edge, curve), &rare) in picture.edges.iter().zip(&layout.curves).zip(&rare) {
-        canvas.open_edge(edge, rare);
+        canvas.open_edge(picture, edge, rare);
         match edge.from == edge.to {
             true => canvas.draw_loop(curve, &layout.circles[edge.from], line_style(edge)),
             false => canvas.draw_edge(curve, line_style(edge)),
@@ -73,10 +73,17 @@ fn opacity(rare: bool) -> &'static str {
 }
 
 impl Canvas {
-    fn open_edge(&mut self, edge: &EdgePicture, rare: bool) {
+    /// Opens the group of an edge. Its title helps to follow the edge in a large picture.
+    fn open_edge(&mut self, picture: &DfaPicture, edge: &EdgePicture, rare: bool) {
         let (from, to) = (edge.from, edge.to);
-        writeln!(self.body, "<g data-from=\"{from}\" data-to=\"{to}\"{}>", opacity(rare))
-            .expect(INFALLIBLE);
+        let [source, target] = [from, to].map(|state| escape(&picture.states[state].label));
+        writeln!(
+            self.body,
+            "<g data-from=\"{from}\" data-to=\"{to}\"{}><title>{source} → {target}: {}</title>",
+            opacity(rare),
+            escape(&edge.label)
+        )
+        .expect(INFALLIBLE);
     }
 
     fn draw_edge(&mut self, curve: &EdgeCurve, style: LineStyle) {
