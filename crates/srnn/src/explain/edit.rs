@@ -276,10 +276,11 @@ mod tests {
     /// A random automaton of a few states, some transitions unknown.
     fn random_partial(seed: u64, holes: bool) -> Partial<u32> {
         let mut bits = bits(seed);
-        let alphabet = Alphabet::of_chars(if seed % 2 == 0 { "ab" } else { "abc" }).unwrap();
+        let alphabet =
+            Alphabet::of_chars(if seed.is_multiple_of(2) { "ab" } else { "abc" }).unwrap();
         let states = 1 + (bits() >> 40) as u32 % 5;
         let dfa = random_dfa(states, &alphabet, 0.4, &mut bits);
-        let mut keep = || !holes || (bits() >> 40) % 4 != 0;
+        let mut keep = || !holes || !(bits() >> 40).is_multiple_of(4);
         let next = dfa.states().flat_map(|s| dfa.successors(s).to_vec()).collect::<Vec<_>>();
         let next = next.into_iter().map(|to| keep().then_some(to)).collect();
         let outputs = dfa.outputs().iter().map(|&accepts| u32::from(accepts)).collect();
@@ -337,7 +338,7 @@ mod tests {
     fn the_shortest_edit_is_the_first_one_that_trying_all_edits_finds() {
         let mut found = [0; 4];
         for seed in 0..1200 {
-            let automaton = random_partial(seed, seed % 3 == 0);
+            let automaton = random_partial(seed, seed.is_multiple_of(3));
             let mut bits = bits(seed + 1000);
             let symbols = automaton.alphabet().len() as u32;
             let length = (bits() >> 40) as usize % 5;

@@ -48,7 +48,7 @@ mod tests {
     fn lower_temperatures_are_more_decided_and_the_own_one_changes_nothing() {
         let recipe = recipe_default(&Sizes { units: 5, k: 4, ..Sizes::of(2, 2) });
         let own = Model::new(recipe.arch, &recipe.init, Key::new(3)).unwrap();
-        let batch = Batch::of_words(&own.arch.input, [[0u32, 1, 1].iter().copied()].into_iter());
+        let batch = Batch::of_words(&own.arch.input, [[0u32, 1, 1].iter().copied()]);
         let taus = [0.05, 1.0, 20.0].map(|tau| Temperature::new(tau).unwrap());
         let found = alpha_at_temperatures(&own, &batch, 0, &taus).unwrap();
         let largest = |at: usize| -> Vec<f64> {

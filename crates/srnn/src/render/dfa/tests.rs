@@ -103,9 +103,12 @@ fn attribute<'t>(text: &'t str, name: &str) -> &'t str {
     after.split('"').next().expect("its end")
 }
 
+/// The lines of the label of each edge.
+type DrawnLabels = BTreeMap<(usize, usize), Vec<String>>;
+
 /// What a picture shows, read from the SVG: for each state its text and its number of rings, for each
 /// edge the lines of its label.
-fn read_back(drawn: &str) -> (Vec<(String, usize)>, BTreeMap<(usize, usize), Vec<String>>) {
+fn read_back(drawn: &str) -> (Vec<(String, usize)>, DrawnLabels) {
     let unescape =
         |text: &str| text.replace("&lt;", "<").replace("&quot;", "\"").replace("&amp;", "&");
     let texts = |group: &str| -> Vec<String> {
@@ -133,7 +136,7 @@ fn read_back(drawn: &str) -> (Vec<(String, usize)>, BTreeMap<(usize, usize), Vec
         let (from, to) = part.split('"').next().unwrap().split_once('-').unwrap();
         ((from.parse().unwrap(), to.parse().unwrap()), texts(&group(part)))
     });
-    let labels: BTreeMap<(usize, usize), Vec<String>> = labels.collect();
+    let labels: DrawnLabels = labels.collect();
     assert!(
         labels.keys().copied().collect::<Vec<_>>() == {
             let mut lines = lines.clone();
