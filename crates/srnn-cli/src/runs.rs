@@ -49,8 +49,8 @@ pub fn load(path: &Path) -> Result<SavedModel, Failure> {
 pub fn refuse_other_models(path: &Path, folder: &Path) -> Result<(), Failure> {
     if has_ngrams(folder) {
         let message = format!("{}: this model is n-grams, not a network", folder.display());
-        let remedy = "only `srnn predict` and `srnn inspect` read it; `srnn learn … --prefer \
-                      automaton` keeps a network";
+        let remedy = "`srnn predict`, `srnn inspect` and `srnn explain RUN INPUT` read it; `srnn \
+                      learn … --prefer automaton` keeps a network";
         return Err(Failure::new(message, remedy));
     }
     if folder.join(NextFile::NAME).is_file() {

@@ -7,6 +7,7 @@
 
 pub mod att;
 pub mod dot;
+pub mod jflap;
 
 use std::collections::HashMap;
 use std::error::Error;

@@ -16,12 +16,13 @@ pub fn read(
 ) -> Result<NamedAutomaton, Failure> {
     let text = files::read_text(path)?;
     let name = files::display_path(path);
-    let readable = |notation: &Notation| !matches!(notation, Notation::Svg | Notation::Table);
+    let readable =
+        |notation: &Notation| !matches!(notation, Notation::Svg | Notation::Tikz | Notation::Table);
     let given = from.or_else(|| Notation::of_name(path).filter(readable));
     let notation = given.or_else(|| Notation::of_text(&text)).ok_or_else(|| {
         let message = format!("{name}: neither its name nor its content shows the notation");
-        let remedy = "give it a name that ends in .json, .dot, .att or .re, or convert it first: \
-                      srnn convert FILE automaton.json --from json|dot|att|regex";
+        let remedy = "give it a name that ends in .json, .dot, .att, .jff or .re, or convert it first: \
+                      srnn convert FILE automaton.json --from json|dot|att|jflap|regex";
         Failure::new(message, remedy)
     })?;
     Ok(read_as(&text, &name, notation, alphabet)?)

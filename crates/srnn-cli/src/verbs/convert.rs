@@ -17,8 +17,8 @@ use std::path::{Path, PathBuf};
 
 /// Write an automaton in another notation.
 ///
-/// JSON is lossless. AT&T text and regular expressions represent acceptors only. SVG and tables
-/// cannot be read back.
+/// JSON is lossless. AT&T text, JFLAP files and regular expressions represent acceptors only. SVG,
+/// TikZ and tables cannot be read back.
 #[derive(Args)]
 #[command(before_help = "Examples:
   srnn convert tomita:4 tomita4.svg
@@ -45,6 +45,9 @@ pub struct ConvertArgs {
     /// Send unknown transitions to a sink state of this class.
     #[arg(long, value_name = "CLASS")]
     missing: Option<String>,
+    /// Leave sinks out of a picture: states that do not accept and that no edge leaves.
+    #[arg(long)]
+    hide_sinks: bool,
     /// Minimise the automaton first.
     #[arg(long)]
     minimize: bool,
@@ -68,7 +71,9 @@ pub fn run(arguments: &ConvertArgs, output: &Output) -> Result<Answer, Failure> 
     }
     let title = title(arguments, &operand, &name);
     let (accept, missing) = (arguments.accept.as_deref(), arguments.missing.as_deref());
-    let text = write(&automaton, &name, to, WriteOptions { accept, missing, title: &title })?;
+    let hide_sinks = arguments.hide_sinks;
+    let options = WriteOptions { accept, missing, title: &title, hide_sinks };
+    let text = write(&automaton, &name, to, options)?;
     if !stream {
         files::write(&arguments.out, &text, if_exists)?;
     }
@@ -94,7 +99,7 @@ fn notation(arguments: &ConvertArgs) -> Result<Notation, Failure> {
     let notation = arguments.to.or_else(|| Notation::of_name(&arguments.out));
     notation.ok_or_else(|| {
         let message = format!("{}: the notation is not clear from the name", shown(&arguments.out));
-        Failure::new(message, "--to json|dot|att|regex|svg|table")
+        Failure::new(message, "--to json|dot|att|regex|jflap|svg|tikz|table")
     })
 }
 

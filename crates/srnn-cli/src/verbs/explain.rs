@@ -1,11 +1,17 @@
-//! `srnn explain`: the hidden states of a network, step by step or over a file.
+//! `srnn explain`: why a model or an automaton gives its answer, and the hidden states of a network.
 
+mod answer;
+mod automaton;
+mod centroids;
 mod file;
+mod ngrams;
 mod output_folder;
 mod pictures;
 mod sequence;
+mod strips;
+mod training;
 
-use crate::automaton::quoted_list;
+use crate::automaton::{find_accepting_class, quoted_list};
 use crate::failure::{Answer, Failure};
 use crate::output::Output;
 use crate::reading::{ReadFlags, parse_count, parse_token_rule};
@@ -18,18 +24,22 @@ use srnn::task::Vocabulary;
 use srnn::task::files::TokenRule;
 use std::path::PathBuf;
 
-/// Show the states of a network on one sequence, step by step, or on all sequences of a file.
+/// Show why a model gives its answer to a sequence, or its states on all sequences of a file.
 ///
-/// For a sequence: its label, and after each token the most probable centroid, the two largest
+/// For a sequence: its label; the states of the automaton that it passes; the tokens that move the
+/// answer; where it first does what no training sequence does; and the fewest edits that change the
+/// answer. For a network also, after each token, the most probable centroid, the two largest
 /// probabilities α, and the norms of the hidden state h and the cell state c. For a file: how often
 /// each centroid is used, and whether h and c drift with the length. With --open and --close: which
 /// units encode the nesting depth, and the counter machine that the network implements.
 #[derive(Args)]
 #[command(before_help = "Examples:
   srnn explain runs/tomita-3 1010
+  srnn explain tomita:3 0110
   srnn explain runs/brackets --data brackets.csv --open '(' --close ')' --out pictures")]
 pub struct ExplainArgs {
-    /// A run folder or a model folder.
+    /// A run folder or a model folder. For a sequence also an automaton: a file, `re:EXPRESSION` or
+    /// `tomita:1`…`7`.
     run: PathBuf,
     /// A sequence, split into tokens by the model's rule or --tokens.
     #[arg(required_unless_present = "data")]
@@ -48,6 +58,26 @@ pub struct ExplainArgs {
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = parse_count::<usize>,
           allow_negative_numbers = true)]
     shortest: usize,
+    /// Show the transition probabilities for these temperatures τ, too; with a sequence and --out.
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "0.1,0.25,0.5,1,2",
+        allow_negative_numbers = true
+    )]
+    tau: Vec<f64>,
+    /// The number of prototypical tokens of each centroid.
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = parse_count::<usize>,
+          allow_negative_numbers = true)]
+    top: usize,
+    /// Prototypical tokens occur at least N times in the file.
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = parse_count::<u64>,
+          allow_negative_numbers = true)]
+    least_count: u64,
+    /// The class whose states are drawn as accepting [default: by its name].
+    #[arg(long, value_name = "CLASS")]
+    accept: Option<String>,
     /// The layer, counted from 0 at the bottom [default: the top layer].
     #[arg(long, value_name = "N", value_parser = parse_count::<usize>, allow_negative_numbers = true)]
     layer: Option<usize>,
@@ -70,6 +100,18 @@ struct ExplainedModel {
 }
 
 pub fn run(arguments: &ExplainArgs, output: &Output) -> Result<Answer, Failure> {
+    if automaton::is_automaton(&arguments.run) {
+        let Some(text) = &arguments.input else {
+            let message = format!("{}: --data needs a network", arguments.run.display());
+            return Err(Failure::new(message, "srnn predict --automaton classifies a file"));
+        };
+        automaton::explain(arguments, text, output)?;
+        return Ok(Answer::Yes);
+    }
+    if let (Some(text), Ok(Some(saved))) = (&arguments.input, runs::load_ngrams(&arguments.run)) {
+        ngrams::explain(arguments, &saved, text, output)?;
+        return Ok(Answer::Yes);
+    }
     let explained = open_model(arguments)?;
     match (&arguments.data, &arguments.input) {
         (Some(file), _) => file::explain(arguments, &explained, file, output)?,
@@ -110,6 +152,16 @@ impl ExplainedModel {
     fn name(&self, id: u32) -> String {
         self.saved.file.alphabet.get(id as usize).map_or("start".into(), String::clone)
     }
+}
+
+/// The class of --accept, or the one that is accepting by its name.
+fn accepting_class(arguments: &ExplainArgs, classes: &[String]) -> Result<Option<u32>, Failure> {
+    let Some(name) = &arguments.accept else { return Ok(find_accepting_class(classes)) };
+    let place = classes.iter().position(|class| class == name);
+    place.map(|at| Some(at as u32)).ok_or_else(|| {
+        let message = format!("--accept {name:?}: there is no such class");
+        Failure::new(message, format!("one of {}", quoted_list(classes)))
+    })
 }
 
 /// The ids of --open and --close.

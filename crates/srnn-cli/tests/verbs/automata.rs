@@ -65,7 +65,7 @@ fn two_expressions_are_compared_over_the_symbols_they_name() {
 fn every_notation_survives_a_round_trip() {
     let folder = tempfile::tempdir().unwrap();
     for grammar in ["tomita:1", "tomita:3", "tomita:5", "tomita:7"] {
-        for file in ["a.json", "a.dot", "a.att", "a.re"] {
+        for file in ["a.json", "a.dot", "a.att", "a.jff", "a.re"] {
             srnn(folder.path(), &["convert", grammar, file, "--force"]).yes();
             srnn(folder.path(), &["compare", file, grammar]).yes();
             let text = std::fs::read(folder.path().join(file)).unwrap();
@@ -130,6 +130,35 @@ fn stdout_holds_the_text_or_one_object() {
     assert_eq!(ran.json()["text"], json!("ab*\n"));
     let minimal = ["convert", "re:(a|b)*", "-", "--to", "json", "--minimize", "--json"];
     assert_eq!(srnn(folder.path(), &minimal).yes().json()["states"], json!(1));
+}
+
+#[test]
+fn a_mealy_machine_is_read_as_the_outputs_of_its_last_transitions() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "digraph g {\ns0 [label=\"s0\"];\ns0 -> s1 [label=\"coin/ready\"];\n\
+                s0 -> s0 [label=\"push/beep\"];\ns1 -> s1 [label=\"coin/beep\"];\n\
+                s1 -> s0 [label=\"push/tea\"];\n__start0 -> s0;\n}\n";
+    std::fs::write(folder.path().join("m.dot"), text).unwrap();
+    let value = srnn(folder.path(), &["convert", "m.dot", "m.json", "--json"]).yes().json();
+    assert_eq!(value["classes"], json!(["(none)", "ready", "beep", "tea"]));
+    let ran = srnn(folder.path(), &["predict", "--automaton", "m.json", "coin push", "push", ""]);
+    assert_eq!(ran.yes().stdout, "tea\nbeep\n(none)\n");
+}
+
+#[test]
+fn sinks_are_hidden_on_request_and_tikz_has_the_same_states() {
+    let folder = tempfile::tempdir().unwrap();
+    let drawn = |options: &[&str]| {
+        let all = [&["convert", "re:(10)*", "-", "--to"], options].concat();
+        srnn(folder.path(), &all).yes().stdout
+    };
+    let (all, hidden) = (drawn(&["svg"]), drawn(&["svg", "--hide-sinks"]));
+    let states = |svg: &str| svg.matches("<g data-state=").count();
+    assert_eq!((states(&all), states(&hidden)), (3, 2));
+    assert!(hidden.contains("Not shown: sink"), "{hidden}");
+    assert_eq!(drawn(&["tikz", "--hide-sinks"]).matches("\\node[").count(), 2);
+    let ran = srnn(folder.path(), &["inspect", "a.tex"]);
+    assert_eq!(ran.code, 2, "{}", ran.stdout);
 }
 
 #[test]

@@ -128,9 +128,9 @@ fn automata_in_other_notations() {
         ),
         case(
             "a.dot",
-            "digraph g {\ns0 -> s1 [label=\"a/x\"];\ns1 -> s0 [label=\"b/y\"];\n__start0 -> s0;\n}\n",
+            "digraph g {\ns0 -> s1 [label=\"a/x\"];\ns0 -> s1 [label=\"a/y\"];\n__start0 -> s0;\n}\n",
             DOT,
-            &["a.dot:2", "Mealy"],
+            &["a.dot:3", "second output", "try:"],
         ),
         case(
             "a.dot",

@@ -96,9 +96,14 @@ fn kept_ngrams_predict_with_reasons_and_other_verbs_say_that_there_is_no_network
     srnn(folder.path(), &["predict", "runs/dna", "acx"]).no();
     let inspected = srnn(folder.path(), &["inspect", "runs/dna"]).yes().stdout;
     assert!(inspected.contains("logistic regression on"), "{inspected}");
-    for verb in
-        [&["certify", "runs/dna"][..], &["extract", "runs/dna"], &["explain", "runs/dna", "a"]]
-    {
+    let flip = srnn(folder.path(), &["explain", "runs/dna", &word("c"), "--json"]).yes().json();
+    assert_eq!((&flip["label"], &flip["flip"]["label"]), (&json!("yes"), &json!("no")));
+    let edited: Vec<&str> =
+        flip["flip"]["tokens"].as_array().unwrap().iter().map(|t| t.as_str().unwrap()).collect();
+    let replayed = srnn(folder.path(), &["predict", "runs/dna", &edited.concat(), "--json"]);
+    assert_eq!(replayed.yes().json()["predictions"][0]["label"], json!("no"), "{flip}");
+    assert_eq!(flip["reasons"][0]["feature"], json!("c at position 20"), "{flip}");
+    for verb in [&["certify", "runs/dna"][..], &["extract", "runs/dna"]] {
         let ran = srnn(folder.path(), verb);
         assert_eq!(ran.code, 2, "{verb:?}: {}", ran.stdout);
         assert!(ran.stderr.contains("--prefer automaton"), "{verb:?}: {}", ran.stderr);

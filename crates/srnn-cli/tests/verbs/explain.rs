@@ -42,12 +42,96 @@ fn a_sequence_is_explained_step_by_step_with_the_label_of_predict() {
     assert!(shown.starts_with("0110\t") && shown.contains("\n4     0 "), "{shown}");
 }
 
+/// The tokens of the edited sequence as one argument.
+fn edited(value: &Value) -> String {
+    let tokens = value["flip"]["tokens"].as_array().expect("an edit was found");
+    tokens.iter().map(|token| token.as_str().unwrap()).collect()
+}
+
+#[test]
+fn a_grammar_is_explained_without_a_run_and_its_edit_changes_the_class() {
+    let folder = tempfile::tempdir().unwrap();
+    let value = explain(folder.path(), &["tomita:3", "0110"]);
+    assert_eq!((&value["label"], &value["path"]), (&json!("accept"), &json!([0, 0, 1, 0, 0])));
+    let other = explain(folder.path(), &["tomita:3", &edited(&value)]);
+    assert_eq!((&value["flip"]["label"], &other["label"]), (&json!("reject"), &json!("reject")));
+    assert_eq!(value["flip"]["shortest"], json!(true));
+    let shown = srnn(folder.path(), &["explain", "tomita:3", "0110"]).yes().stdout;
+    assert!(shown.starts_with("0110\taccept\n") && shown.contains("\nflip: "), "{shown}");
+    // A file, an expression, and a class that no word leaves.
+    srnn(folder.path(), &["convert", "tomita:4", "four.dot"]).yes();
+    assert_eq!(explain(folder.path(), &["four.dot", "000"])["label"], json!("reject"));
+    let drawn = explain(folder.path(), &["four.dot", "0100", "--out", "p"]);
+    assert_eq!(drawn["files"], json!(["p/explanation.json", "p/path.svg"]));
+    let svg = fs::read_to_string(folder.path().join("p/path.svg")).unwrap();
+    assert!(svg.contains(">steps 1, 3</text>") && svg.contains("Path of 0100"), "{svg}");
+    let none = explain(folder.path(), &["re:(a|b)*", "ab"]);
+    assert_eq!((&none["label"], &none["flip"]["edits"]), (&json!("accept"), &Value::Null));
+    let longer = explain(folder.path(), &["re:a*", "aab"]);
+    assert_eq!((&longer["label"], &longer["flip"]["label"]), (&json!("reject"), &json!("accept")));
+}
+
+#[test]
+fn the_edit_of_a_network_changes_its_prediction() {
+    let folder = tempfile::tempdir().unwrap();
+    let learn = ["learn", "tomita:2", "--out", "run", "--candidates", "one", "--quiet"];
+    srnn(folder.path(), &learn).yes();
+    for word in ["1010", "", "11", "101010101010101010101010101"] {
+        let value = explain(folder.path(), &["run", word]);
+        assert_eq!(value["flip"]["through"], json!("automaton"), "{value}");
+        let said = srnn(folder.path(), &["predict", "run", &edited(&value), "--json"]).yes().json();
+        assert_eq!(said["predictions"][0]["label"], value["flip"]["label"], "{value}");
+        assert_ne!(value["label"], value["flip"]["label"], "{value}");
+        assert_eq!(value["path"].as_array().unwrap().len(), word.len() + 1);
+        assert_eq!(value["support_known"], json!(true), "{value}");
+    }
+    // Without its automaton, the network is asked.
+    fs::remove_dir_all(folder.path().join("run/automaton")).unwrap();
+    let value = explain(folder.path(), &["run", "1010"]);
+    assert_eq!(value["flip"]["through"], json!("search"));
+    let said = srnn(folder.path(), &["predict", "run", &edited(&value), "--json"]).yes().json();
+    assert_eq!(said["predictions"][0]["label"], value["flip"]["label"], "{value}");
+    let shown = srnn(folder.path(), &["explain", "run", "1010"]).yes().stdout;
+    assert!(shown.contains("\nflip: ") && shown.contains("by step: "), "{shown}");
+}
+
+#[test]
+fn the_step_that_training_has_not_seen_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    // No training sequence goes on after a `b`.
+    let rows: String = (0..40).map(|n| format!("y,{0}\nx,{0}b\n", "a".repeat(n))).collect();
+    fs::write(folder.path().join("w.csv"), format!("label,sequence\n{rows}")).unwrap();
+    let learn = ["learn", "w.csv", "--out", "run", "--candidates", "one", "--quiet"];
+    srnn(folder.path(), &learn).yes();
+    let seen = explain(folder.path(), &["run", "aaab"]);
+    assert_eq!((&seen["support_known"], &seen["unsupported"]), (&json!(true), &Value::Null));
+    let unseen = explain(folder.path(), &["run", "aaaba"]);
+    assert_eq!(
+        (&unseen["unsupported"]["kind"], &unseen["unsupported"]["position"]),
+        (&json!("transition"), &json!(5)),
+        "{unseen}"
+    );
+    let shown = srnn(folder.path(), &["explain", "run", "aaaba"]).yes().stdout;
+    assert!(shown.contains("support: from token 5 "), "{shown}");
+    // Other data than those of the training say nothing about it.
+    fs::write(folder.path().join("w.csv"), "label,sequence\nx,a\ny,b\n").unwrap();
+    let changed = explain(folder.path(), &["run", "aaaba"]);
+    assert_eq!(changed["support_known"], json!(false), "{changed}");
+}
+
 #[test]
 fn pictures_and_numbers_are_written_and_not_replaced_without_force() {
     let folder = tempfile::tempdir().unwrap();
     brackets(folder.path());
     let value = explain(folder.path(), &["m", "(a)", "--out", "p"]);
-    let names = ["trajectory.json", "hidden.svg", "cell.svg", "alpha.svg"];
+    let names = [
+        "trajectory.json",
+        "hidden.svg",
+        "cell.svg",
+        "alpha.svg",
+        "token-bars.svg",
+        "alpha-temperatures.svg",
+    ];
     assert_eq!(value["files"], json!(names.map(|name| format!("p/{name}"))));
     let text = fs::read_to_string(folder.path().join("p/trajectory.json")).unwrap();
     let path: Value = serde_json::from_str(&text).unwrap();
@@ -159,7 +243,13 @@ fn errors_of_explain_have_a_remedy() {
     let folder = tempfile::tempdir().unwrap();
     brackets(folder.path());
     fs::write(folder.path().join("words.txt"), "(a)\n()\n").unwrap();
-    let refused: [(&[&str], &str); 7] = [
+    let refused: [(&[&str], &str); 13] = [
+        (&["none.dot", "0"], "no such file"),
+        (&["tomtia:3", "0"], "did you mean tomita:3?"),
+        (&["tomita:8", "0"], "tomita:1 to tomita:7"),
+        (&["tomita:3", "01x"], "\"x\", number 3"),
+        (&["tomita:3", "--data", "b.csv"], "predict --automaton"),
+        (&["m", "()", "--tau", "0", "--out", "q"], "--tau 0"),
         (&["m", "--data", "words.txt"], "words.txt: every sequence is empty"),
         (&["m", "(x)"], "\"x\", number 2"),
         (&["m", "()", "--layer", "1"], "0 to 0"),

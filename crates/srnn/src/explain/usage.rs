@@ -59,6 +59,14 @@ pub fn usage<O: Borrow<Observation>>(observations: impl IntoIterator<Item = O>) 
     usage
 }
 
+/// The centroids that have a probability of at least `least` at some step of a string `[T][K]`, in
+/// ascending order.
+pub fn used_centroids(alpha: &[Vec<f64>], least: f64) -> Vec<usize> {
+    let count = alpha.first().map_or(0, Vec::len);
+    let is_used = |&centroid: &usize| alpha.iter().any(|step| step[centroid] >= least);
+    (0..count).filter(is_used).collect()
+}
+
 fn add(usage: &mut Usage, alpha: &[f64]) {
     let mut sorted = alpha.to_vec();
     sorted.sort_by(|a, b| b.total_cmp(a));
@@ -112,6 +120,13 @@ mod tests {
         assert_eq!(carrying(&[3, 0, 94, 3]), 2);
         assert_eq!(carrying(&[5, 5]), 2);
         assert_eq!(carrying(&[0, 0]), 0);
+    }
+
+    #[test]
+    fn centroids_that_are_never_probable_are_not_used() {
+        let alpha = vec![vec![0.9, 0.0, 0.1], vec![0.97, 0.02, 0.01]];
+        assert_eq!(used_centroids(&alpha, 0.05), [0, 2]);
+        assert_eq!(used_centroids(&[], 0.05), [0usize; 0]);
     }
 
     #[test]

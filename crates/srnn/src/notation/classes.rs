@@ -10,7 +10,21 @@ pub const REJECT: &str = "reject";
 pub const ACCEPT: &str = "accept";
 
 /// Common names of the accepting class.
-pub const ACCEPTING_NAMES: [&str; 7] = [ACCEPT, "accepted", "1", "true", "yes", "positive", "pos"];
+pub const ACCEPTING_NAMES: [&str; 13] = [
+    ACCEPT,
+    "accepted",
+    "accepting",
+    "1",
+    "true",
+    "yes",
+    "positive",
+    "pos",
+    "ok",
+    "okay",
+    "good",
+    "normal",
+    "valid",
+];
 
 /// An acceptor as an automaton with named classes.
 pub fn acceptor(partial: &Partial<bool>) -> NamedAutomaton {
@@ -140,6 +154,10 @@ mod tests {
         assert_eq!(of(&["reject", "accept"]), Some(1));
         assert_eq!(of(&["no", "Yes"]), Some(1));
         assert_eq!(of(&["0", "1"]), Some(1));
+        for good in ["ok", "OK", "good", "normal", "valid", "Accepting"] {
+            assert_eq!(of(&["abnormal", good]), Some(1), "{good}");
+        }
+        assert_eq!(of(&["good", "ok"]), None);
         assert_eq!(of(&["good enough", "insecure"]), None);
         assert_eq!(of(&["0", "1", "2"]), None);
         assert_eq!(of(&["yes", "accept"]), None);

@@ -14,7 +14,7 @@ pub use classes::{
 pub use read::{read_as, symbols_of_expression};
 pub use save::{SavedFiles, save_automaton, save_extracted};
 pub(crate) use write::table_with_support;
-pub use write::{WriteOptions, table, write};
+pub use write::{WriteOptions, picture, table, write};
 
 use classes::named_automaton;
 use std::path::Path;
@@ -30,20 +30,26 @@ pub enum Notation {
     Att,
     /// A regular expression; acceptors only.
     Regex,
+    /// A file of JFLAP; acceptors only.
+    Jflap,
     /// A picture; cannot be read.
     Svg,
+    /// A picture for LaTeX; cannot be read.
+    Tikz,
     /// A transition table as text; cannot be read.
     Table,
 }
 
 impl Notation {
     /// All notations with their names in options.
-    pub const ALL: [(&'static str, Notation); 6] = [
+    pub const ALL: [(&'static str, Notation); 8] = [
         ("json", Notation::Json),
         ("dot", Notation::Dot),
         ("att", Notation::Att),
         ("regex", Notation::Regex),
+        ("jflap", Notation::Jflap),
         ("svg", Notation::Svg),
+        ("tikz", Notation::Tikz),
         ("table", Notation::Table),
     ];
 
@@ -55,7 +61,9 @@ impl Notation {
             "dot" | "gv" => Some(Notation::Dot),
             "att" | "fst" | "fsm" | "fsa" => Some(Notation::Att),
             "re" | "regex" => Some(Notation::Regex),
+            "jff" => Some(Notation::Jflap),
             "svg" => Some(Notation::Svg),
+            "tex" | "tikz" => Some(Notation::Tikz),
             "txt" | "table" => Some(Notation::Table),
             _ => None,
         }
@@ -65,6 +73,9 @@ impl Notation {
     pub fn of_text(text: &str) -> Option<Notation> {
         let text = text.trim_start_matches('\u{feff}').trim_start();
         let words = || text.lines().next().unwrap_or("").split_ascii_whitespace();
+        if text.starts_with("<?xml") || text.starts_with("<structure") {
+            return Some(Notation::Jflap);
+        }
         let dot = ["digraph", "strict", "graph", "//", "/*", "#"];
         match text.chars().next()? {
             '{' => Some(Notation::Json),
@@ -81,7 +92,9 @@ impl Notation {
             Notation::Dot => "DOT",
             Notation::Att => "AT&T text",
             Notation::Regex => "a regular expression",
+            Notation::Jflap => "a JFLAP file",
             Notation::Svg => "SVG",
+            Notation::Tikz => "TikZ",
             Notation::Table => "a table",
         }
     }
@@ -102,6 +115,7 @@ mod tests {
             ("// made by hand\ndigraph g {}", Some(Notation::Dot)),
             ("Digraph g {}", Some(Notation::Dot)),
             ("0\t1\ta\ta\n1\n", Some(Notation::Att)),
+            ("<?xml version=\"1.0\"?><structure>", Some(Notation::Jflap)),
             ("(10)*", None),
             ("", None),
         ] {

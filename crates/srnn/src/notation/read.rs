@@ -4,7 +4,7 @@ use super::{Notation, acceptor, named_automaton};
 use crate::UserError;
 use crate::extract::json::{self, JsonError, NamedAutomaton};
 use srnn_automata::regex::RegexError;
-use srnn_automata::text::{TextError, att, dot};
+use srnn_automata::text::{TextError, att, dot, jflap};
 use srnn_automata::{Alphabet, Limits, Partial, regex};
 use std::collections::HashMap;
 
@@ -26,18 +26,23 @@ pub fn read_as(
         Notation::Dot => read_dot(text).map_err(|e| text_error(name, e)),
         Notation::Att => read_att(text).map_err(|e| text_error(name, e)),
         Notation::Regex => read_regex(text, name, alphabet),
-        Notation::Svg | Notation::Table => Err(UserError::new(
+        Notation::Jflap => read_jflap(text).map_err(|e| text_error(name, e)),
+        Notation::Svg | Notation::Tikz | Notation::Table => Err(UserError::new(
             format!("{name}: {} cannot be read as an automaton", notation.name()),
-            "give the automaton as JSON, DOT, AT&T text or a regular expression",
+            "give the automaton as JSON, DOT, AT&T text, a JFLAP file or a regular expression",
         )),
     }
 }
 
-/// Reads a DFA or a Moore machine. If the text is neither, the error is that of the DFA reader.
+/// Reads a DFA, a Moore machine or a Mealy machine. If the text is none of them, the error is that of
+/// the DFA reader.
 fn read_dot(text: &str) -> Result<NamedAutomaton, TextError> {
     let limits = Limits::default();
     match dot::read_dfa(text, &limits) {
         Ok(dfa) => Ok(acceptor(&dfa)),
+        Err(_) if dot::is_mealy(text, &limits) => {
+            dot::read_mealy(text, &limits).map(|moore| from_moore(&moore))
+        }
         Err(error) => dot::read_moore(text, &limits).map(|moore| from_moore(&moore)).or(Err(error)),
     }
 }
@@ -45,6 +50,12 @@ fn read_dot(text: &str) -> Result<NamedAutomaton, TextError> {
 /// A missing transition rejects, which is the convention of this format.
 fn read_att(text: &str) -> Result<NamedAutomaton, TextError> {
     let partial = att::read_dfa(text, &Limits::default())?;
+    Ok(acceptor(&Partial::from(&partial.complete(false))))
+}
+
+/// A missing transition rejects, as in JFLAP.
+fn read_jflap(text: &str) -> Result<NamedAutomaton, TextError> {
+    let partial = jflap::read_dfa(text, &Limits::default())?;
     Ok(acceptor(&Partial::from(&partial.complete(false))))
 }
 

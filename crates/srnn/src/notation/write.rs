@@ -5,9 +5,10 @@ use super::{Notation, accepting_class, complete, find_accepting_class, is_accept
 use crate::UserError;
 use crate::extract::json::{NamedAutomaton, to_json};
 use crate::render::dfa::{self, DfaPicture};
+use crate::render::tikz::tikz;
 use crate::render::transition_table::{RowSupport, TransitionTable, text};
-use srnn_automata::text::{att, dot};
-use srnn_automata::{Dfa, Limits, regex};
+use srnn_automata::text::{att, dot, jflap};
+use srnn_automata::{Dfa, Limits, Partial, regex};
 use std::borrow::Cow;
 
 /// Options for writing an automaton.
@@ -19,6 +20,8 @@ pub struct WriteOptions<'a> {
     pub missing: Option<&'a str>,
     /// The title of the picture and the name of the graph.
     pub title: &'a str,
+    /// Leave sinks out of the picture: states that do not accept and that no edge leaves.
+    pub hide_sinks: bool,
 }
 
 /// Writes an automaton; `name` is used in messages.
@@ -36,6 +39,8 @@ pub fn write(
         Notation::Table => Ok(table(&*complete_if_asked(automaton, name, options)?)),
         Notation::Dot => write_dot(automaton, name, options),
         Notation::Svg => write_svg(automaton, name, options),
+        Notation::Tikz => write_tikz(automaton, name, options),
+        Notation::Jflap => write_jflap(automaton, name, options),
         Notation::Att => write_att(automaton, name, options),
         Notation::Regex => write_regex(automaton, name, options),
     }
@@ -114,17 +119,59 @@ fn write_svg(
     name: &str,
     options: WriteOptions<'_>,
 ) -> Result<String, UserError> {
+    let picture = picture_to_write(automaton, name, options)?;
+    dfa::svg(&picture).map_err(|error| UserError::new(format!("{name}: {error}"), "--to dot"))
+}
+
+fn write_tikz(
+    automaton: &NamedAutomaton,
+    name: &str,
+    options: WriteOptions<'_>,
+) -> Result<String, UserError> {
+    let picture = picture_to_write(automaton, name, options)?;
+    tikz(&picture).map_err(|error| UserError::new(format!("{name}: {error}"), "--to dot"))
+}
+
+fn picture_to_write(
+    automaton: &NamedAutomaton,
+    name: &str,
+    options: WriteOptions<'_>,
+) -> Result<DfaPicture, UserError> {
     let automaton = with_every_transition(automaton, name, options)?;
     let accepting = match options.accept {
         Some(_) => Some(accepting_class(&automaton, name, options.accept)?),
         None => find_accepting_class(automaton.classes()),
     };
-    let caption = |&class: &u32| caption(&automaton, accepting, class);
-    let picture = DfaPicture {
-        title: options.title.into(),
-        ..DfaPicture::of_automaton(automaton.automaton(), caption)
-    };
-    dfa::svg(&picture).map_err(|error| UserError::new(format!("{name}: {error}"), "--to dot"))
+    let picture = DfaPicture { title: options.title.into(), ..picture(&automaton, accepting) };
+    Ok(if options.hide_sinks { picture.without_sinks() } else { picture })
+}
+
+fn write_jflap(
+    automaton: &NamedAutomaton,
+    name: &str,
+    options: WriteOptions<'_>,
+) -> Result<String, UserError> {
+    let dfa = complete_acceptor(automaton, name, Notation::Jflap, options)?;
+    let caption = |&accepting: &bool| (String::new(), accepting);
+    let picture = DfaPicture::of_automaton(&Partial::from(&dfa), caption);
+    // Automata that are too large for a picture are put in rows.
+    let places = dfa::positions(&picture).unwrap_or_else(|_| {
+        dfa.states().map(|s| (f64::from(s.0 % 40) * 90.0, f64::from(s.0 / 40) * 90.0)).collect()
+    });
+    Ok(jflap::write_dfa(&dfa, |state| places[state.index()]))
+}
+
+/// A picture of an automaton without a title. If the accepting class is not known, every state shows
+/// its class, with the colour and the mark of the class. Unknown transitions are not drawn.
+pub fn picture(automaton: &NamedAutomaton, accepting: Option<u32>) -> DfaPicture {
+    let caption = |&class: &u32| caption(automaton, accepting, class);
+    let mut picture = DfaPicture::of_automaton(automaton.automaton(), caption);
+    if accepting.is_none() {
+        for (state, &class) in picture.states.iter_mut().zip(automaton.automaton().outputs()) {
+            state.class = Some(class as usize);
+        }
+    }
+    picture
 }
 
 fn write_att(
@@ -171,7 +218,7 @@ fn complete_acceptor(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use srnn_automata::{Alphabet, Partial, State};
+    use srnn_automata::{Alphabet, State};
 
     /// One state per class; the symbol leads from each state to the next.
     fn cycle(classes: &[&str]) -> NamedAutomaton {
@@ -186,7 +233,7 @@ mod tests {
     #[test]
     fn notations_without_classes_need_an_accepting_class() {
         let coins = cycle(&["heads", "tails", "edge"]);
-        for notation in [Notation::Att, Notation::Regex] {
+        for notation in [Notation::Att, Notation::Regex, Notation::Jflap] {
             let error = write(&coins, "coins", notation, WriteOptions::default()).unwrap_err();
             let remark = format!("(only acceptors can be written as {})", notation.name());
             assert!(error.message.ends_with(&remark), "{}", error.message);

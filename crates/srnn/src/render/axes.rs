@@ -1,6 +1,7 @@
 //! Axes, ticks and size limits of charts.
 
-use super::svg::{Anchor, Canvas, INFALLIBLE, SOFT, shorten, width};
+use super::paint::Paint;
+use super::svg::{Anchor, Canvas, INFALLIBLE, shorten, width};
 use std::fmt::Write;
 
 /// An axis of a chart.
@@ -34,7 +35,6 @@ pub(super) fn check_size(
 }
 
 pub(super) const FONT: f64 = 12.0;
-const GRID_COLOUR: &str = "#e4e7eb";
 const MAX_NAME: usize = 16;
 /// The space between an axis and its text.
 pub(super) const GAP: f64 = 7.0;
@@ -54,7 +54,8 @@ pub(super) struct ValueRange {
 }
 
 impl ValueRange {
-    /// The smallest range with all finite values, from 0 to 1 if there is none. Never empty.
+    /// The smallest range with all finite values, from 0 to 1 if there is none or all are 0. Never
+    /// empty.
     pub(super) fn around(values: impl Iterator<Item = f64>) -> ValueRange {
         let extend = |range: ValueRange, value: f64| ValueRange {
             low: range.low.min(value),
@@ -63,10 +64,11 @@ impl ValueRange {
         let empty = ValueRange { low: f64::INFINITY, high: f64::NEG_INFINITY };
         match values.filter(|value| value.is_finite()).fold(empty, extend) {
             ValueRange { low, high } if low > high => ValueRange { low: 0.0, high: 1.0 },
-            ValueRange { low, high } if low == high => {
-                let margin = if low == 0.0 { 1.0 } else { low.abs() / 2.0 };
-                ValueRange { low: low - margin, high: high + margin }
-            }
+            // A single value has 0 at the other end, so that an error of 0 is not drawn from −1 to 1.
+            ValueRange { low, high } if low == high => match low {
+                0.0 => ValueRange { low: 0.0, high: 1.0 },
+                value => ValueRange { low: value.min(0.0), high: value.max(0.0) },
+            },
             range => range,
         }
     }
@@ -236,19 +238,13 @@ pub(super) fn draw_label_below(canvas: &mut Canvas, area: PlotArea, label: &str)
 pub(super) fn draw_axes(canvas: &mut Canvas, area: PlotArea) {
     let PlotArea { width, height } = area;
     canvas.bounds.include(width / 2.0, height / 2.0, width + 2.0, height + 2.0);
-    writeln!(
-        canvas.body,
-        "<path d=\"M0,0 V{height:.1} H{width:.1}\" fill=\"none\" stroke=\"{SOFT}\"/>"
-    )
-    .expect(INFALLIBLE);
+    writeln!(canvas.body, "<path d=\"M0,0 V{height:.1} H{width:.1}\" {}/>", Paint::Soft.stroke())
+        .expect(INFALLIBLE);
 }
 
 fn draw_grid_line(canvas: &mut Canvas, (x, y): (f64, f64), (u, v): (f64, f64)) {
-    writeln!(
-        canvas.body,
-        "<path d=\"M{x:.1},{y:.1} L{u:.1},{v:.1}\" stroke=\"{GRID_COLOUR}\" fill=\"none\"/>"
-    )
-    .expect(INFALLIBLE);
+    writeln!(canvas.body, "<path d=\"M{x:.1},{y:.1} L{u:.1},{v:.1}\" {}/>", Paint::Grid.stroke())
+        .expect(INFALLIBLE);
 }
 
 #[cfg(test)]
@@ -282,7 +278,9 @@ mod tests {
         let around = |values: &[f64]| ValueRange::around(values.iter().copied());
         assert_eq!(around(&[]), ValueRange { low: 0.0, high: 1.0 });
         assert_eq!(around(&[f64::NAN, f64::INFINITY]), ValueRange { low: 0.0, high: 1.0 });
-        assert_eq!(around(&[4.0, 4.0]), ValueRange { low: 2.0, high: 6.0 });
+        assert_eq!(around(&[4.0, 4.0]), ValueRange { low: 0.0, high: 4.0 });
+        assert_eq!(around(&[0.0; 3]), ValueRange { low: 0.0, high: 1.0 });
+        assert_eq!(around(&[-2.0]), ValueRange { low: -2.0, high: 0.0 });
         assert_eq!(around(&[3.0, -1.0, f64::NAN]), ValueRange { low: -1.0, high: 3.0 });
     }
 

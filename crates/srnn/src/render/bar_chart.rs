@@ -4,6 +4,7 @@ use super::axes::{
     ChartTooLarge, FONT, PlotArea, ValueRange, check_size, draw_axes, draw_label_below,
     draw_names_below, draw_ticks_left, slot_width,
 };
+use super::paint::Paint;
 use super::svg::{Anchor, Canvas, INFALLIBLE, width};
 use std::fmt::Write;
 
@@ -23,7 +24,6 @@ pub struct BarChart {
 /// The largest number of bars.
 pub(crate) const MAX_BARS: usize = 2000;
 const HEIGHT: f64 = 240.0;
-const FILL: &str = "#0072b2";
 
 /// Draws a chart as SVG. Bars begin at 0.
 pub fn svg(chart: &BarChart) -> Result<String, ChartTooLarge> {
@@ -59,10 +59,11 @@ fn draw_bar(
     let (top, bottom) = (y(value.max(0.0)), y(value.min(0.0)));
     writeln!(
         canvas.body,
-        "<rect x=\"{:.2}\" y=\"{top:.2}\" width=\"{:.2}\" height=\"{:.2}\" fill=\"{FILL}\"/>",
+        "<rect x=\"{:.2}\" y=\"{top:.2}\" width=\"{:.2}\" height=\"{:.2}\" {}/>",
         left + 0.14 * slot,
         0.72 * slot,
-        bottom - top
+        bottom - top,
+        Paint::Series(0).fill()
     )
     .expect(INFALLIBLE);
     if !text.is_empty() {

@@ -4,7 +4,8 @@ use super::axes::{
     ChartAxis, ChartTooLarge, FONT, GAP, PlotArea, ValueRange, check_size, display_name,
     draw_label_below, draw_label_left, draw_names_below, slot_width,
 };
-use super::svg::{Anchor, Canvas, INFALLIBLE, SOFT, width};
+use super::paint::Paint;
+use super::svg::{Anchor, Canvas, INFALLIBLE, width};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -108,6 +109,40 @@ const MIN_BAR_HEIGHT: f64 = 110.0;
 
 /// Draws a map as SVG.
 pub fn svg(map: &HeatMap) -> Result<String, ChartTooLarge> {
+    let (mut canvas, area) = draw(map)?;
+    draw_colour_bar(&mut canvas, map, area);
+    Ok(canvas.finish(&map.title, "heat map"))
+}
+
+/// Draws maps below each other, each with its own title, under one title. They have the colour bar of
+/// the first one.
+pub fn panels(title: &str, maps: &[HeatMap]) -> Result<String, ChartTooLarge> {
+    /// The space between two maps.
+    const SPACE: f64 = 18.0;
+    let mut all = Canvas::new();
+    let mut top = 0.0;
+    for (number, map) in maps.iter().enumerate() {
+        let (mut one, area) = draw(map)?;
+        if number == 0 {
+            draw_colour_bar(&mut one, map, area);
+        }
+        let at = (0.0, one.bounds.top - FONT);
+        one.label(at, FONT + 1.0, Anchor::Start, &map.title);
+        let bounds = one.bounds;
+        let down = top - bounds.top;
+        writeln!(all.body, "<g transform=\"translate(0 {down:.1})\">\n{}</g>", one.body)
+            .expect(INFALLIBLE);
+        let middle =
+            ((bounds.left + bounds.right) / 2.0, (bounds.top + bounds.bottom) / 2.0 + down);
+        let size = (bounds.right - bounds.left, bounds.bottom - bounds.top);
+        all.bounds.include(middle.0, middle.1, size.0, size.1);
+        top = bounds.bottom + down + SPACE;
+    }
+    Ok(all.finish(title, "heat maps"))
+}
+
+/// The drawing of a map without its title and its colour bar.
+fn draw(map: &HeatMap) -> Result<(Canvas, PlotArea), ChartTooLarge> {
     let columns = map.values.first().map_or(0, Vec::len);
     check_size("cells", map.values.len().saturating_mul(columns), MAX_CELLS)?;
     let wide = slot_width(columns);
@@ -120,8 +155,8 @@ pub fn svg(map: &HeatMap) -> Result<String, ChartTooLarge> {
     canvas.bounds.include(width / 2.0, height / 2.0, width + 2.0, height + 2.0);
     writeln!(
         canvas.body,
-        "<rect x=\"0\" y=\"0\" width=\"{width:.1}\" height=\"{height:.1}\" fill=\"none\" \
-         stroke=\"{SOFT}\"/>"
+        "<rect x=\"0\" y=\"0\" width=\"{width:.1}\" height=\"{height:.1}\" {}/>",
+        Paint::Soft.stroke()
     )
     .expect(INFALLIBLE);
     match &map.columns {
@@ -129,8 +164,7 @@ pub fn svg(map: &HeatMap) -> Result<String, ChartTooLarge> {
         ChartAxis::Numbers(label) => draw_column_numbers(&mut canvas, area, columns, label),
     }
     draw_row_labels(&mut canvas, map, area, high);
-    draw_colour_bar(&mut canvas, map, area);
-    Ok(canvas.finish(&map.title, "heat map"))
+    Ok((canvas, area))
 }
 
 /// Draws the cells. One path per colour is much shorter than one rectangle per cell.
@@ -264,6 +298,23 @@ mod tests {
         check_well_formed(&drawn);
         assert!(!drawn.contains("<script") && !drawn.contains("NaN"), "{drawn}");
         assert_eq!(drawn.matches("<path").count(), 3);
+    }
+
+    #[test]
+    fn panels_are_below_each_other_and_have_their_titles() {
+        let scale = ColourScale::Sequential { low: 0.0, high: 1.0 };
+        let maps = [0.25, 0.75].map(|value| map(vec![vec![value; 3]; 2], scale));
+        let drawn = panels("both", &maps).unwrap();
+        check_well_formed(&drawn);
+        let down = |part: &str| part.split(')').next().unwrap().parse::<f64>().unwrap();
+        let tops: Vec<f64> = drawn.split("translate(0 ").skip(1).map(down).collect();
+        assert!(tops.len() == 2 && tops[0] + 48.0 < tops[1], "{tops:?}");
+        assert_eq!(drawn.matches("&lt;/svg&gt;</text>").count(), 2);
+        // The colours of the cells are those of their values.
+        for value in [0.25, 0.75] {
+            let colour = scale.colour(scale.level(value).unwrap());
+            assert!(drawn.contains(&format!("fill=\"{colour}\" shape-rendering")), "{value}");
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@ use super::axes::{
     ChartAxis, ChartTooLarge, FONT, GAP, PlotArea, ValueRange, check_size, draw_axes,
     draw_names_below, draw_ticks_below, draw_ticks_left, slot_width,
 };
+use super::paint::{Paint, SERIES};
 use super::svg::{Anchor, Canvas, INFALLIBLE, escape, shorten};
 use std::fmt::Write;
 
@@ -55,10 +56,6 @@ const MAX_NAMES: usize = 16;
 const THIN: f64 = 0.9;
 const HEIGHT: f64 = 280.0;
 const WIDTH: f64 = 560.0;
-/// Colours that suit every kind of colour vision (Okabe and Ito 2008), without the yellow, which is
-/// too light on white.
-const COLOURS: [&str; 7] =
-    ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#1f2933"];
 /// Dash patterns, for curves beyond the number of colours.
 const DASHES: [&str; 3] = ["", " stroke-dasharray=\"6 3\"", " stroke-dasharray=\"2 2.5\""];
 
@@ -132,11 +129,11 @@ pub fn svg(plot: &LinePlot) -> Result<String, ChartTooLarge> {
 /// The colour, width and dashes of a curve.
 fn line_style(number: usize, weight: Weight, width: f64) -> String {
     let colour = match weight {
-        Weight::Plain | Weight::Bold => COLOURS[number % COLOURS.len()],
-        Weight::Faint => "#b8c1cc",
+        Weight::Plain | Weight::Bold => Paint::Series(number),
+        Weight::Faint => Paint::Faint,
     };
-    let dashes = DASHES[number / COLOURS.len() % DASHES.len()];
-    format!("stroke=\"{colour}\" stroke-width=\"{width}\"{dashes}")
+    let dashes = DASHES[number / SERIES % DASHES.len()];
+    format!("{} stroke-width=\"{width}\"{dashes}", colour.stroke())
 }
 
 fn svg_path(points: impl Iterator<Item = Option<(f64, f64)>>) -> String {
@@ -156,7 +153,7 @@ fn svg_path(points: impl Iterator<Item = Option<(f64, f64)>>) -> String {
 fn draw_curve(canvas: &mut Canvas, series: &Series, path: &str, style: &str) {
     writeln!(
         canvas.body,
-        "<g><title>{}</title><path d=\"{path}\" fill=\"none\" {style} stroke-linejoin=\"round\" \
+        "<g><title>{}</title><path d=\"{path}\" {style} stroke-linejoin=\"round\" \
          stroke-linecap=\"round\"/></g>",
         escape(&series.name),
     )
@@ -177,7 +174,7 @@ fn draw_legend(canvas: &mut Canvas, area: PlotArea, series: &[Series]) {
     for (number, series) in named.filter(|(_, series)| !series.name.is_empty()) {
         writeln!(
             canvas.body,
-            "<path d=\"M{left:.1},{y:.1} h20\" fill=\"none\" {}/>",
+            "<path d=\"M{left:.1},{y:.1} h20\" {}/>",
             line_style(number, series.weight, series.weight.width())
         )
         .expect(INFALLIBLE);
@@ -220,7 +217,11 @@ mod tests {
         crate::render::testing::check_well_formed(&drawn);
         let thin: Vec<&str> = drawn.lines().filter(|line| line.contains("opacity")).collect();
         assert_eq!(thin.len(), 2);
-        assert!(thin[0].contains(COLOURS[1]) && thin[0].contains(" L"), "{}", thin[0]);
+        assert!(
+            thin[0].contains(&Paint::Series(1).light()) && thin[0].contains(" L"),
+            "{}",
+            thin[0]
+        );
         assert!(drawn.contains(">50</text>"), "{drawn}");
     }
 

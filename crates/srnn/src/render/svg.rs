@@ -1,10 +1,9 @@
-//! SVG documents: colours and fonts, escaped text and its width, and the bounds of the drawing.
+//! SVG documents: fonts, escaped text and its width, and the bounds of the drawing.
 
+use super::paint::{Paint, style_sheet};
 use crate::format::is_display_control;
 use std::fmt::Write;
 
-pub(super) const INK: &str = "#1f2933";
-pub(super) const SOFT: &str = "#52606d";
 pub(super) const INFALLIBLE: &str = "writing to a string succeeds";
 const FONT: &str = "Helvetica Neue, Helvetica, Arial, DejaVu Sans, sans-serif";
 const TITLE_FONT: f64 = 17.0;
@@ -40,7 +39,7 @@ impl Canvas {
     }
 
     /// Draws a line of text around a centre. The caller extends the bounds.
-    pub(super) fn text(&mut self, x: f64, y: f64, size: f64, colour: &str, text: &str) {
+    pub(super) fn text(&mut self, x: f64, y: f64, size: f64, colour: Paint, text: &str) {
         self.draw_text((x, y), size, colour, "text-anchor=\"middle\"", text);
     }
 
@@ -53,7 +52,13 @@ impl Canvas {
             Anchor::End => x - wide / 2.0,
         };
         self.bounds.include(middle, y, wide, size);
-        self.draw_text((x, y), size, SOFT, &format!("text-anchor=\"{}\"", anchor.name()), text);
+        self.draw_text(
+            (x, y),
+            size,
+            Paint::Soft,
+            &format!("text-anchor=\"{}\"", anchor.name()),
+            text,
+        );
     }
 
     /// Draws a line of text that reads upwards, and extends the bounds.
@@ -75,17 +80,18 @@ impl Canvas {
         let x = x + 0.35 * size;
         let style =
             format!("text-anchor=\"{}\" transform=\"rotate(-90 {x:.1} {y:.1})\"", anchor.name());
-        self.draw_text((x, y - 0.35 * size), size, SOFT, &style, text);
+        self.draw_text((x, y - 0.35 * size), size, Paint::Soft, &style, text);
     }
 
     /// Renderers disagree on `dominant-baseline`, so the baseline is computed: the height of capitals
     /// is about 0.7 of the font size.
-    fn draw_text(&mut self, (x, y): (f64, f64), size: f64, colour: &str, style: &str, text: &str) {
+    fn draw_text(&mut self, (x, y): (f64, f64), size: f64, colour: Paint, style: &str, text: &str) {
         writeln!(
             self.body,
-            "<text x=\"{x:.1}\" y=\"{:.1}\" font-size=\"{size}\" fill=\"{colour}\" \
-             {style} xml:space=\"preserve\">{}</text>",
+            "<text x=\"{x:.1}\" y=\"{:.1}\" font-size=\"{size}\" {} {style} \
+             xml:space=\"preserve\">{}</text>",
             y + 0.35 * size,
+            colour.fill(),
             escape(text)
         )
         .expect(INFALLIBLE);
@@ -99,20 +105,25 @@ impl Canvas {
         if !title.is_empty() {
             let middle = (self.bounds.left + self.bounds.right) / 2.0;
             let y = self.bounds.top - TITLE_FONT;
-            self.text(middle, y, TITLE_FONT, INK, title);
+            self.text(middle, y, TITLE_FONT, Paint::Ink, title);
             self.bounds.include(middle, y, width(title, TITLE_FONT), TITLE_FONT);
         }
         let Bounds { left, top, right, bottom } = self.bounds;
         let (x, y) = (left - MARGIN, top - MARGIN);
         let (wide, high) = (right - left + 2.0 * MARGIN, bottom - top + 2.0 * MARGIN);
         let name = if title.is_empty() { kind } else { title };
+        let paper = format!(
+            "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{wide:.1}\" height=\"{high:.1}\" rx=\"6\" \
+             {}/>\n",
+            Paint::Paper.fill()
+        );
         format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" width=\"{wide:.0}\" \
-             height=\"{high:.0}\" viewBox=\"{x:.1} {y:.1} {wide:.1} {high:.1}\" \
-             font-family=\"{FONT}\">\n<title>{}</title>\n\
-             <rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{wide:.1}\" height=\"{high:.1}\" rx=\"6\" \
-             fill=\"#ffffff\"/>\n{}</svg>\n",
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"srnn-svg\" role=\"img\" \
+             width=\"{wide:.0}\" height=\"{high:.0}\" \
+             viewBox=\"{x:.1} {y:.1} {wide:.1} {high:.1}\" \
+             font-family=\"{FONT}\">\n<title>{}</title>\n{}{paper}{}</svg>\n",
             escape(name),
+            style_sheet(&format!("{paper}{}", self.body)),
             self.body
         )
     }

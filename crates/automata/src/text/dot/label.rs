@@ -58,6 +58,17 @@ impl Label {
         self.chars.contains(&('/', false))
     }
 
+    /// The inputs and outputs of an edge of a Mealy machine: the texts before and after the first slash
+    /// of each part, or of the whole label if a part has none. `None` without a slash.
+    pub(super) fn transitions(&self) -> Option<Vec<(String, String)>> {
+        let split = |chars: &[(char, bool)]| {
+            let slash = chars.iter().position(|&c| c == ('/', false))?;
+            Some((plain_text(&chars[..slash]), plain_text(&chars[slash + 1..])))
+        };
+        let parts: Option<Vec<(String, String)>> = self.parts().into_iter().map(split).collect();
+        parts.or_else(|| split(&self.chars).map(|one| vec![one]))
+    }
+
     fn parts(&self) -> Vec<&[(char, bool)]> {
         let chars = trim(&self.chars);
         let (mut parts, mut depth, mut first) = (Vec::new(), 0usize, 0);
@@ -142,6 +153,21 @@ mod tests {
         check(" ", &[]);
         check("&#32;", &[" "]);
         check("a & b &# &#x; &#99999999;", &["a & b &# &#x; &#99999999;"]);
+    }
+
+    #[test]
+    fn transitions_of_mealy_machines_have_an_input_and_an_output() {
+        let check = |text: &str, expected: &[(&str, &str)]| {
+            let expected = expected.iter().map(|(a, b)| (a.to_string(), b.to_string())).collect();
+            assert_eq!(Label::decode(text).transitions(), Some(expected), "{text}");
+        };
+        check("a/0", &[("a", "0")]);
+        check("SYN / SYN+ACK", &[("SYN", "SYN+ACK")]);
+        check("a/0, b/1", &[("a", "0"), ("b", "1")]);
+        check("HELLO / CERT,DONE", &[("HELLO", "CERT,DONE")]);
+        check("a\\/b/c/d", &[("a/b", "c/d")]);
+        check("a/", &[("a", "")]);
+        assert_eq!(Label::decode("a\\/b").transitions(), None);
     }
 
     #[test]

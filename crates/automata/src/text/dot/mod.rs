@@ -21,11 +21,16 @@
 //! comments, node defaults and chains of edges. A comma within brackets does not separate: `"(1, 2)"`
 //! is one symbol.
 //!
+//! The edges of a Mealy machine are labelled `input/output`. It is read as the Moore machine that
+//! remembers the last output: the class of a word is the output of its last transition, and that of the
+//! empty word is empty.
+//!
 //! States are numbered in order of appearance, and their names are not kept. The writer escapes symbols
 //! and outputs that would be misread (`\,`, `\/`, `\|`, `&#10;`), so a written automaton is read back
 //! unchanged.
 
 mod label;
+mod mealy;
 mod syntax;
 
 use super::{NameTable, TextEdge, TextError, add_edge, build, check_bytes, error};
@@ -61,6 +66,22 @@ pub fn read_moore(text: &str, limits: &Limits) -> Result<Partial<String>, TextEr
             )
         })
     })
+}
+
+/// Whether the text is a Mealy machine: every edge is labelled `input/output`, and no state accepts or
+/// has an output.
+pub fn is_mealy(text: &str, limits: &Limits) -> bool {
+    DotGraph::parse(text, limits, EdgeLabels::Symbols).is_ok_and(|graph| graph.is_mealy())
+}
+
+/// Reads a Mealy machine as a Moore machine with outputs as text; see [the module](self).
+pub fn read_mealy(text: &str, limits: &Limits) -> Result<Partial<String>, TextError> {
+    let mut graph = DotGraph::parse(text, limits, EdgeLabels::InputsAndOutputs)?;
+    let (start, edges) = graph.numbered_edges(limits)?;
+    let states = vec![(); graph.states().count()];
+    let machine = build(graph.symbols.names, start, states, &edges, limits)?;
+    let outputs = mealy::EdgeOutputs { edges, of: graph.edge_outputs, names: graph.outputs.names };
+    mealy::to_moore(&machine, &outputs, limits)
 }
 
 /// Writes a DFA as a graph of this name.
@@ -123,14 +144,26 @@ struct UnlabelledEdge {
     to: u32,
 }
 
+/// What the label of an edge is.
+#[derive(Clone, Copy, Default, PartialEq)]
+enum EdgeLabels {
+    #[default]
+    Symbols,
+    InputsAndOutputs,
+}
+
 #[derive(Default)]
 struct DotGraph {
+    labels: EdgeLabels,
     names: NameTable,
     nodes: Vec<DotNode>,
     default: DotNode,
     symbols: NameTable,
     edges: Vec<TextEdge>,
     unlabelled: Vec<UnlabelledEdge>,
+    /// The names of outputs, and that of each edge; empty unless edges have outputs.
+    outputs: NameTable,
+    edge_outputs: Vec<u32>,
     /// Edges whose label has a slash. In a Mealy machine all edges have one.
     slashes: usize,
     lines: usize,
@@ -138,8 +171,15 @@ struct DotGraph {
 
 impl DotGraph {
     fn read(text: &str, limits: &Limits) -> Result<DotGraph, TextError> {
+        let graph = DotGraph::parse(text, limits, EdgeLabels::Symbols)?;
+        graph.refuse_mealy()?;
+        Ok(graph)
+    }
+
+    fn parse(text: &str, limits: &Limits, labels: EdgeLabels) -> Result<DotGraph, TextError> {
         check_bytes(text, limits)?;
-        let mut graph = DotGraph { lines: text.lines().count().max(1), ..DotGraph::default() };
+        let lines = text.lines().count().max(1);
+        let mut graph = DotGraph { lines, labels, ..DotGraph::default() };
         let mut statements = Statements::new(text)?;
         while let Some((line, statement)) = statements.next()? {
             match statement {
@@ -153,7 +193,6 @@ impl DotGraph {
                 }
             }
         }
-        graph.refuse_mealy()?;
         Ok(graph)
     }
 
@@ -175,9 +214,14 @@ impl DotGraph {
         attributes: &Attributes,
         limits: &Limits,
     ) -> Result<(), TextError> {
-        let symbols = match &attributes.label {
-            Some(text) => self.symbols_of(line, &Label::decode(text), limits)?,
-            None => Vec::new(),
+        let (symbols, outputs) = match (&attributes.label, self.labels) {
+            (Some(text), EdgeLabels::Symbols) => {
+                (self.symbols_of(line, &Label::decode(text), limits)?, vec![])
+            }
+            (Some(text), EdgeLabels::InputsAndOutputs) => {
+                self.transitions_of(line, &Label::decode(text), limits)?
+            }
+            (None, _) => (vec![], vec![]),
         };
         let nodes = names.iter().map(|name| self.node(line, name, limits));
         let nodes = nodes.collect::<Result<Vec<u32>, TextError>>()?;
@@ -191,6 +235,7 @@ impl DotGraph {
             for &symbol in &symbols {
                 add_edge(&mut self.edges, TextEdge { line, from, symbol, to }, limits)?;
             }
+            self.edge_outputs.extend(&outputs);
         }
         Ok(())
     }
@@ -207,15 +252,45 @@ impl DotGraph {
         names.iter().map(number).collect()
     }
 
-    fn refuse_mealy(&self) -> Result<(), TextError> {
+    /// The inputs and outputs of an edge of a Mealy machine; none if the label is blank.
+    fn transitions_of(
+        &mut self,
+        line: usize,
+        label: &Label,
+        limits: &Limits,
+    ) -> Result<(Vec<u32>, Vec<u32>), TextError> {
+        let Some(transitions) = label.transitions() else {
+            return match label.symbols().is_empty() {
+                true => Ok((vec![], vec![])),
+                false => Err(error(
+                    line,
+                    "this transition of a Mealy machine has no output",
+                    "label it \"input/output\"",
+                )),
+            };
+        };
+        let (mut inputs, mut outputs) = (vec![], vec![]);
+        for (input, output) in &transitions {
+            inputs.push(self.symbols.number(input, line, "symbols", limits.symbols)?);
+            outputs.push(self.outputs.number(output, line, "outputs", limits.states)?);
+        }
+        Ok((inputs, outputs))
+    }
+
+    /// Whether every edge has an output, and no state has one or accepts.
+    fn is_mealy(&self) -> bool {
         let acceptor = self.nodes.iter().any(|node| node.accepting || node.output.is_some());
-        if acceptor || self.edges.is_empty() || self.slashes < self.edges.len() {
+        !acceptor && !self.edges.is_empty() && self.slashes >= self.edges.len()
+    }
+
+    fn refuse_mealy(&self) -> Result<(), TextError> {
+        if !self.is_mealy() {
             return Ok(());
         }
         Err(error(
             self.edges[0].line as usize,
             "every transition has an output (\"input/output\"): this is a Mealy machine",
-            "only DFAs and Moore machines are supported; write `\\/` for a slash in a symbol",
+            "read it as a Mealy machine; write `\\/` for a slash in a symbol",
         ))
     }
 
@@ -250,11 +325,8 @@ impl DotGraph {
         }
     }
 
-    fn finish<O>(
-        mut self,
-        limits: &Limits,
-        output: impl Fn(&DotNode) -> Result<O, TextError>,
-    ) -> Result<Partial<O>, TextError> {
+    /// The number of the start state, and the edges with numbers of states.
+    fn numbered_edges(&mut self, limits: &Limits) -> Result<(u32, Vec<TextEdge>), TextError> {
         let start = self.start()?;
         let mut state_numbers = Vec::with_capacity(self.nodes.len());
         let mut count = 0;
@@ -277,8 +349,17 @@ impl DotGraph {
             (edge.from, edge.to) =
                 (state_numbers[edge.from as usize], state_numbers[edge.to as usize]);
         }
+        Ok((state_numbers[start as usize], edges))
+    }
+
+    fn finish<O>(
+        mut self,
+        limits: &Limits,
+        output: impl Fn(&DotNode) -> Result<O, TextError>,
+    ) -> Result<Partial<O>, TextError> {
+        let (start, edges) = self.numbered_edges(limits)?;
         let outputs = self.states().map(output).collect::<Result<Vec<O>, TextError>>()?;
-        build(self.symbols.names, state_numbers[start as usize], outputs, &edges, limits)
+        build(self.symbols.names, start, outputs, &edges, limits)
     }
 }
 

@@ -1,8 +1,10 @@
 //! `explain` for all sequences of a file.
 
+use super::centroids::{self, ExplainedCentroids};
 use super::output_folder::OutputFolder;
-use super::{ExplainArgs, ExplainedModel, batch, brackets, measure_depth, pictures};
-use crate::automaton::find_accepting_class;
+use super::{
+    ExplainArgs, ExplainedModel, accepting_class, batch, brackets, measure_depth, pictures,
+};
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::reading::read_optional_labels;
@@ -32,8 +34,11 @@ struct FileExplanation {
     sequences: usize,
     unreadable: usize,
     usage: Option<Usage>,
+    centroids: Option<ExplainedCentroids>,
     drift: Drift,
     depth: Option<DepthExplanation>,
+    /// The class whose states are drawn as accepting.
+    accepting: Option<u32>,
 }
 
 /// How the network encodes the nesting depth.
@@ -54,12 +59,18 @@ pub fn explain(
 ) -> Result<(), Failure> {
     let (words, unreadable) = words(arguments, explained, file)?;
     let batches = batches(explained, &words);
+    let usage = explained.centroids().map(|_| usage(observations(explained, &batches, ALPHA)));
+    let centroids = usage.as_ref().map(|usage| {
+        centroids::explain(arguments, explained, observations(explained, &batches, ALPHA), usage)
+    });
     let explanation = FileExplanation {
         sequences: words.len(),
         unreadable,
-        usage: explained.centroids().map(|_| usage(observations(explained, &batches, ALPHA))),
+        usage,
+        centroids,
         drift: drift(observations(explained, &batches, VECTORS), arguments.shortest),
         depth: depth(arguments, explained, &batches)?,
+        accepting: accepting_class(arguments, &explained.saved.file.classes)?,
     };
     let mut value = explanation.value(explained);
     let files = match &arguments.out {
@@ -209,6 +220,7 @@ impl FileExplanation {
             "sequences": self.sequences,
             "unreadable": self.unreadable,
             "usage": self.usage,
+            "prototypes": self.centroids.as_ref().map(|centroids| centroids.value(explained)),
             "drift": self.drift,
             "counters": self.depth.as_ref().map(|depth| &depth.counters),
             "machine": self.depth.as_ref().map(|depth| &depth.machine),
@@ -223,6 +235,7 @@ impl FileExplanation {
         }
         let _ = writeln!(text, "; layer {}", explained.layer);
         text.extend(self.usage.as_ref().map(usage_text));
+        text.extend(self.centroids.as_ref().map(|centroids| centroids.text(explained)));
         text.push_str(&drift_text("h", self.drift.h));
         text.push_str(&drift_text("c", self.drift.c));
         if let Some(DepthExplanation { counters, sequences, .. }) = &self.depth {
@@ -244,14 +257,18 @@ impl FileExplanation {
         if let Some(usage) = &self.usage {
             drawn.push(("ranked.svg", pictures::ranked(usage)));
             drawn.push(("visits.svg", pictures::visits(usage)));
-            drawn.push(("centroids.svg", pictures::centroids(centroids(explained))));
+            let visited: Vec<usize> =
+                (0..usage.visits.len()).filter(|&centroid| usage.visits[centroid] > 0).collect();
+            drawn.push(("centroids.svg", pictures::centroids(&centroid_rows(explained), &visited)));
+        }
+        if let Some(centroids) = &self.centroids {
+            drawn.push(("prototypes.svg", centroids.picture(explained)));
         }
         let Some(depth) = &self.depth else { return drawn };
         drawn.push(("counter.svg", pictures::counter(&depth.counters[0])));
         let Some(machine) = &depth.machine else { return drawn };
         // If no class is named like "accept", no state is drawn as accepting.
-        let accepting = find_accepting_class(&explained.saved.file.classes)
-            .map_or(usize::MAX, |at| at as usize);
+        let accepting = self.accepting.map_or(usize::MAX, |at| at as usize);
         let window = DepthWindow { accepting, ..DepthWindow::default() };
         // At rarely seen depths, every transition has a large share.
         let whole = DepthWindow { deepest: i64::MAX, min_fraction: 0.1, ..window.clone() };
@@ -276,7 +293,7 @@ impl FileExplanation {
 }
 
 /// The rows of S, one per centroid.
-fn centroids(explained: &ExplainedModel) -> Vec<Vec<f64>> {
+fn centroid_rows(explained: &ExplainedModel) -> Vec<Vec<f64>> {
     let model = &explained.saved.file.model;
     let units = model.arch.layers[explained.layer].units;
     let values = &model.params[model.layout().layers[explained.layer].centroids.clone()];
@@ -292,6 +309,7 @@ fn usage_text(usage: &Usage) -> String {
     let mut rows: Vec<(u64, Vec<String>)> = each.enumerate().map(row).collect();
     rows.sort_by_key(|row| std::cmp::Reverse(row.0));
     rows.truncate(usage.carrying.max(10));
+    rows.retain(|row| row.0 > 0);
     let mut table = vec![["centroid", "most probable", "mean α"].map(String::from).to_vec()];
     table.extend(rows.into_iter().map(|row| row.1));
     let ranked: Vec<String> =

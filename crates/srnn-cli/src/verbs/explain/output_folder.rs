@@ -1,10 +1,10 @@
 //! Writing explanations to a folder.
 
+use super::pictures::SvgResult;
 use crate::failure::Failure;
 use crate::files;
 use crate::output::Output;
 use serde_json::Value;
-use srnn::render::ChartTooLarge;
 use std::path::{Path, PathBuf};
 
 /// The folder of --out.
@@ -26,7 +26,7 @@ impl<'a> OutputFolder<'a> {
         &self,
         numbers: &str,
         value: &Value,
-        pictures: Vec<(impl AsRef<str>, Result<String, ChartTooLarge>)>,
+        pictures: Vec<(impl AsRef<str>, SvgResult)>,
     ) -> Result<Vec<String>, Failure> {
         let mut texts = vec![(self.folder.join(numbers), format!("{value:#}\n"))];
         for (name, picture) in pictures {

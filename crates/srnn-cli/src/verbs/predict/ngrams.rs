@@ -8,7 +8,7 @@ use crate::failure::{Answer, Failure};
 use crate::output::Output;
 use crate::runs::SavedNgrams;
 use serde_json::Value;
-use srnn::learn::{Feature, NgramFile, NgramReader};
+use srnn::learn::{NgramFile, NgramReader};
 use srnn::task::Vocabulary;
 
 /// The number of n-grams that are shown for a sequence.
@@ -55,16 +55,7 @@ fn classified(
     let reasons = network.as_ref().map_or(vec![], |network| {
         let found = reader.reasons(&word, network.class as usize, REASONS);
         let positive = found.into_iter().filter(|(_, weight)| *weight > 0.0);
-        positive.map(|(feature, weight)| (feature_name(file, feature), weight)).collect()
+        positive.map(|(feature, weight)| (file.feature_name(feature), weight)).collect()
     });
     Classified { network, unseen, automaton: None, reasons }
-}
-
-/// A feature in the words of the data: `open close`, or `A at position 31`, counted from 1.
-fn feature_name(file: &NgramFile, feature: &Feature) -> String {
-    let name = |&id: &u32| file.alphabet[id as usize].as_str();
-    match feature {
-        Feature::Ngram(tokens) => tokens.iter().map(name).collect::<Vec<_>>().join(" "),
-        Feature::At(position, token) => format!("{} at position {}", name(token), position + 1),
-    }
 }

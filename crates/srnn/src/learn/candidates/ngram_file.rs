@@ -82,6 +82,17 @@ impl NgramFile {
         Ok(file)
     }
 
+    /// A feature in the words of the data: `open close`, or `A at position 31`, counted from 1.
+    pub fn feature_name(&self, feature: &Feature) -> String {
+        let name = |&id: &u32| self.alphabet[id as usize].as_str();
+        match feature {
+            Feature::Ngram(tokens) => tokens.iter().map(name).collect::<Vec<_>>().join(" "),
+            Feature::At(position, token) => {
+                format!("{} at position {}", name(token), position + 1)
+            }
+        }
+    }
+
     fn check(&self) -> Result<(), NgramFileError> {
         let NgramModel { classes, features, weights, bias, .. } = &self.model;
         let token = |&id: &u32| (id as usize) < self.alphabet.len();

@@ -1,12 +1,10 @@
-//! Positions of states, edges and labels: layers by dagre, loops above or below their states.
+//! Positions of states, edges and labels: layers from left to right, loops above or below their states.
 
 use std::collections::VecDeque;
 
-use dagre::graph::{Graph, GraphOptions};
-use dagre::layout::types::LabelPos;
-use dagre::{EdgeLabel, LayoutOptions, NodeLabel, RankDir};
-
-use super::{DfaPicture, StatePicture};
+use super::layered::{BoxSize, LayeredEdge, LayeredLayout, layered};
+use super::{DfaPicture, EdgePicture, PathMark, StatePicture};
+use crate::format::grouped;
 use crate::render::svg::{shorten, width};
 
 pub(super) const STATE_FONT: f64 = 15.0;
@@ -27,6 +25,10 @@ const RADIUS: f64 = 20.0;
 const MAX_NAME: usize = 14;
 /// The length of the arrow that marks the start.
 const ARROW: f64 = 30.0;
+/// The space of an edge above and below its middle, between two lines of its label.
+const EDGE_ROOM: f64 = 3.0;
+/// The height of a count below its state.
+pub(super) const COUNT_HEIGHT: f64 = 15.0;
 
 /// A state as drawn.
 pub(super) struct Circle {
@@ -42,6 +44,8 @@ pub(super) struct EdgeText {
     pub x: f64,
     pub y: f64,
     pub lines: Vec<String>,
+    /// The number of lines with symbols; counts and steps follow in a smaller font.
+    pub symbol_lines: usize,
 }
 
 /// An edge as drawn: the points of its curve from state to state, or both ends of a loop.
@@ -67,16 +71,45 @@ pub(super) struct PictureLayout {
 }
 
 impl EdgeText {
-    fn of(label: &str) -> EdgeText {
-        EdgeText { x: 0.0, y: 0.0, lines: wrap(label) }
+    fn of(edge: &EdgePicture) -> EdgeText {
+        let mut lines = wrap(&edge.label);
+        let symbol_lines = lines.len();
+        lines.extend(edge.count.map(|count| format!("×{}", grouped(count))));
+        match &edge.path {
+            PathMark::Off => {}
+            PathMark::Taken(steps) => lines.push(steps_text(steps)),
+            PathMark::Unseen(steps) => lines.push(format!("{}, not seen", steps_text(steps))),
+        }
+        EdgeText { x: 0.0, y: 0.0, lines, symbol_lines }
     }
 
     pub(super) fn width(&self) -> f64 {
-        self.lines.iter().map(|line| width(line, EDGE_FONT)).fold(0.0, f64::max)
+        let wide = |(number, line): (usize, &String)| match number < self.symbol_lines {
+            true => width(line, EDGE_FONT),
+            false => width(line, NOTE_FONT),
+        };
+        self.lines.iter().enumerate().map(wide).fold(0.0, f64::max)
     }
 
-    pub(super) fn height(&self) -> f64 {
-        self.lines.len() as f64 * EDGE_FONT * LINE_HEIGHT
+    /// The heights of the symbols and of the lines below them.
+    pub(super) fn heights(&self) -> (f64, f64) {
+        let notes = self.lines.len() - self.symbol_lines;
+        (self.symbol_lines as f64 * EDGE_FONT * LINE_HEIGHT, notes as f64 * NOTE_FONT * LINE_HEIGHT)
+    }
+
+    /// The height above and below the middle. Symbols alone are around the middle; with other lines,
+    /// the symbols are above it and the others below, so that an edge runs between them.
+    pub(super) fn extent(&self) -> (f64, f64) {
+        match self.heights() {
+            (symbols, 0.0) => (symbols / 2.0, symbols / 2.0),
+            (symbols, notes) => (symbols + EDGE_ROOM, notes + EDGE_ROOM),
+        }
+    }
+
+    /// The height of a box around the middle.
+    fn height(&self) -> f64 {
+        let (above, below) = self.extent();
+        2.0 * above.max(below)
     }
 }
 
@@ -85,24 +118,25 @@ pub(super) fn layout(picture: &DfaPicture) -> PictureLayout {
     let mut curves: Vec<EdgeCurve> = picture
         .edges
         .iter()
-        .map(|(_, _, label)| EdgeCurve {
+        .map(|edge| EdgeCurve {
             points: Vec::new(),
-            text: EdgeText::of(label),
+            text: EdgeText::of(edge),
             side: LoopSide::Above,
         })
         .collect();
     let sizes = node_sizes(picture, &circles, &curves);
     let ranks = breadth_first(picture);
-    let graph = run_dagre(picture, &ranks, &sizes, &curves);
+    let (edges, found) = place_in_layers(picture, &ranks, &sizes, &curves);
     for (state, circle) in circles.iter_mut().enumerate() {
-        let node = graph.node(&id(ranks[state])).expect("every state is a node");
-        (circle.x, circle.y) = (node.x.unwrap_or_default(), node.y.unwrap_or_default());
+        (circle.x, circle.y) = found.nodes[ranks[state]];
     }
-    for (number, (&(from, to, _), curve)) in picture.edges.iter().zip(&mut curves).enumerate() {
-        let (low, high) = ordered(ranks[from], ranks[to]);
-        if let Some(edge) = graph.edge(&id(low), &id(high), Some(&id(number))) {
-            set_curve(edge, ranks[from] > ranks[to], curve);
+    for (place, &number) in edges.iter().enumerate() {
+        let (edge, curve) = (&picture.edges[number], &mut curves[number]);
+        curve.points = found.routes[place].clone();
+        if ranks[edge.from] > ranks[edge.to] {
+            curve.points.reverse();
         }
+        (curve.text.x, curve.text.y) = found.labels[place];
     }
     attach_ends(picture, &circles, &mut curves);
     place_loops(picture, &circles, &mut curves);
@@ -115,7 +149,7 @@ pub(super) fn layout(picture: &DfaPicture) -> PictureLayout {
 fn breadth_first(picture: &DfaPicture) -> Vec<usize> {
     let count = picture.states.len();
     let mut next: Vec<Vec<usize>> = vec![Vec::new(); count];
-    picture.edges.iter().for_each(|&(from, to, _)| next[from].push(to));
+    picture.edges.iter().for_each(|edge| next[edge.from].push(edge.to));
     let mut ranks = vec![None; count];
     let mut count_found = 0;
     for root in [picture.start].into_iter().chain(0..count) {
@@ -129,11 +163,6 @@ fn breadth_first(picture: &DfaPicture) -> Vec<usize> {
         }
     }
     ranks.into_iter().map(|rank| rank.expect("every state is a root")).collect()
-}
-
-/// A name that sorts like its number: dagre visits nodes by name.
-fn id(number: usize) -> String {
-    format!("{number:06}")
 }
 
 fn ordered(a: usize, b: usize) -> (usize, usize) {
@@ -159,74 +188,45 @@ fn circle(state: &StatePicture) -> Circle {
     Circle { x: 0.0, y: 0.0, radius, name, note }
 }
 
-/// The size of a node for the layout. A loop counts above and below, so that the circle is in the
-/// middle and edges between neighbours are straight.
-struct NodeSize {
-    width: f64,
-    height: f64,
-}
-
-fn node_sizes(picture: &DfaPicture, circles: &[Circle], curves: &[EdgeCurve]) -> Vec<NodeSize> {
-    let space = |c: &Circle| NodeSize { width: 2.0 * c.radius, height: 2.0 * c.radius };
-    let mut areas: Vec<NodeSize> = circles.iter().map(space).collect();
-    for ((from, to, _), curve) in picture.edges.iter().zip(curves) {
-        if from == to {
-            let area = &mut areas[*from];
-            area.height += 2.0 * (LOOP_HEIGHT + curve.text.height());
-            area.width = area.width.max(curve.text.width());
+/// The size of each state for the layout. A loop counts above and below, so that the circle is in the
+/// middle and edges between neighbours are straight; so does a count.
+fn node_sizes(picture: &DfaPicture, circles: &[Circle], curves: &[EdgeCurve]) -> Vec<BoxSize> {
+    let size = |(state, circle): (&StatePicture, &Circle)| {
+        let count = if state.count.is_some() { 2.0 * COUNT_HEIGHT } else { 0.0 };
+        BoxSize { width: 2.0 * circle.radius, height: 2.0 * circle.radius + count }
+    };
+    let mut sizes: Vec<BoxSize> = picture.states.iter().zip(circles).map(size).collect();
+    for (edge, curve) in picture.edges.iter().zip(curves) {
+        if edge.from == edge.to {
+            let size = &mut sizes[edge.from];
+            let (above, below) = curve.text.extent();
+            size.height += 2.0 * (LOOP_HEIGHT + above + below);
+            size.width = size.width.max(curve.text.width());
         }
     }
-    areas
+    sizes
 }
 
-/// Runs dagre on edges that point to the state with the higher rank. So there are no cycles, and the
-/// start is leftmost.
-fn run_dagre(
+/// Lays out edges that point to the state with the higher rank. So there are no cycles, and the start
+/// is leftmost. Returns the numbers of the edges that are no loops, in the order of the routes.
+fn place_in_layers(
     picture: &DfaPicture,
     ranks: &[usize],
-    sizes: &[NodeSize],
+    sizes: &[BoxSize],
     curves: &[EdgeCurve],
-) -> Graph<NodeLabel, EdgeLabel> {
-    // A multigraph, because a reversed edge may be parallel to another one.
-    let options = GraphOptions { directed: true, multigraph: true, compound: false };
-    let mut graph = Graph::with_options(options);
-    for (&rank, area) in ranks.iter().zip(sizes) {
-        let (width, height) = (area.width, area.height);
-        graph.set_node(id(rank), Some(NodeLabel { width, height, ..NodeLabel::default() }));
-    }
-    for (number, ((from, to, _), curve)) in picture.edges.iter().zip(curves).enumerate() {
-        if from == to {
-            continue;
-        }
-        let label = EdgeLabel {
-            width: curve.text.width() + 10.0,
-            height: curve.text.height() + 4.0,
-            labelpos: LabelPos::Center,
-            ..EdgeLabel::default()
-        };
-        let (low, high) = ordered(ranks[*from], ranks[*to]);
-        graph.set_edge(id(low), id(high), Some(label), Some(&id(number)));
-    }
-    let options = LayoutOptions {
-        rankdir: RankDir::LR,
-        nodesep: 28.0,
-        edgesep: 18.0,
-        ranksep: 44.0,
-        ..LayoutOptions::default()
+) -> (Vec<usize>, LayeredLayout) {
+    let mut nodes = sizes.to_vec();
+    ranks.iter().zip(sizes).for_each(|(&rank, &size)| nodes[rank] = size);
+    let is_loop = |number: &usize| picture.edges[*number].from == picture.edges[*number].to;
+    let numbers: Vec<usize> = (0..picture.edges.len()).filter(|number| !is_loop(number)).collect();
+    let edge = |&number: &usize| {
+        let (edge, text) = (&picture.edges[number], &curves[number].text);
+        let (from, to) = ordered(ranks[edge.from], ranks[edge.to]);
+        let label = BoxSize { width: text.width() + 10.0, height: text.height() + 4.0 };
+        LayeredEdge { from, to, label }
     };
-    dagre::layout(&mut graph, Some(options));
-    graph
-}
-
-/// The inner points of a placed edge, from its own start to its own end, and its label.
-fn set_curve(edge: &EdgeLabel, turned: bool, curve: &mut EdgeCurve) {
-    if let [_, inner @ .., _] = edge.points.as_slice() {
-        curve.points = inner.iter().map(|p| (p.x, p.y)).collect();
-    }
-    if turned {
-        curve.points.reverse();
-    }
-    (curve.text.x, curve.text.y) = (edge.x.unwrap_or_default(), edge.y.unwrap_or_default());
+    let edges: Vec<LayeredEdge> = numbers.iter().map(edge).collect();
+    (numbers, layered(&nodes, &edges))
 }
 
 /// One end of an edge at a circle.
@@ -242,14 +242,14 @@ struct EdgeEnd {
 /// keep a distance, so that two edges do not look like one.
 fn attach_ends(picture: &DfaPicture, circles: &[Circle], curves: &mut [EdgeCurve]) {
     let mut sides: Vec<[Vec<EdgeEnd>; 2]> = circles.iter().map(|_| [vec![], vec![]]).collect();
-    for (edge, (&(from, to, _), curve)) in picture.edges.iter().zip(curves.iter()).enumerate() {
+    for (number, (edge, curve)) in picture.edges.iter().zip(curves.iter()).enumerate() {
         let (Some(&first), Some(&last)) = (curve.points.first(), curve.points.last()) else {
             continue;
         };
-        for (state, leaves, (x, y)) in [(from, true, first), (to, false, last)] {
+        for (state, leaves, (x, y)) in [(edge.from, true, first), (edge.to, false, last)] {
             let (dx, dy) = (x - circles[state].x, y - circles[state].y);
             let side = usize::from(dx > 0.0);
-            sides[state][side].push(EdgeEnd { edge, leaves, angle: dy.atan2(dx.abs()) });
+            sides[state][side].push(EdgeEnd { edge: number, leaves, angle: dy.atan2(dx.abs()) });
         }
     }
     for (circle, sides) in circles.iter().zip(&mut sides) {
@@ -284,18 +284,18 @@ fn separate_ends(ends: &mut [EdgeEnd]) {
 /// Puts each loop above its state, or below if other edges leave more space there.
 fn place_loops(picture: &DfaPicture, circles: &[Circle], curves: &mut [EdgeCurve]) {
     let mut ends: Vec<Vec<(f64, f64)>> = vec![Vec::new(); circles.len()];
-    for (&(from, to, _), curve) in picture.edges.iter().zip(curves.iter()) {
+    for (edge, curve) in picture.edges.iter().zip(curves.iter()) {
         if let [_, inner @ .., _] = curve.points.as_slice()
             && let (Some(&second), Some(&before)) = (inner.first(), inner.last())
         {
-            ends[from].push(towards(&circles[from], second));
-            ends[to].push(towards(&circles[to], before));
+            ends[edge.from].push(towards(&circles[edge.from], second));
+            ends[edge.to].push(towards(&circles[edge.to], before));
         }
     }
-    for (&(from, to, _), curve) in picture.edges.iter().zip(curves) {
-        if from == to {
-            curve.side = freer_side(&circles[from], &ends[from]);
-            place_loop(&circles[from], curve);
+    for (edge, curve) in picture.edges.iter().zip(curves) {
+        if edge.from == edge.to {
+            curve.side = freer_side(&circles[edge.from], &ends[edge.from]);
+            place_loop(&circles[edge.from], curve);
         }
     }
 }
@@ -321,7 +321,10 @@ fn place_loop(circle: &Circle, curve: &mut EdgeCurve) {
     let side = curve.side as i8 as f64;
     let (dx, dy) = (circle.radius * f64::sin(SPREAD), circle.radius * f64::cos(SPREAD));
     curve.points = [-dx, dx].map(|dx| (circle.x + dx, circle.y + side * dy)).to_vec();
-    let middle = circle.radius + LOOP_HEIGHT + curve.text.height() / 2.0 - 4.0;
+    // The label is beyond the loop.
+    let (above, below) = curve.text.extent();
+    let half = if side < 0.0 { below } else { above };
+    let middle = circle.radius + LOOP_HEIGHT + half - 4.0;
     (curve.text.x, curve.text.y) = (circle.x, circle.y + side * middle);
 }
 
@@ -330,6 +333,17 @@ fn towards(circle: &Circle, (x, y): (f64, f64)) -> (f64, f64) {
     let (dx, dy) = (x - circle.x, y - circle.y);
     let distance = dx.hypot(dy).max(1e-9);
     (circle.x + dx / distance * circle.radius, circle.y + dy / distance * circle.radius)
+}
+
+/// The steps of a path that take an edge; the first of many.
+fn steps_text(steps: &[usize]) -> String {
+    const MAX_STEPS: usize = 4;
+    let shown: Vec<String> = steps.iter().take(MAX_STEPS).map(usize::to_string).collect();
+    match steps.len() {
+        1 => format!("step {}", shown[0]),
+        count if count > MAX_STEPS => format!("steps {}, …", shown.join(", ")),
+        _ => format!("steps {}", shown.join(", ")),
+    }
 }
 
 /// Breaks a label into lines of about equal width, at most four.
