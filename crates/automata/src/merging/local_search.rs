@@ -4,10 +4,10 @@
 use super::PrefixTree;
 use super::criterion::Criterion;
 use super::graph::TransitionIndex;
-use super::origin::{ClassChoice, Origin};
+use super::origin::{ClassChoice, OriginalAutomaton};
 
 /// A complete transition table `[states, symbols]` with start state 0. Every state has the most
-/// frequent class of the words that end in it, or, in a search from an [`Origin`], its class there
+/// frequent class of the words that end in it, or, in a search from an [`OriginalAutomaton`], its class there
 /// where that is shorter. Unreachable states keep their rows.
 #[derive(Clone)]
 pub(super) struct LocalSearch<'a> {
@@ -15,7 +15,7 @@ pub(super) struct LocalSearch<'a> {
     criterion: Criterion<'a>,
     pub table: Vec<u32>,
     /// What changes are counted from; `None` if the automaton itself is what counts.
-    pub origin: Option<Origin>,
+    pub origin: Option<OriginalAutomaton>,
     /// The state after every prefix.
     states: Vec<u32>,
     /// Labels of the words that end in each state: `[states, classes]`.
@@ -58,7 +58,7 @@ impl<'a> LocalSearch<'a> {
         tree: &'a PrefixTree,
         criterion: Criterion<'a>,
         table: Vec<u32>,
-        origin: Option<Origin>,
+        origin: Option<OriginalAutomaton>,
         steps: u64,
     ) -> LocalSearch<'a> {
         let mut search = LocalSearch {
@@ -352,7 +352,7 @@ impl<'a> LocalSearch<'a> {
     }
 
     /// The classes of a search from an origin.
-    pub fn chosen_classes(&self, origin: &Origin) -> Vec<u32> {
+    pub fn chosen_classes(&self, origin: &OriginalAutomaton) -> Vec<u32> {
         origin.choose_classes(&self.table, &self.counts, self.tree, &self.criterion).classes
     }
 

@@ -6,7 +6,7 @@ use super::criterion::Criterion;
 /// A complete transition table with start state 0 and the class of every state. States that were added
 /// to it have the row and the class of the state that they are copies of.
 #[derive(Clone, Debug)]
-pub(super) struct Origin {
+pub(super) struct OriginalAutomaton {
     pub table: Vec<u32>,
     pub classes: Vec<u32>,
     /// States that the automaton had.
@@ -21,7 +21,7 @@ pub(super) struct ClassChoice {
     pub bits: f64,
 }
 
-impl Origin {
+impl OriginalAutomaton {
     /// Adds a copy of a state.
     pub fn add_copy(&mut self, state: usize, symbols: usize) {
         self.table.extend_from_within(state * symbols..(state + 1) * symbols);

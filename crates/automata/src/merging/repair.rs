@@ -6,7 +6,7 @@
 
 use super::criterion::Criterion;
 use super::local_search::LocalSearch;
-use super::origin::Origin;
+use super::origin::OriginalAutomaton;
 use super::{DescriptionLength, MergeConfig, MergeError, PrefixTree, Support, check};
 use crate::alphabet::Symbol;
 use crate::moore::{Moore, State};
@@ -73,7 +73,7 @@ pub fn repair(
     let criterion = Criterion::new(&length, config.labels);
     let given = Table::of(from);
     let swapped = given.swapped(from.start());
-    let origin = Origin {
+    let origin = OriginalAutomaton {
         table: swapped.targets.clone(),
         classes: swapped.classes,
         states: from.state_count(),

@@ -229,6 +229,9 @@ fn inspection_of_a_run_shows_its_proof_and_its_wrong_labels() {
     let folder = tempfile::tempdir().unwrap();
     super::proofs::trained(folder.path());
     let inspect = || srnn(folder.path(), &["inspect", "run"]).yes().stdout;
+    assert!(inspect().contains("result: none, so the run is not finished"), "{}", inspect());
+    let result = json!({ "kept": { "seed": 1 }, "seeds": [] });
+    fs::write(folder.path().join("run/result.json"), result.to_string()).unwrap();
     assert!(inspect().contains("certificate: none, so nothing is proved"), "{}", inspect());
     assert!(!inspect().contains("suspected"), "{}", inspect());
     let data = r#"{"tokens": "Characters", "labels_flipped": 0}"#;

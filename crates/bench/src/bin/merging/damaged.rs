@@ -19,7 +19,7 @@ struct DamagedAutomaton {
 
 /// What one method made of all automata.
 #[derive(Default)]
-struct MethodResult {
+struct DamagedOutcome {
     exact: usize,
     seconds: Vec<f64>,
 }
@@ -32,7 +32,7 @@ pub fn measure(count: u64) {
         [("none", 0.0, LabelTrust::Trusted), ("5 %", 0.05, LabelTrust::MayBeWrong)]
     {
         let config = MergeConfig { labels: trust, ..MergeConfig::default() };
-        let (mut repaired, mut merged) = (MethodResult::default(), MethodResult::default());
+        let (mut repaired, mut merged) = (DamagedOutcome::default(), DamagedOutcome::default());
         for i in 0..count {
             let one = damaged(i, noise);
             let (symbols, truth) = (one.truth.alphabet().len(), &one.truth);
@@ -54,7 +54,7 @@ pub fn measure(count: u64) {
     }
 }
 
-impl MethodResult {
+impl DamagedOutcome {
     fn add(&mut self, truth: &Moore<u32>, run: impl FnOnce() -> Moore<u32>) {
         let start = Instant::now();
         let found = run();
