@@ -25,8 +25,11 @@ impl<'a> Criterion<'a> {
         self.length.bits(states, errors) + self.error_bits * errors as f64
     }
 
-    /// The bits of the errors alone.
+    /// The bits of the errors alone. They grow with every error: to name the errors takes fewer bits
+    /// again where most labels are wrong, but an automaton with exchanged classes explains nothing.
     pub fn error_bits(&self, errors: usize) -> f64 {
-        self.length.error_bits(errors) + self.error_bits * errors as f64
+        let half = self.length.labels() / 2;
+        let above = errors.saturating_sub(half) as f64;
+        self.length.error_bits(errors.min(half)) + above + self.error_bits * errors as f64
     }
 }

@@ -33,6 +33,11 @@ impl DescriptionLength {
         automaton + self.error_bits(errors)
     }
 
+    /// Number of labels.
+    pub(super) fn labels(&self) -> usize {
+        self.labels
+    }
+
     /// The bits for the wrong labels alone.
     pub fn error_bits(&self, errors: usize) -> f64 {
         let (n, e) = (self.labels, errors);

@@ -154,6 +154,15 @@ impl<'a> LocalSearch<'a> {
         found
     }
 
+    /// The states that a transition may be redirected to. A given automaton may need a state again that
+    /// no transition leads to.
+    fn targets(&self) -> Vec<u32> {
+        match self.origin {
+            None => self.reachable(),
+            Some(_) => (0..self.state_count() as u32).collect(),
+        }
+    }
+
     /// The cost after some slots are redirected. The scratch then holds the runs; `keep` or `forget`
     /// must follow.
     fn redirected(&mut self, slots: &[TransitionIndex], to: u32) -> TableCost {
@@ -265,7 +274,7 @@ impl<'a> LocalSearch<'a> {
     /// improvement, the largest first: a wrong transition near the start would otherwise be made up
     /// for elsewhere.
     fn redirect_transitions(&mut self) -> bool {
-        let targets = self.reachable();
+        let targets = self.targets();
         let mut found: Vec<(f64, TransitionIndex, u32)> = vec![];
         for slot in 0..self.table.len() {
             if self.steps_left > 0 && self.use_count(slot) > 0 {

@@ -174,6 +174,7 @@ fn changes(given: &Table, found: &Table) -> Vec<AutomatonChange> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::LabelTrust;
     use super::super::tests::{noisy_words, random_automaton};
     use super::*;
     use crate::compare::distinguish;
@@ -239,6 +240,39 @@ mod tests {
             assert_eq!((&found.automaton, found.errors), (&truth, wrong), "seed {seed}");
             assert_eq!((found.changes, found.errors_before), (vec![], wrong));
         }
+    }
+
+    #[test]
+    fn an_automaton_with_exchanged_classes_is_no_better_for_it() {
+        let mut bits = stream(4);
+        let truth = random_automaton(6, 2, &mut bits);
+        let (tree, _) = noisy_words(&truth, 1_500, 14, 0.0, &mut bits);
+        let given = truth.map_outputs(|&class| 1 - class);
+        let found = repair(&given, &tree, &MergeConfig::default()).unwrap();
+        assert!(found.errors < tree.labels / 2, "{found:?}");
+        assert_eq!(found.errors_before, tree.labels);
+    }
+
+    #[test]
+    fn equivalent_states_are_left_alone() {
+        let mut bits = stream(9);
+        let truth = random_automaton(8, 2, &mut bits);
+        let (tree, _) = noisy_words(&truth, 3_000, 14, 0.0, &mut bits);
+        // State 8 is a copy of state 5, and every second transition to state 5 leads there.
+        let mut targets: Vec<State> =
+            truth.states().flat_map(|s| truth.successors(s).to_vec()).collect();
+        targets.extend(truth.successors(State(5)).to_vec());
+        let to: Vec<usize> = (0..targets.len()).filter(|&slot| targets[slot] == State(5)).collect();
+        to.iter().step_by(2).for_each(|&slot| targets[slot] = State(8));
+        let mut outputs = truth.outputs().to_vec();
+        outputs.push(outputs[5]);
+        let slot = (0..16).find(|slot| !to.contains(slot)).expect("another transition");
+        targets[slot] = State((targets[slot].0 + 3) % 8);
+        let given = Moore::new(truth.alphabet().clone(), truth.start(), outputs, targets).unwrap();
+        let config = MergeConfig { labels: LabelTrust::Trusted, ..MergeConfig::default() };
+        let found = repair(&given, &tree, &config).unwrap();
+        assert!(exact(&found.automaton, &truth));
+        assert_eq!(found.changes.len(), 1, "{:?}", found.changes);
     }
 
     #[test]

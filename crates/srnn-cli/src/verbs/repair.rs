@@ -34,7 +34,8 @@ use std::time::Instant;
     before_help = "Examples:
   srnn repair protocol.dot traces.csv --missing reject --out repaired
   srnn repair tomita:4 tomita:5",
-    after_help = "Exit codes: 0 nothing is to be changed; 1 the automaton was changed; 2 an error"
+    after_help = "Exit codes: 0 nothing is to be changed; 1 the automaton was changed, or contradicts most \
+                  labels; 2 an error"
 )]
 pub struct RepairArgs {
     /// A file, `-` for stdin, a run folder, `re:EXPRESSION` or `tomita:1`…`7`.
@@ -82,7 +83,8 @@ pub fn run(arguments: &RepairArgs, output: &Output) -> Result<Answer, Failure> {
     let seconds = start.elapsed().as_secs_f64();
     let written = match &stem {
         Some(stem) => {
-            let automaton = Partial::from(&repaired.automaton.minimize());
+            // The states keep the numbers that the changes are named by.
+            let automaton = Partial::from(&repaired.automaton);
             save_automaton(stem, automaton, named.classes(), &data.title)?.written
         }
         None => vec![],
@@ -93,13 +95,15 @@ pub fn run(arguments: &RepairArgs, output: &Output) -> Result<Answer, Failure> {
         repaired: &repaired,
         classes: named.classes(),
         fits: fits(&repaired.automaton, &data),
+        trusted: arguments.data.trust_labels == Some(true),
         record: data_record(&data, &arguments.data),
         difference,
         seconds,
         written,
     };
     report::print(&report, output)?;
-    Ok(if repaired.changes.is_empty() { Answer::Yes } else { Answer::No })
+    let right = repaired.changes.is_empty() && !report.is_contradicted();
+    Ok(if right { Answer::Yes } else { Answer::No })
 }
 
 /// The automaton with its classes, and with all transitions.

@@ -19,6 +19,8 @@ pub struct RepairReport<'a> {
     pub repaired: &'a Repaired,
     pub classes: &'a [String],
     pub fits: Vec<SetFit>,
+    /// Whether labels were taken as given.
+    pub trusted: bool,
     /// The data as JSON.
     pub record: Value,
     /// A shortest word that both automata classify differently.
@@ -29,6 +31,13 @@ pub struct RepairReport<'a> {
 
 /// Largest number of states of an automaton that is printed as a table.
 const MAX_TABLE_STATES: usize = 30;
+
+impl RepairReport<'_> {
+    /// Whether the automaton contradicts most labels, although it was changed.
+    pub fn is_contradicted(&self) -> bool {
+        2 * self.repaired.errors > self.repaired.labels
+    }
+}
 
 /// Prints what was changed, and how the automaton fits the data.
 pub fn print(report: &RepairReport, output: &Output) -> Result<(), Failure> {
@@ -61,6 +70,7 @@ fn text(report: &RepairReport) -> Result<String, Failure> {
         let word = word_text(report, word);
         let _ = writeln!(text, "  shortest difference: {word} is {now}, {before} before");
     }
+    text.push_str(&advice(report));
     let _ = writeln!(text, "  search: {:.2} s", report.seconds);
     if repaired.automaton.state_count() <= MAX_TABLE_STATES {
         let automaton = Partial::from(&repaired.automaton);
@@ -70,6 +80,29 @@ fn text(report: &RepairReport) -> Result<String, Failure> {
         let _ = writeln!(text, "wrote {}", path.display());
     }
     Ok(text)
+}
+
+/// What the result does not rest on, and what to try.
+fn advice(report: &RepairReport) -> String {
+    let mut text = String::new();
+    let taken = &report.repaired.words_taking;
+    let unseen = taken.iter().filter(|&&count| count == 0).count();
+    if unseen > 0 {
+        let all = plural(taken.len(), "transition");
+        let _ = writeln!(text, "  no sequence shows {unseen} of {all}: they stay as they were");
+    }
+    if report.is_contradicted() {
+        text.push_str(
+            "  most labels are contradicted: are the classes exchanged? `srnn merge` finds an \
+             automaton without a given one\n",
+        );
+    } else if report.trusted && report.repaired.errors > 0 {
+        text.push_str(
+            "  labels are left that no change explains: equal sequences may have different labels, \
+             or the automaton is far from the data; try `srnn merge`\n",
+        );
+    }
+    text
 }
 
 fn change_text(report: &RepairReport, change: &AutomatonChange) -> String {
