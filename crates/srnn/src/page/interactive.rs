@@ -77,6 +77,8 @@ struct Symbols {
     joined: bool,
     /// What is typed for each symbol; unique.
     typed: Vec<String>,
+    /// What is shown for each symbol.
+    shown: Vec<String>,
 }
 
 impl Symbols {
@@ -99,25 +101,34 @@ impl Symbols {
         });
         let typed: Vec<String> = typed.collect();
         let joined = joined && typed.iter().all(|name| name.chars().count() == 1);
-        Symbols { joined, typed }
+        let shown = names.iter().map(|name| visible(name)).collect();
+        Symbols { joined, typed, shown }
     }
 
     fn help(&self) -> &'static str {
-        match self.joined {
-            true => "Symbols are single characters. Enter steps on.",
-            false => "Symbols are separated by blanks. A button adds its symbol. Enter steps on.",
+        let all_typable = self.typed.iter().all(|typed| !typed.starts_with('#'));
+        match (self.joined, all_typable) {
+            (true, _) => "Symbols are single characters. Enter steps on.",
+            (false, true) => {
+                "Symbols are separated by blanks. A button adds its symbol. Enter steps on."
+            }
+            (false, false) => {
+                "Symbols are separated by blanks. A button adds its symbol: a name with a blank is \
+                 typed as # and its number. Enter steps on."
+            }
         }
     }
 
     fn buttons(&self) -> String {
-        let button = |(number, typed): (usize, &String)| {
-            let typed = html_text(typed);
+        let button = |(number, (typed, shown)): (usize, (&String, &String))| {
+            let (typed, shown) = (html_text(typed), html_text(shown));
+            let title = if typed == shown { String::new() } else { format!(" title=\"{typed}\"") };
             format!(
-                "<button type=\"button\" data-symbol=\"{number}\"><code>{typed}</code></button>"
+                "<button type=\"button\" data-symbol=\"{number}\"{title}><code>{shown}</code></button>"
             )
         };
-        let buttons: Vec<String> =
-            self.typed.iter().enumerate().take(MAX_BUTTONS).map(button).collect();
+        let symbols = self.typed.iter().zip(&self.shown).enumerate();
+        let buttons: Vec<String> = symbols.take(MAX_BUTTONS).map(button).collect();
         format!("<p class=\"symbols\">{}</p>\n", buttons.join(" "))
     }
 }
@@ -127,7 +138,7 @@ pub(super) fn embedded(files: &RunFiles, contents: &PageContents) -> Embedded {
     if contents.is_empty() {
         return Embedded::default();
     }
-    let Symbols { joined, typed } = Symbols::of(files);
+    let Symbols { joined, typed, shown } = Symbols::of(files);
     let unknown = files.network.as_ref().and_then(|network| {
         let config: Value = serde_json::from_slice(&network.config).ok()?;
         config["unknown"].as_u64()
@@ -135,6 +146,7 @@ pub(super) fn embedded(files: &RunFiles, contents: &PageContents) -> Embedded {
     let PageContents { automaton, config, weights, certificate } = contents;
     let data = json!({
         "symbols": typed,
+        "names": shown,
         "joined": joined,
         "unknown": unknown,
         "module": base64(MODULE),

@@ -7,6 +7,8 @@
   const FILES = { automaton: 0, config: 1, weights: 2, certificate: 3 };
   // Characters that hide or reorder the text around them are shown as escapes.
   const HIDDEN = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
+  // The name of a symbol of a word.
+  const nameOf = (symbol) => (symbol.typed === page.symbols[symbol.number] ? page.names[symbol.number] : symbol.typed);
   const visible = (text) =>
     text.replace(HIDDEN, (c) => '\\u{' + c.charCodeAt(0).toString(16) + '}');
 
@@ -131,7 +133,7 @@
       row.append(element('dt', name), element('dd', text, className));
       list.append(row);
     };
-    const read = symbols.slice(0, at).map((symbol) => symbol.typed).join(page.joined ? '' : ' ');
+    const read = symbols.slice(0, at).map(nameOf).join(page.joined ? '' : ', ');
     fact('read so far', at === 0 ? 'nothing yet' : read + ' (' + at + ' of ' + symbols.length + ')');
     const state = stateAt(at);
     if (steps.automaton) {
@@ -161,7 +163,7 @@
       const item = element('li');
       const state = stateAt(position);
       const class0 = state ? state.class : networkAt(position) ? networkAt(position)[0].class : '';
-      const read = position === 0 ? 'start' : symbols[position - 1].typed;
+      const read = position === 0 ? 'start' : nameOf(symbols[position - 1]);
       const button = element('button');
       button.type = 'button';
       button.append(element('code', read));
