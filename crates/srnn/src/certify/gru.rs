@@ -129,7 +129,7 @@ struct FunctionValues {
 
 /// `enclose` for every unit.
 // PERF: in a network that was made from an automaton all gates have the same argument, and the
-// candidates of one state have two. So the last two results are kept: 3 times faster at 1,602 units.
+// candidates of one state have two. So the last two results are kept.
 fn function_values(
     pre: &AffineForm,
     delta: &[f64],

@@ -75,6 +75,25 @@ impl IntervalMatrix {
         self.rad.push(rad);
     }
 
+    /// Adds a row without zeros.
+    pub fn push_full_row(&mut self, mid: &[f64], rad: &[f64]) {
+        self.places.extend(0..self.columns);
+        self.mid.extend_from_slice(mid);
+        self.rad.extend_from_slice(rad);
+        self.end_row();
+    }
+
+    /// Reserves space for a row of `entries`, and for as many such rows as there are and 64 more.
+    // PERF: few large allocations; each one is copied and returned to the system.
+    fn reserve_like_row(&mut self, entries: usize) {
+        if self.places.capacity() < self.places.len() + entries {
+            let more = entries * (self.ends.len() + 64);
+            self.places.reserve_exact(more);
+            self.mid.reserve_exact(more);
+            self.rad.reserve_exact(more);
+        }
+    }
+
     /// Ends the row that is being written.
     pub fn end_row(&mut self) {
         self.ends.push(self.places.len());
@@ -104,8 +123,16 @@ impl IntervalMatrix {
     /// Upper bounds on the sum of magnitudes of each column.
     pub fn column_sums(&self) -> Vec<f64> {
         let mut sums = vec![0.0; self.columns];
-        for (i, &place) in self.places.iter().enumerate() {
-            sums[place] += self.mid[i].abs() + self.rad[i];
+        for row in 0..self.rows() {
+            let row = self.stored(row);
+            let magnitudes = self.mid[row.clone()].iter().zip(&self.rad[row.clone()]);
+            let magnitudes = magnitudes.map(|(mid, rad)| mid.abs() + rad);
+            if row.len() == self.columns {
+                sums.iter_mut().zip(magnitudes).for_each(|(sum, x)| *sum += x);
+            } else {
+                let places = &self.places[row];
+                places.iter().zip(magnitudes).for_each(|(&place, x)| sums[place] += x);
+            }
         }
         sums.iter().map(|&sum| round_up(sum, 2 * self.rows())).collect()
     }
@@ -224,11 +251,19 @@ impl RowSum {
                 self.list.extend((0..self.listed.len()).filter(|&place| self.listed[place]));
             }
         }
-        for &place in &self.list {
+        into.reserve_like_row(self.list.len());
+        if self.list.len() == self.mid.len() {
+            into.places.append(&mut self.list);
+            into.mid.extend_from_slice(&self.mid);
+            into.rad.extend(self.rad.iter().map(|&rad| round_up(rad, terms)));
+            self.mid.fill(0.0);
+            self.rad.fill(0.0);
+            self.listed.fill(false);
+        }
+        for place in self.list.drain(..) {
             into.push(place, self.mid[place], round_up(self.rad[place], terms));
             (self.mid[place], self.rad[place], self.listed[place]) = (0.0, 0.0, false);
         }
-        self.list.clear();
         into.end_row();
     }
 }

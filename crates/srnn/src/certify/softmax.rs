@@ -251,6 +251,7 @@ fn through_softmax(changes: &IntervalMatrix, alpha: &[Interval]) -> IntervalMatr
     let all_mid: f64 = mid.iter().sum();
     let all_rad: f64 = rad.iter().sum();
     let (mut t, mut t_rad) = (vec![0.0; k], vec![0.0; k]);
+    let mut changes_of_row = vec![(0.0, 0.0); k];
     let mut result = IntervalMatrix::zeros(0, k);
     for row in 0..changes.rows() {
         t.fill(0.0);
@@ -261,25 +262,24 @@ fn through_softmax(changes: &IntervalMatrix, alpha: &[Interval]) -> IntervalMatr
             continue;
         }
         let sums = RowSums::new(&mid, &rad, &t, &t_rad);
-        for i in 0..k {
-            let (x, x_rad, size) = (t[i], t_rad[i], t[i].abs());
-            let change = mid[i] * (x * all_mid - sums.mid_t) + rad[i] * (x * all_rad - sums.rad_t);
+        let centroids = mid.iter().zip(&rad).zip(t.iter().zip(&t_rad));
+        for (out, ((&a, &r), (&x, &x_rad))) in changes_of_row.iter_mut().zip(centroids) {
+            let size = x.abs();
+            let change = a * (x * all_mid - sums.mid_t) + r * (x * all_rad - sums.rad_t);
             let with_mid = size * all_mid + sums.mid_size;
             let with_rad = size * all_rad + sums.rad_size;
-            // The terms with m = k are 0.
-            let own = 4.0 * mid[i] * rad[i] * size;
-            let of_products = mid[i] * with_rad + rad[i] * with_mid;
-            let high = mid[i] + rad[i];
+            let of_products = a * with_rad + r * with_mid;
+            let high = a + r;
             let of_changes = high * (x_rad * (all_mid + all_rad) + sums.high_rad);
-            let rounding = 2.0
-                * (k + 8) as f64
-                * f64::EPSILON
-                * (mid[i] * with_mid + rad[i] * with_rad + of_products + of_changes);
-            let own_change = 2.0 * high * high * x_rad;
-            let left_out = without(of_products, own) + without(of_changes, own_change) + rounding;
-            result.push(i, change, round_up(left_out, 4 * k));
+            let terms = a * with_mid + r * with_rad + of_products + of_changes;
+            // The terms with m = k are 0.
+            let (own, own_change) = (4.0 * a * r * size, 2.0 * high * high * x_rad);
+            let rest = without(of_products, own) + without(of_changes, own_change);
+            let rounding = 2.0 * (k + 8) as f64 * f64::EPSILON * terms;
+            *out = (change, round_up(rest + rounding, 4 * k));
         }
-        result.end_row();
+        let (mids, rads): (Vec<f64>, Vec<f64>) = changes_of_row.iter().copied().unzip();
+        result.push_full_row(&mids, &rads);
     }
     result
 }

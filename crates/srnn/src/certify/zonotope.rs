@@ -129,11 +129,11 @@ pub fn step(
             generators.end_row();
         }
         // The remainders of the layers above do not move a layer, so its last rows are zero.
-        blocks = blocks.beside(&generators);
         if l + 1 < network.layers.len() {
             let centre = new_alpha.centre.iter().map(|&c| Interval::point(c)).collect();
-            below = Some(AffineForm::new(centre, generators));
+            below = Some(AffineForm::new(centre, generators.clone()));
         }
+        blocks = if l == 0 { generators } else { blocks.beside(&generators) };
         top = Some(u);
     }
     next.generators = blocks;
