@@ -316,6 +316,17 @@ impl RowSum {
         } else {
             touched.sort_unstable();
         }
+        if self.is_full {
+            matrix.at.append(touched);
+            for (&mid, &rad) in self.mid.iter().zip(&self.rad) {
+                let (mid, rad) = rounded(mid, rad, n);
+                matrix.mid.push(mid);
+                matrix.rad.push(rad);
+            }
+            self.mid.fill(0.0);
+            self.rad.fill(0.0);
+            self.is_touched.fill(false);
+        }
         for at in touched.drain(..) {
             let i = at as usize;
             let (mid, rad) = rounded(self.mid[i], self.rad[i], n);
