@@ -7,14 +7,49 @@ use crate::network::{ClassifierInput, EnclosedNetwork};
 use crate::refused::{CheckLocation, Refused};
 use crate::step::{ClassMargin, readout_margin, state_margin, step};
 use crate::zonotope::{RoundedForm, Zonotope, layer_ranges};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
 
-/// Checks all conditions. Returns the minimum logit margin over all sets.
-pub fn check(network: &EnclosedNetwork, certificate: &Certificate) -> Result<f64, Refused> {
-    let mut smallest = check_start(network, certificate)?;
-    for index in 0..certificate.cells.len() {
-        smallest = smallest.min(check_cell(network, certificate, index)?);
-    }
-    Ok(smallest)
+/// Checks all conditions, the cells on up to `threads` threads. Returns the minimum logit margin over
+/// all sets, or the failure of the first cell that fails; neither depends on `threads`.
+pub fn check(
+    network: &EnclosedNetwork,
+    certificate: &Certificate,
+    threads: usize,
+) -> Result<f64, Refused> {
+    let start = check_start(network, certificate)?;
+    let next = AtomicUsize::new(0);
+    let failed = AtomicBool::new(false);
+    // Takes cells in their order until one fails. So no cell before a cell that fails is left out.
+    let check_cells = || -> Result<f64, (usize, Refused)> {
+        let mut smallest = f64::INFINITY;
+        while !failed.load(Ordering::Relaxed) {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            if index >= certificate.cells.len() {
+                break;
+            }
+            match check_cell(network, certificate, index) {
+                Ok(margin) => smallest = smallest.min(margin),
+                Err(refused) => {
+                    failed.store(true, Ordering::Relaxed);
+                    return Err((index, refused));
+                }
+            }
+        }
+        Ok(smallest)
+    };
+    let others = threads.min(certificate.cells.len()).saturating_sub(1);
+    let mut results = thread::scope(|scope| {
+        let spawned: Vec<_> = (0..others).map(|_| scope.spawn(check_cells)).collect();
+        let own = check_cells();
+        let joined = spawned.into_iter().map(|thread| thread.join().expect("no check panics"));
+        joined.chain([own]).collect::<Vec<_>>()
+    });
+    results.sort_by_key(|result| result.as_ref().err().map_or(usize::MAX, |&(index, _)| index));
+    results.into_iter().try_fold(start, |smallest, result| match result {
+        Ok(margin) => Ok(smallest.min(margin)),
+        Err((_, refused)) => Err(refused),
+    })
 }
 
 /// Condition 1. Returns the margin at the start, or infinity if the classifier does not read it
@@ -63,10 +98,10 @@ fn check_is_zero(
 
 /// u before any step: exactly zero.
 fn initial_u(network: &EnclosedNetwork) -> RoundedForm {
-    let d = network.head.cols;
+    let d = network.layers.last().map_or(0, |layer| layer.d);
     RoundedForm::new(
         vec![Interval::ZERO; d],
-        IntervalMatrix::exact(0, d, vec![]),
+        IntervalMatrix::zeros(0, d),
         vec![UpperBound::ZERO; d],
     )
 }

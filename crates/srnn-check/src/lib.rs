@@ -77,7 +77,9 @@ pub fn check(config: &[u8], weights: &[u8], certificate: &[u8]) -> Result<Checke
     check_claims(&certificate)?;
     let errors = certificate.arithmetic.error_model();
     let network = EnclosedNetwork::new(&config.arch, &weights, errors);
-    let smallest_margin = conditions::check(&network, &certificate)?;
+    // Without threads, as in a browser, the number is unknown.
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let smallest_margin = conditions::check(&network, &certificate, threads)?;
     Ok(Checked {
         statement: statement(&certificate),
         arithmetic: certificate.arithmetic,

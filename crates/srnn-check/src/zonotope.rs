@@ -2,8 +2,9 @@
 
 use crate::certificate::CertifiedCell;
 use crate::interval::{Interval, UpperBound};
-use crate::matrix::IntervalMatrix;
+use crate::matrix::{IntervalMatrix, upper_times};
 use crate::network::EnclosedNetwork;
+use std::cmp::Ordering;
 use std::ops::Range;
 
 /// A set of states, i.e. of α of all layers: `{ c + Σ_g ξ_g Γ_g : |ξ_g| ≤ 1 }` within a box.
@@ -59,16 +60,15 @@ impl LayerZonotope {
         matrix: &IntervalMatrix,
         bias: &[Interval],
     ) -> (Vec<Interval>, IntervalMatrix) {
-        let centre = IntervalMatrix::exact(1, self.centre.len(), self.centre.clone()).times(matrix);
+        let centre = IntervalMatrix::exact(self.centre.len(), &self.centre).times(matrix);
         let centre = centre.row(0).into_iter().zip(bias).map(|(value, &bias)| value + bias);
         (centre.collect(), self.generators.times(matrix))
     }
 
     /// `Σ_i |α_i| size_i` of each column.
     pub fn image_size(&self, size: &IntervalMatrix) -> Vec<UpperBound> {
-        let alpha: Vec<f64> = self.range.iter().map(|range| range.magnitude().get()).collect();
-        let sums = IntervalMatrix::exact(1, alpha.len(), alpha).times(size);
-        (0..size.cols).map(|col| sums.magnitude(0, col)).collect()
+        let alpha: Vec<UpperBound> = self.range.iter().map(|range| range.magnitude()).collect();
+        upper_times(&alpha, size)
     }
 }
 
@@ -77,7 +77,7 @@ impl Zonotope {
     pub fn zero(network: &EnclosedNetwork) -> Zonotope {
         let layer = |k: usize| LayerZonotope {
             centre: vec![0.0; k],
-            generators: IntervalMatrix::exact(0, k, vec![]),
+            generators: IntervalMatrix::zeros(0, k),
             range: vec![Interval::ZERO; k],
         };
         Zonotope { layers: network.layers.iter().map(|l| layer(l.k)).collect() }
@@ -148,17 +148,19 @@ fn cell_generators(
     first: usize,
 ) -> IntervalMatrix {
     let k = centre.len();
-    let mut mid = vec![0.0; rows * k];
+    let mut generators = IntervalMatrix::zeros(first, k);
     let widest = (0..k).fold(0, |p, i| if radii[i] > radii[p] { i } else { p });
     if radii[widest] > 0.0 {
         let sum: Interval = centre.iter().map(|&c| Interval::point(c)).sum();
         let eta = eta + (Interval::ONE - sum).magnitude();
         for (i, &radius) in radii.iter().enumerate() {
-            let row = &mut mid[(first + i) * k..][..k];
-            row[i] = radius;
-            row[widest] = -radius;
+            let (own, other) = ((i, radius, 0.0), (widest, -radius, 0.0));
+            match i.cmp(&widest) {
+                Ordering::Less => generators.push_row([own, other].into_iter()),
+                Ordering::Equal => generators.push_row([(i, eta.get(), 0.0)].into_iter()),
+                Ordering::Greater => generators.push_row([other, own].into_iter()),
+            }
         }
-        mid[(first + widest) * k + widest] = eta.get();
     }
-    IntervalMatrix::exact(rows, k, mid)
+    generators.with_rows(rows)
 }

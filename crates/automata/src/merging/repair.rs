@@ -83,11 +83,12 @@ pub fn repair(
     search.descend();
     let errors = search.cost.errors;
     let origin = search.origin.as_ref().expect("the search has an origin");
-    let found = Table {
+    let mut found = Table {
         symbols: tree.symbols,
         classes: search.chosen_classes(origin),
         targets: search.table.clone(),
     };
+    found.forget_unseen(origin, tree);
     let found = found.swapped(from.start());
     let changes = changes(&given, &found);
     let targets = found.targets.iter().map(|&state| State(state)).collect();
@@ -119,6 +120,30 @@ impl Table {
             symbols: automaton.alphabet().len(),
             classes: automaton.outputs().to_vec(),
             targets: states.flat_map(|s| automaton.successors(s)).map(|s| s.0).collect(),
+        }
+    }
+
+    /// Undoes the changes of transitions that no word takes, and removes added states that no
+    /// transition reaches any more.
+    fn forget_unseen(&mut self, origin: &OriginalAutomaton, tree: &PrefixTree) {
+        let mut states = vec![];
+        tree.run(0, &self.targets, &mut states);
+        let mut taken = vec![false; self.targets.len()];
+        for node in 1..tree.prefixes() as u32 {
+            let from = states[tree.parent(node) as usize] as usize;
+            taken[from * self.symbols + tree.last_symbol(node) as usize] = true;
+        }
+        for (slot, target) in self.targets.iter_mut().enumerate().filter(|&(slot, _)| !taken[slot])
+        {
+            *target = origin.table[slot];
+        }
+        for state in (origin.states..self.classes.len()).rev() {
+            if self.targets.contains(&(state as u32)) {
+                continue;
+            }
+            self.classes.remove(state);
+            self.targets.drain(state * self.symbols..(state + 1) * self.symbols);
+            self.targets.iter_mut().for_each(|to| *to -= u32::from(*to as usize > state));
         }
     }
 

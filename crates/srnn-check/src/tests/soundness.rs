@@ -109,7 +109,9 @@ fn assert_inside(set: &LayerZonotope, alpha: &[f64], random: &mut Random) {
         let along: Vec<f64> = (0..k).map(|_| random.sign()).collect();
         let dot = |x: &[f64]| x.iter().zip(&along).map(|(x, a)| x * a).sum::<f64>();
         let gap: Vec<f64> = (0..k).map(|i| alpha[i] - set.centre[i]).collect();
-        let reach: f64 = set.generators.mid.chunks_exact(k).map(|g| dot(g).abs()).sum();
+        let generators = &set.generators;
+        let along_row = |g: usize| generators.entries(g).map(|(i, x, _)| x * along[i]).sum::<f64>();
+        let reach: f64 = (0..generators.rows()).map(|g| along_row(g).abs()).sum();
         assert!(
             dot(&gap).abs() <= reach * (1.0 + TINY) + 1e-300,
             "{:e} beyond {reach:e}",

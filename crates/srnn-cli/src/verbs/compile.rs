@@ -9,7 +9,7 @@ use crate::output::Output;
 use crate::runs::{self, AUTOMATON, CERTIFICATE};
 use clap::Args;
 use serde_json::{Value, json};
-use srnn::certify::{Certificate, Verdict, check_proof, statement};
+use srnn::certify::{Certificate, Verdict, statement};
 use srnn::compile::{CompiledNetwork, certify_compiled, compile};
 use srnn::engine::atomic::IfExists;
 use srnn::engine::model::digest;
@@ -62,10 +62,8 @@ pub fn run(arguments: &CompileArgs, output: &Output) -> Result<Answer, Failure> 
     let begin = Instant::now();
     let verdict = certify_compiled(&network);
     let seconds = begin.elapsed().as_secs_f64();
-    let certificate = match verdict.proof() {
-        Some(proof) => Some(check_proof(&network.file, proof).map_err(refused)?),
-        None => None,
-    };
+    // The checker has accepted this very certificate: otherwise the verdict has no proof.
+    let certificate = verdict.proof().map(|proof| Certificate::new(&network.file, proof));
     if let Some(certificate) = &certificate {
         save(arguments, &network, certificate)?;
     }
@@ -102,11 +100,6 @@ fn read(arguments: &CompileArgs) -> Result<(NamedAutomaton, Moore<u32>), Failure
     let named = operand.resolve(&alphabet)?;
     let given = complete(&named, &operand.name(), arguments.missing.as_deref())?;
     Ok((named, given))
-}
-
-fn refused(refused: srnn_check::Refused) -> Failure {
-    let message = format!("the checker refuses the proof that was found: {refused}");
-    Failure::new(message, "this is a bug of srnn: please report it with the automaton")
 }
 
 /// Writes the folder. An old certificate is removed first: it would belong to another model.

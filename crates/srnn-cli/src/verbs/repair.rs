@@ -24,7 +24,7 @@ use std::time::Instant;
 
 /// Change a given automaton as far as labelled sequences demand it, and say what was changed.
 ///
-/// The fewest changes are made that explain the labels: a transition leads to another state, a state
+/// Few changes are made that explain the labels, the best ones first: a transition leads to another state, a state
 /// has another class, or a state is added. Labels may be wrong, unless --trust-labels is given: a
 /// change must explain more labels than it costs. What no sequence shows stays as it was. Only the
 /// training set is used; the validation and test sets are measured. `srnn compile` writes the result
@@ -35,7 +35,7 @@ use std::time::Instant;
   srnn repair protocol.dot traces.csv --missing reject --out repaired
   srnn repair tomita:4 tomita:5",
     after_help = "Exit codes: 0 nothing is to be changed; 1 the automaton was changed, or contradicts most \
-                  labels; 2 an error"
+                  labels, or trusted ones; 2 an error"
 )]
 pub struct RepairArgs {
     /// A file, `-` for stdin, a run folder, `re:EXPRESSION` or `tomita:1`…`7`.
@@ -102,7 +102,7 @@ pub fn run(arguments: &RepairArgs, output: &Output) -> Result<Answer, Failure> {
         written,
     };
     report::print(&report, output)?;
-    let right = repaired.changes.is_empty() && !report.is_contradicted();
+    let right = repaired.changes.is_empty() && !report.is_contradicted() && !report.is_stuck();
     Ok(if right { Answer::Yes } else { Answer::No })
 }
 

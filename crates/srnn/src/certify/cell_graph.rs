@@ -2,6 +2,7 @@
 
 use super::error_model::ErrorModel;
 use super::network::EnclosedNetwork;
+use super::parallel::parallel_map;
 use super::radii::start_set;
 use super::zonotope::{StateBox, Zonotope, step};
 use crate::extract::ClosedCover;
@@ -42,13 +43,21 @@ pub fn cell_graph(network: &EnclosedNetwork, cover: &ClosedCover, errors: ErrorM
         depths: vec![1; cover.cells.len()],
     };
     for _ in 0..CENTRING_ROUNDS {
-        graph.centres = image_middles(network, &graph, errors);
+        let centres = image_middles(network, &graph, errors);
+        let pairs = || centres.iter().flatten().zip(graph.centres.iter().flatten());
+        let is_settled = pairs().all(|(new, old)| (new - old).abs() <= SETTLED);
+        graph.centres = centres;
+        if is_settled {
+            break;
+        }
     }
     graph
 }
 
 /// Enough for the centres of a contracting network to converge.
 const CENTRING_ROUNDS: usize = 12;
+/// Centres that moved by no more than this have converged: it is far below the slack of radii.
+const SETTLED: f64 = 1e-14;
 
 /// For each cell, the middle of the box around the images of the centres that lead to it.
 fn image_middles(
@@ -58,12 +67,15 @@ fn image_middles(
 ) -> Vec<Vec<f64>> {
     let mut images: Vec<Vec<Vec<f64>>> = vec![vec![]; graph.centres.len()];
     images[0].push(start_set(network, errors).centre);
-    for (centre, successors) in graph.centres.iter().zip(&graph.successors) {
-        let point = StateBox { centre: centre.clone(), radii: vec![0.0; centre.len()] };
+    let images_of = parallel_map(graph.centres.len(), |cell| {
+        let centre = graph.centres[cell].clone();
+        let point = StateBox { radii: vec![0.0; centre.len()], centre };
         let set = Zonotope::of_box(network, &point, errors);
-        for (symbol, &to) in successors.iter().enumerate() {
-            images[to].push(step(network, &set, symbol as u32, errors).set.centre);
-        }
+        let symbols = 0..graph.successors[cell].len() as u32;
+        symbols.map(|symbol| step(network, &set, symbol, errors).set.centre).collect::<Vec<_>>()
+    });
+    for (successors, centres) in graph.successors.iter().zip(images_of) {
+        successors.iter().zip(centres).for_each(|(&to, centre)| images[to].push(centre));
     }
     images.iter().map(|images| middle(network, images)).collect()
 }

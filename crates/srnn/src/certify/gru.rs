@@ -6,7 +6,7 @@
 
 use super::error_model::ErrorModel;
 use super::interval::{Interval, round_up};
-use super::matrix::{IntervalMatrix, product, row_product, upper_product};
+use super::matrix::{IntervalMatrix, combine, product, row_product, upper_product};
 use super::network::EnclosedLayer;
 use crate::model::{Gate, Reset};
 
@@ -94,7 +94,7 @@ fn hidden_and_recurrent(layer: &EnclosedLayer, alpha: &AffineForm) -> AffineForm
 
 /// δh `[D]`.
 pub fn hidden_error(layer: &EnclosedLayer, alpha: &AffineForm, errors: ErrorModel) -> Vec<f64> {
-    let sums = upper_product(&magnitudes(&alpha.range), layer.mixture.magnitudes(), layer.d);
+    let sums = upper_product(&magnitudes(&alpha.range), &layer.mixture);
     sums.iter()
         .map(|&sum| round_up(errors.gamma(layer.k + 6) * sum + errors.underflow, 4))
         .collect()
@@ -103,9 +103,50 @@ pub fn hidden_error(layer: &EnclosedLayer, alpha: &AffineForm, errors: ErrorMode
 /// δq `[3D]`.
 fn recurrent_error(layer: &EnclosedLayer, alpha: &AffineForm, errors: ErrorModel) -> Vec<f64> {
     let gamma = errors.gamma(layer.k + layer.d + 10);
-    let sums = upper_product(&magnitudes(&alpha.range), &layer.state_size, 3 * layer.d);
-    let sums = sums.iter().zip(&layer.recurrent_bias_size);
+    let sums = upper_product(&magnitudes(&alpha.range), &layer.state_size);
+    // If the reset gate acts before the matrix, there is no third block.
+    let blocks = sums.iter().copied().chain(std::iter::repeat(0.0));
+    let sums = blocks.zip(&layer.recurrent_bias_size);
     sums.map(|(sum, bias)| round_up(gamma * (sum + bias) + errors.underflow, 4)).collect()
+}
+
+/// The argument of σ or tanh of one unit: at the centre, over the set, and its rounding error.
+#[derive(Clone, Copy, PartialEq)]
+struct FunctionInput {
+    centre: Interval,
+    range: Interval,
+    delta: f64,
+}
+
+/// σ or tanh of one unit: at the centre, over the set, its secant slopes and its rounding error.
+#[derive(Clone, Copy)]
+struct FunctionValues {
+    centre: Interval,
+    range: Interval,
+    slope: Interval,
+    error: f64,
+}
+
+/// `enclose` for every unit.
+// PERF: in a network that was made from an automaton all gates have the same argument, and the
+// candidates of one state have two. So the last two results are kept.
+fn function_values(
+    pre: &AffineForm,
+    delta: &[f64],
+    enclose: impl Fn(&FunctionInput) -> FunctionValues,
+) -> Vec<FunctionValues> {
+    let mut known: [Option<(FunctionInput, FunctionValues)>; 2] = [None, None];
+    let inputs = pre.centre.iter().zip(&pre.range).zip(delta);
+    let mut value = |((&centre, &range), &delta): ((&Interval, &Interval), &f64)| {
+        let input = FunctionInput { centre, range, delta };
+        if let Some((_, values)) = known.iter().flatten().find(|(known, _)| *known == input) {
+            return *values;
+        }
+        let values = enclose(&input);
+        known = [Some((input, values)), known[0]];
+        values
+    };
+    inputs.map(&mut value).collect()
 }
 
 /// The gate of every unit over the set.
@@ -136,14 +177,18 @@ impl GateEnclosure {
             Gate::Sigmoid => errors.sigmoid,
             Gate::HardSigmoid => 4.0 * errors.unit_roundoff + errors.underflow,
         };
-        let error = pre.range.iter().zip(delta);
-        let error =
-            error.map(|(x, &delta)| round_up(slope(x.widen(delta)).hi * delta + function_error, 4));
+        let enclose = |x: &FunctionInput| FunctionValues {
+            centre: value(x.centre),
+            range: value(x.range),
+            slope: slope(x.range),
+            error: round_up(slope(x.range.widen(x.delta)).hi * x.delta + function_error, 4),
+        };
+        let values = function_values(&pre, delta, enclose);
         GateEnclosure {
-            centre: pre.centre.iter().map(|&x| value(x)).collect(),
-            range: pre.range.iter().map(|&x| value(x)).collect(),
-            slope: pre.range.iter().map(|&x| slope(x)).collect(),
-            error: error.collect(),
+            centre: values.iter().map(|v| v.centre).collect(),
+            range: values.iter().map(|v| v.range).collect(),
+            slope: values.iter().map(|v| v.slope).collect(),
+            error: values.iter().map(|v| v.error).collect(),
             pre,
         }
     }
@@ -213,11 +258,11 @@ impl CandidateInputs<'_> {
                 round_up(r_high * self.delta_h[j] + h_size * delta_r + rounding, 12)
             })
             .collect();
-        let sizes = self.layer.candidate.magnitudes();
+        let weights = &self.layer.candidate;
         let whole: Vec<f64> =
             (0..d).map(|j| round_up(rh.range[j].mag() + delta_rh[j], 2)).collect();
-        let carried = upper_product(&delta_rh, sizes, d);
-        let summed = upper_product(&whole, sizes, d);
+        let carried = upper_product(&delta_rh, weights);
+        let summed = upper_product(&whole, weights);
         let gamma = errors.gamma(d + 10);
         let error = (0..d).map(|j| {
             let delta_a = self.a.error[2 * d + j];
@@ -239,13 +284,17 @@ fn blend(
 ) -> RoundedForm {
     let d = h.centre.len();
     let one = Interval::point(1.0);
-    let range = &pre_n.value.range;
-    let slope: Vec<Interval> = range.iter().map(|x| x.tanh_slope()).collect();
-    let n: Vec<Interval> = range.iter().map(|x| x.tanh()).collect();
-    let n_c: Vec<Interval> = pre_n.value.centre.iter().map(|x| x.tanh()).collect();
+    let candidates = function_values(&pre_n.value, &pre_n.error, |x| FunctionValues {
+        centre: x.centre.tanh(),
+        range: x.range.tanh(),
+        slope: x.range.tanh_slope(),
+        error: round_up(x.range.widen(x.delta).tanh_slope().hi * x.delta + errors.tanh, 4),
+    });
+    let n: Vec<Interval> = candidates.iter().map(|v| v.range).collect();
+    let n_c: Vec<Interval> = candidates.iter().map(|v| v.centre).collect();
     let keep: Vec<Interval> = z.range.iter().map(|&z| one - z).collect();
     let centre = (0..d).map(|j| (one - z.centre[j]) * n_c[j] + z.centre[j] * h.centre[j]).collect();
-    let through_n: Vec<Interval> = (0..d).map(|j| keep[j] * slope[j]).collect();
+    let through_n: Vec<Interval> = (0..d).map(|j| keep[j] * candidates[j].slope).collect();
     let through_z: Vec<Interval> = (0..d).map(|j| (h.centre[j] - n_c[j]) * z.slope[j]).collect();
     let generators = combine(&[
         (&through_n, &pre_n.value.generators),
@@ -253,9 +302,7 @@ fn blend(
         (&through_z, &z.pre.generators),
     ]);
     let error = (0..d).map(|j| {
-        let delta_pre = pre_n.error[j];
-        let delta_n =
-            round_up(range[j].widen(delta_pre).tanh_slope().hi * delta_pre + errors.tanh, 4);
+        let delta_n = candidates[j].error;
         let (keep, z_high) = (keep[j].hi + z.error[j], z.range[j].hi + z.error[j]);
         let rounded = keep * (n[j].mag() + delta_n) + z_high * (h.range[j].mag() + delta_h[j]);
         let rounding = 4.0 * errors.unit_roundoff * rounded + errors.underflow;
@@ -264,34 +311,6 @@ fn blend(
     });
     let error = error.collect();
     RoundedForm { value: AffineForm::new(centre, generators), error }
-}
-
-/// `Σ coefficients ∘ generators`, column by column.
-fn combine(terms: &[(&[Interval], &IntervalMatrix)]) -> IntervalMatrix {
-    let (_, first) = terms[0];
-    let mut sum = IntervalMatrix::zeros(first.rows(), first.columns);
-    for (coefficients, matrix) in terms {
-        let (mid, rad): (Vec<f64>, Vec<f64>) =
-            coefficients.iter().map(|c| (c.mid(), c.rad())).unzip();
-        let n = matrix.columns;
-        for row in 0..matrix.rows() {
-            let at = row * n..(row + 1) * n;
-            let (into, into_rad) = (&mut sum.mid[at.clone()], &mut sum.rad[at.clone()]);
-            let (from, from_rad) = (&matrix.mid[at.clone()], &matrix.rad[at]);
-            for j in 0..n {
-                let term = mid[j] * from[j];
-                into[j] += term;
-                // The product rounds once, and a sum of up to three terms at most twice. Each
-                // rounding is at most half a unit of a magnitude that is part of Σ|terms|.
-                into_rad[j] += mid[j].abs() * from_rad[j]
-                    + rad[j] * (from[j].abs() + from_rad[j])
-                    + 2.0 * f64::EPSILON * term.abs();
-            }
-        }
-    }
-    let operations = terms.len() * 6;
-    sum.rad.iter_mut().for_each(|rad| *rad = round_up(*rad, operations));
-    sum
 }
 
 /// The largest magnitude of each range.

@@ -6,6 +6,7 @@ use super::gru::{AffineForm, RoundedForm};
 use super::interval::{Interval, round_up};
 use super::matrix::{IntervalMatrix, RightFactor, product, row_product};
 use super::network::{EnclosedHead, EnclosedNetwork};
+use super::parallel::parallel_map;
 use super::radii::visit_images;
 use super::zonotope::{StateBox, Zonotope, after_end_token, hidden, step};
 
@@ -28,8 +29,8 @@ pub fn margins(
     errors: ErrorModel,
 ) -> Result<Vec<f64>, Undecided> {
     let sets = CellSets { network, graph, errors };
-    let mut smallest = vec![];
-    for (cell, region) in boxes.iter().enumerate() {
+    let smallest = parallel_map(boxes.len(), |cell| {
+        let region = &boxes[cell];
         let margins = match network.classifies_steps() {
             true => sets.step_margins(cell, region),
             false => sets.state_margins(cell, region),
@@ -39,9 +40,9 @@ pub fn margins(
         if margin.is_nan() || margin <= 0.0 {
             return Err(Undecided { cell, word, margin });
         }
-        smallest.push(margin);
-    }
-    Ok(smallest)
+        Ok(margin)
+    });
+    smallest.into_iter().collect()
 }
 
 /// What is needed to bound the margins of a cell.
@@ -144,9 +145,13 @@ fn margin_over(
     k: usize,
     errors: ErrorModel,
 ) -> f64 {
-    let (n, classes) = (read.value.centre.len(), head.bias.len());
-    let weight = |j: usize, class: usize| Interval::point(head.weight.mid[j * classes + class]);
-    let difference: Vec<Interval> = (0..n).map(|j| weight(j, d) - weight(j, k)).collect();
+    let n = read.value.centre.len();
+    let weight = |j: usize, class: usize| Interval::point(head.weight[class * n + j]);
+    let difference = |j: usize| match weight(j, d) == weight(j, k) {
+        true => Interval::point(0.0), // Equal weights cancel exactly.
+        false => weight(j, d) - weight(j, k),
+    };
+    let difference: Vec<Interval> = (0..n).map(difference).collect();
     let difference = RightFactor::new(&IntervalMatrix::of(1, &difference));
     let bias = Interval::point(head.bias[d]) - Interval::point(head.bias[k]);
     let at_centre = row_product(&read.value.centre, &difference)[0] + bias;

@@ -17,8 +17,10 @@ mod gru;
 mod interval;
 mod margin;
 mod matrix;
+mod midpoints;
 mod network;
 mod pac;
+mod parallel;
 #[cfg(test)]
 mod proof_tests;
 mod prove;

@@ -1,7 +1,7 @@
 //! A memory-less network with the products of weights that the enclosures use.
 
 use super::interval::Interval;
-use super::matrix::{IntervalMatrix, RightFactor, product, upper_product};
+use super::matrix::{IntervalMatrix, RightFactor, product};
 use crate::model::{Arch, Cell, Gate, LayerSlots, Layout, Model, Reset, Score};
 
 /// A network of GRU layers with centroids, prepared for enclosures.
@@ -36,13 +36,15 @@ pub struct EnclosedLayer {
     pub s: Vec<f64>,
     /// S as a factor of α·S.
     pub mixture: RightFactor,
+    /// Sᵀ as a factor of u·Sᵀ.
+    pub scores: RightFactor,
     /// Maps α to h, q_r, q_z and, if the reset gate acts after the matrix, q_n: `[K, (3 or 4)·D]`.
     pub state: RightFactor,
     /// The bias of q `[3D]`.
     pub state_bias: Vec<f64>,
     /// `Σ_d |S_id||R_jd|` `[K,3D]`.
-    pub state_size: Vec<f64>,
-    /// R_nᵀ `[D,D]`.
+    pub state_size: RightFactor,
+    /// R_nᵀ `[D,D]`; empty if the reset gate acts after the matrix.
     pub candidate: RightFactor,
     /// The source of the input part.
     pub input: EnclosedInput,
@@ -73,7 +75,7 @@ pub struct LowerLayerInput {
     /// From α of the layer below: S₋Wᵀ `[K₋,3D]`.
     pub from_alpha: RightFactor,
     /// `Σ_d |S₋_id||W_jd|` `[K₋,3D]`.
-    pub alpha_size: Vec<f64>,
+    pub alpha_size: RightFactor,
     /// From h of the layer below: Wᵀ `[D₋,3D]`.
     pub from_hidden: RightFactor,
     /// `[3D]`.
@@ -82,8 +84,8 @@ pub struct LowerLayerInput {
 
 /// The classifier.
 pub struct EnclosedHead {
-    /// Wᵀ `[D,C]`.
-    pub weight: IntervalMatrix,
+    /// W `[C,D]`, row-major.
+    pub weight: Vec<f64>,
     /// `[C]`.
     pub bias: Vec<f64>,
 }
@@ -99,12 +101,14 @@ impl EnclosedNetwork {
             (0..arch.layers.len()).map(|l| layer(&arch, &layout, &model.params, l)).collect();
         let mut offsets = vec![0];
         layers.iter().for_each(|layer| offsets.push(offsets[offsets.len() - 1] + layer.k));
-        let top = layers.last().expect("at least one layer");
-        let weight =
-            IntervalMatrix::exact(top.d, model.params[layout.head_weight.clone()].to_vec());
-        let weight = weight.transposed();
+        let weight = &model.params[layout.head_weight.clone()];
         let bias = model.params[layout.head_bias.clone()].to_vec();
-        EnclosedNetwork { offsets, head: EnclosedHead { weight, bias }, layers, arch }
+        EnclosedNetwork {
+            offsets,
+            head: EnclosedHead { weight: weight.to_vec(), bias },
+            layers,
+            arch,
+        }
     }
 
     /// Whether the class depends on u of the last step and not on the state alone.
@@ -124,16 +128,18 @@ fn layer(arch: &Arch, layout: &Layout, params: &[f64], l: usize) -> EnclosedLaye
     let Cell::Gru { reset } = shape.cell else { panic!("layer {l} is not a GRU") };
     let (d, k) = (shape.units, centroids.k);
     let s = params[slots.centroids.clone()].to_vec();
-    let r = IntervalMatrix::exact(d, params[slots.w_hh.clone()].to_vec()).transposed(); // [D,3D]
-    let blocks = if reset == Reset::AfterMatrix { 3 } else { 2 };
-    let q = product(&IntervalMatrix::exact(d, s.clone()), &RightFactor::new(&r));
+    let after = reset == Reset::AfterMatrix;
+    let r = &params[slots.w_hh.clone()];
+    let (recurrent, candidate) = r.split_at(if after { r.len() } else { 2 * d * d });
+    let recurrent = IntervalMatrix::exact_transposed(d, recurrent); // [D,3D] or [D,2D]
+    let mixture = IntervalMatrix::exact(d, &s);
+    let q = product(&mixture, &RightFactor::new(&recurrent));
     let bias = |range: &std::ops::Range<usize>| match range.is_empty() {
         true => vec![0.0; 3 * d],
         false => params[range.clone()].to_vec(),
     };
     let (b_ih, b_hh) = (bias(&slots.b_ih), bias(&slots.b_hh));
     // If the reset gate acts before the matrix, b_hh belongs to the input part.
-    let after = reset == Reset::AfterMatrix;
     let state_bias = if after { b_hh.clone() } else { vec![0.0; 3 * d] };
     let input_bias: Vec<Interval> = (0..3 * d)
         .map(|j| Interval::point(b_ih[j]) + Interval::point(b_hh[j] - state_bias[j]))
@@ -146,11 +152,12 @@ fn layer(arch: &Arch, layout: &Layout, params: &[f64], l: usize) -> EnclosedLaye
         reset,
         score: centroids.score,
         tau: centroids.tau.get(),
-        state: RightFactor::new(&IntervalMatrix::exact(d, s.clone()).beside(&q, blocks * d)),
-        mixture: RightFactor::new(&IntervalMatrix::exact(d, s.clone())),
+        state: RightFactor::new(&mixture.beside(&q)),
+        scores: RightFactor::new(&IntervalMatrix::exact_transposed(d, &s)),
         state_bias,
-        state_size: absolute_product(&s, d, &r),
-        candidate: RightFactor::new(&r.columns(2 * d, d)),
+        state_size: size_of_product(&mixture, &recurrent),
+        mixture: RightFactor::new(&mixture),
+        candidate: RightFactor::new(&IntervalMatrix::exact_transposed(d, candidate)),
         input: input(arch, layout, params, l, slots, input_bias),
         bias_size: b_ih.iter().zip(&b_hh).map(|(a, b)| (a.abs() + b.abs()).next_up()).collect(),
         recurrent_bias_size: b_hh.iter().map(|b| b.abs()).collect(),
@@ -168,13 +175,12 @@ fn input(
 ) -> EnclosedInput {
     let width = arch.width_below(l);
     // Wᵀ [E,3D].
-    let w = IntervalMatrix::exact(width, params[slots.w_ih.clone()].to_vec()).transposed();
+    let w = IntervalMatrix::exact_transposed(width, &params[slots.w_ih.clone()]);
     if l > 0 {
-        let s = params[layout.layers[l - 1].centroids.clone()].to_vec();
+        let s = IntervalMatrix::exact(width, &params[layout.layers[l - 1].centroids.clone()]);
         let from_hidden = RightFactor::new(&w);
-        let from_alpha = product(&IntervalMatrix::exact(width, s.clone()), &from_hidden);
-        let (from_alpha, alpha_size) =
-            (RightFactor::new(&from_alpha), absolute_product(&s, width, &w));
+        let from_alpha = RightFactor::new(&product(&s, &from_hidden));
+        let alpha_size = size_of_product(&s, &w);
         return EnclosedInput::LowerLayer(LowerLayerInput {
             from_alpha,
             alpha_size,
@@ -182,25 +188,24 @@ fn input(
             bias,
         });
     }
-    let embedding = &params[layout.embedding.clone()];
-    let table = product(&IntervalMatrix::exact(width, embedding.to_vec()), &RightFactor::new(&w));
-    let size = absolute_product(embedding, width, &w);
-    let n = bias.len();
+    let embedding = IntervalMatrix::exact(width, &params[layout.embedding.clone()]);
+    let table = product(&embedding, &RightFactor::new(&w));
+    let sizes = size_of_product(&embedding, &w);
     let constants = (0..table.rows()).map(|token| {
-        let at =
-            |j: usize| Interval::point(table.mid[token * n + j]).widen(table.rad[token * n + j]);
-        let value = (0..n).map(|j| at(j) + bias[j]).collect();
-        TokenInput { value, size: size[token * n..][..n].to_vec() }
+        let (mut value, mut size) = (bias.clone(), vec![0.0; bias.len()]);
+        for (at, mid, rad) in table.entries(token) {
+            value[at] = value[at] + Interval::point(mid).widen(rad);
+        }
+        for (at, mid, rad) in sizes.matrix().entries(token) {
+            size[at] = (mid + rad).next_up();
+        }
+        TokenInput { value, size }
     });
     EnclosedInput::Tokens(constants.collect())
 }
 
-/// `|A|·|B|`, A `[m,n]`, rounded up.
-fn absolute_product(a: &[f64], n: usize, b: &IntervalMatrix) -> Vec<f64> {
-    let absolute: Vec<f64> = b.mid.iter().map(|x| x.abs()).collect();
-    let row = |row: &[f64]| {
-        let row: Vec<f64> = row.iter().map(|x| x.abs()).collect();
-        upper_product(&row, &absolute, b.columns)
-    };
-    a.chunks_exact(n).flat_map(row).collect()
+/// `|A|·|B|`. Its magnitudes are upper bounds.
+fn size_of_product(a: &IntervalMatrix, b: &IntervalMatrix) -> RightFactor {
+    let b = RightFactor::new(&b.absolute_midpoints());
+    RightFactor::new(&product(&a.absolute_midpoints(), &b))
 }

@@ -3,6 +3,7 @@
 use super::cell_graph::{CellGraph, cell_graph};
 use super::error_model::ErrorModel;
 use super::margin::{Undecided, margins};
+use super::midpoints::Midpoints;
 use super::network::EnclosedNetwork;
 use super::radii::{ClosureFailure, ImageOutsideCell, find_radii};
 use super::zonotope::StateBox;
@@ -149,11 +150,12 @@ pub fn prove(
         return Err(NotProved { attempts: vec![attempt] });
     }
     let network = EnclosedNetwork::new(machine.model());
+    let midpoints = Midpoints { machine, network: &network };
     let (mut attempts, mut steps) = (vec![], search.steps);
     let mut tolerance = search.tolerance;
     let cap = search.cells.min(search.steps / machine.alphabet().len().max(1)).max(1);
     for _ in 0..=search.refinements {
-        match cover(machine, tolerance, cap) {
+        match cover(&midpoints, tolerance, cap) {
             Cover::Open(open) => {
                 let obstacle = match cap < search.cells {
                     true => Obstacle::OutOfSteps { steps: search.steps },

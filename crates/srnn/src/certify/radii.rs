@@ -4,6 +4,7 @@ use super::cell_graph::CellGraph;
 use super::error_model::ErrorModel;
 use super::gru::RoundedForm;
 use super::network::EnclosedNetwork;
+use super::parallel::parallel_map;
 use super::zonotope::{StateBox, Zonotope, step};
 
 /// An image of a cell that is too large for its target cell.
@@ -161,13 +162,18 @@ impl<'a> CellImages<'a> {
 
     /// Recomputes the images of cells whose radii have changed; `None` if `steps` does not suffice.
     fn update(&mut self, boxes: &[StateBox], steps: &mut usize) -> Option<()> {
-        for (cell, region) in boxes.iter().enumerate() {
-            if self.radii[cell].as_ref() != Some(&region.radii) {
-                *steps = steps.checked_sub(self.graph.word_count(cell))?;
-                let set = Zonotope::of_box(self.network, region, self.errors);
-                self.images[cell] = self.images_of(cell, &set);
-                self.radii[cell] = Some(region.radii.clone());
-            }
+        let is_changed = |&cell: &usize| self.radii[cell].as_ref() != Some(&boxes[cell].radii);
+        let changed: Vec<usize> = (0..boxes.len()).filter(is_changed).collect();
+        for &cell in &changed {
+            *steps = steps.checked_sub(self.graph.word_count(cell))?;
+        }
+        let images = parallel_map(changed.len(), |i| {
+            let set = Zonotope::of_box(self.network, &boxes[changed[i]], self.errors);
+            self.images_of(changed[i], &set)
+        });
+        for (cell, images) in changed.into_iter().zip(images) {
+            self.images[cell] = images;
+            self.radii[cell] = Some(boxes[cell].radii.clone());
         }
         Some(())
     }

@@ -3,16 +3,17 @@
 use super::error_model::ErrorModel;
 use super::gru::{AffineForm, RoundedForm};
 use super::interval::{Interval, round_up};
-use super::matrix::{IntervalMatrix, RightFactor, product, row_product};
+use super::matrix::{IntervalMatrix, RightFactor, product, row_product, upper_product};
 use super::network::EnclosedLayer;
 use crate::model::Score;
+use std::ops::Add;
 
 /// An enclosure of a layer's α after a step.
 pub struct AlphaEnclosure {
     /// Centre `[K]`.
     pub centre: Vec<f64>,
-    /// Generators, as exact doubles `[G,K]`.
-    pub generators: Vec<f64>,
+    /// Generators; their midpoints are exact `[G,K]`.
+    pub generators: IntervalMatrix,
     /// Bound on what the generators leave out, with the rounding of the program `[K]`.
     pub remainder: Vec<f64>,
     /// A box that also contains α `[K]`.
@@ -26,13 +27,13 @@ pub fn next_alpha(layer: &EnclosedLayer, u: &RoundedForm, errors: ErrorModel) ->
     let y = softmax(&logits.centre);
     let range = softmax_ranges(&y, &spread);
     let rounding = alpha_error(layer, &y, &spread, &logits.error, errors);
-    let generators = product(&logits.generators, &RightFactor::new(&laplacian(&range)));
+    let generators = through_softmax(&logits.generators, &range);
     let left_out = generators.column_radii();
     let centre: Vec<f64> = y.iter().map(|y| y.mid()).collect();
     let remainder =
         (0..layer.k).map(|k| round_up(left_out[k] + y[k].rad() + rounding[k], 4)).collect();
     let range = range.iter().zip(&rounding).map(|(r, &e)| r.widen(e)).collect();
-    AlphaEnclosure { centre, generators: generators.mid, remainder, range }
+    AlphaEnclosure { centre, generators, remainder, range }
 }
 
 /// Logits relative to the reference centroid o.
@@ -54,17 +55,30 @@ fn logits(layer: &EnclosedLayer, u: &RoundedForm, errors: ErrorModel) -> Logits 
 }
 
 fn dot(layer: &EnclosedLayer, u: &AffineForm) -> (Vec<Interval>, IntervalMatrix) {
-    let (d, tau) = (layer.d, Interval::point(layer.tau));
-    let row = |k: usize| &layer.s[k * d..][..d];
-    let scores =
-        (0..layer.k).map(|k| row(k).iter().zip(&u.centre).map(|(s, u)| s * u.mid()).sum::<f64>());
-    let reference = row(argmax(scores));
-    let differences: Vec<Interval> = (0..layer.k)
-        .flat_map(|k| row(k).iter().zip(reference))
-        .map(|(&s, &o)| (Interval::point(s) - Interval::point(o)) / tau)
-        .collect();
-    let differences = RightFactor::new(&IntervalMatrix::of(d, &differences).transposed());
+    let scores = row_product(&u.centre, &layer.scores);
+    let differences = RightFactor::new(&differences(layer, argmax(scores.iter().map(|s| s.mid()))));
     (row_product(&u.centre, &differences), product(&u.generators, &differences))
+}
+
+/// `(s_k − s_o)/τ` `[D,K]`.
+fn differences(layer: &EnclosedLayer, o: usize) -> IntervalMatrix {
+    let (d, k, tau) = (layer.d, layer.k, Interval::point(layer.tau));
+    let mut differences = IntervalMatrix::zeros(0, k);
+    for j in 0..d {
+        let reference = layer.s[o * d + j];
+        let mut push = |k: usize, s: f64| {
+            let difference = (Interval::point(s) - Interval::point(reference)) / tau;
+            if s != reference {
+                differences.push(k, difference.mid(), difference.rad());
+            }
+        };
+        match reference == 0.0 {
+            true => layer.scores.matrix().entries(j).for_each(|(k, s, _)| push(k, s)),
+            false => (0..k).for_each(|k| push(k, layer.s[k * d + j])),
+        }
+        differences.end_row();
+    }
+    differences
 }
 
 fn euclidean(layer: &EnclosedLayer, u: &AffineForm) -> (Vec<Interval>, IntervalMatrix) {
@@ -78,9 +92,10 @@ fn euclidean(layer: &EnclosedLayer, u: &AffineForm) -> (Vec<Interval>, IntervalM
         .zip(&distances)
         .flat_map(|(s, &at_centre)| secants(u, s, at_centre, radius))
         .collect();
-    let mut changes =
-        product(&u.generators, &RightFactor::new(&IntervalMatrix::of(d, &slopes).transposed()));
-    cap_by_norm(&mut changes, &u.generators);
+    let transposed: Vec<Interval> =
+        (0..slopes.len()).map(|i| slopes[i % layer.k * d + i / layer.k]).collect();
+    let slopes = RightFactor::new(&IntervalMatrix::of(layer.k, &transposed));
+    let changes = cap_by_norm(&product(&u.generators, &slopes), &u.generators);
     let o = argmax(distances.iter().map(|d| -d.mid()));
     let centre = distances.iter().map(|&d| (distances[o] - d) / tau).collect();
     (centre, relative(&changes, o, tau))
@@ -98,29 +113,34 @@ fn secants(u: &AffineForm, s: &[f64], at_centre: Interval, radius: f64) -> Vec<I
     (0..s.len()).map(slope).collect()
 }
 
-/// |Δd_k| ≤ ‖Δu‖₂: replaces an entry of `changes` by this bound if it is smaller.
-fn cap_by_norm(changes: &mut IntervalMatrix, du: &IntervalMatrix) {
-    let k = changes.columns;
+/// |Δd_k| ≤ ‖Δu‖₂: `changes` `[G,K]`, where this bound replaces entries that exceed it.
+fn cap_by_norm(changes: &IntervalMatrix, du: &IntervalMatrix) -> IntervalMatrix {
+    let mut capped = IntervalMatrix::zeros(0, changes.columns);
     for g in 0..du.rows() {
-        let at = g * du.columns..(g + 1) * du.columns;
-        let norm = norm(du.mid[at.clone()].iter().zip(&du.rad[at]).map(|(m, r)| m.abs() + r));
-        for i in g * k..(g + 1) * k {
-            if changes.mid[i].abs() + changes.rad[i] > norm {
-                (changes.mid[i], changes.rad[i]) = (0.0, norm);
-            }
+        let norm = norm(du.entries(g).map(|(_, mid, rad)| mid.abs() + rad));
+        for (at, mid, rad) in changes.entries(g) {
+            let exceeds = mid.abs() + rad > norm;
+            let (mid, rad) = if exceeds { (0.0, norm) } else { (mid, rad) };
+            capped.push(at, mid, rad);
         }
+        capped.end_row();
     }
+    capped
 }
 
 /// `−(d_k − d_o)/τ`, generator by generator.
 fn relative(changes: &IntervalMatrix, o: usize, tau: Interval) -> IntervalMatrix {
-    let k = changes.columns;
-    let at = |i: usize| Interval::point(changes.mid[i]).widen(changes.rad[i]);
-    let entry = |i: usize| match i % k == o {
-        true => Interval::point(0.0),
-        false => (at(i / k * k + o) - at(i)) / tau,
-    };
-    IntervalMatrix::of(k, &(0..changes.mid.len()).map(entry).collect::<Vec<_>>())
+    let mut relative = vec![];
+    for g in 0..changes.rows() {
+        let mut row = vec![Interval::point(0.0); changes.columns];
+        changes.entries(g).for_each(|(at, mid, rad)| row[at] = Interval::point(mid).widen(rad));
+        let entry = |at: usize| match at == o {
+            true => Interval::point(0.0),
+            false => (row[o] - row[at]) / tau,
+        };
+        relative.extend((0..row.len()).map(entry));
+    }
+    IntervalMatrix::of(changes.columns, &relative)
 }
 
 /// Upper bound on the Euclidean norm of a vector of non-negative numbers.
@@ -158,19 +178,14 @@ fn logit_errors(layer: &EnclosedLayer, u: &RoundedForm, errors: ErrorModel) -> V
 
 /// |s_k| and δs_k of the dot product.
 fn dot_errors(layer: &EnclosedLayer, u: &RoundedForm, errors: ErrorModel) -> (Vec<f64>, Vec<f64>) {
-    let d = layer.d;
     let whole: Vec<f64> =
         u.value.range.iter().zip(&u.error).map(|(u, e)| round_up(u.mag() + e, 1)).collect();
-    let gamma = errors.gamma(d + 10);
-    let against = |s: &[f64], v: &[f64]| -> f64 {
-        round_up(s.iter().zip(v).map(|(s, v)| s.abs() * v).sum(), d)
-    };
-    let sizes = layer.s.chunks_exact(d).map(|s| against(s, &whole)).collect();
-    let deltas = layer
-        .s
-        .chunks_exact(d)
-        .map(|s| round_up(against(s, &u.error) + gamma * against(s, &whole) + errors.underflow, 4));
-    let deltas = deltas.collect();
+    let gamma = errors.gamma(layer.d + 10);
+    let sizes = upper_product(&whole, &layer.scores);
+    let carried = upper_product(&u.error, &layer.scores);
+    let delta =
+        |(carried, size): (&f64, &f64)| round_up(carried + gamma * size + errors.underflow, 4);
+    let deltas = carried.iter().zip(&sizes).map(delta).collect();
     (sizes, deltas)
 }
 
@@ -210,31 +225,113 @@ fn softmax_ranges(y: &[Interval], spread: &[f64]) -> Vec<Interval> {
         weights.map(|w| Interval { lo: w.lo.max(0.0), hi: w.hi }).collect()
     };
     let (less, more) = (grown(-1.0), grown(1.0));
-    let share = |own: Interval, others: &[Interval], k: usize| {
-        let rest = others.iter().enumerate().filter(|&(m, _)| m != k).map(|(_, &w)| w);
-        let whole = own + rest.sum();
+    let zero = Interval::point(0.0);
+    let (other_less, other_more) = (sums_of_others(&less, zero), sums_of_others(&more, zero));
+    let share = |own: Interval, others: Interval| {
+        let whole = own + others;
         // All weights may underflow if the logits spread over hundreds.
         if whole.lo > 0.0 { own / whole } else { Interval::new(0.0, 1.0) }
     };
     let range = |k: usize| {
-        let (low, high) = (share(less[k], &more, k), share(more[k], &less, k));
+        let (low, high) = (share(less[k], other_more[k]), share(more[k], other_less[k]));
         Interval::new(low.lo.max(0.0), high.hi.min(1.0))
     };
     (0..y.len()).map(range).collect()
 }
 
-/// `Λ` with `Γ' = TΛ`: `dα_k = Σ_m α_k α_m (dl_k − dl_m)`.
-fn laplacian(alpha: &[Interval]) -> IntervalMatrix {
+/// Γ': `dα_k = Σ_m α_k α_m (dl_k − dl_m)`.
+///
+/// α_k = a_k ± r_k, so α_k α_m = (a_k a_m + r_k r_m) ± (a_k r_m + r_k a_m). All sums over m are
+/// combinations of a few sums that are the same for every k.
+fn through_softmax(changes: &IntervalMatrix, alpha: &[Interval]) -> IntervalMatrix {
     let k = alpha.len();
-    let mut entries = vec![Interval::point(0.0); k * k];
-    for i in 0..k {
-        for j in (0..k).filter(|&j| j != i) {
-            let both = alpha[i] * alpha[j];
-            entries[i * k + j] = -both;
-            entries[j * k + j] = entries[j * k + j] + both;
+    let rad: Vec<f64> = alpha.iter().map(|alpha| alpha.rad()).collect();
+    // The bound on products needs r ≤ a. For α in [0, 2r] it is r = a.
+    let mid: Vec<f64> = alpha.iter().zip(&rad).map(|(alpha, &rad)| alpha.mid().max(rad)).collect();
+    let all_mid: f64 = mid.iter().sum();
+    let all_rad: f64 = rad.iter().sum();
+    let (mut t, mut t_rad) = (vec![0.0; k], vec![0.0; k]);
+    let mut changes_of_row = vec![(0.0, 0.0); k];
+    let mut result = IntervalMatrix::zeros(0, k);
+    for row in 0..changes.rows() {
+        t.fill(0.0);
+        t_rad.fill(0.0);
+        changes.entries(row).for_each(|(at, x, x_rad)| (t[at], t_rad[at]) = (x, x_rad));
+        if t.iter().zip(&t_rad).all(|(&t, &t_rad)| t == 0.0 && t_rad == 0.0) {
+            result.end_row();
+            continue;
         }
+        let sums = RowSums::new(&mid, &rad, &t, &t_rad);
+        let centroids = mid.iter().zip(&rad).zip(t.iter().zip(&t_rad));
+        for (out, ((&a, &r), (&x, &x_rad))) in changes_of_row.iter_mut().zip(centroids) {
+            let size = x.abs();
+            let change = a * (x * all_mid - sums.mid_t) + r * (x * all_rad - sums.rad_t);
+            let with_mid = size * all_mid + sums.mid_size;
+            let with_rad = size * all_rad + sums.rad_size;
+            let of_products = a * with_rad + r * with_mid;
+            let high = a + r;
+            let of_changes = high * (x_rad * (all_mid + all_rad) + sums.high_rad);
+            let terms = a * with_mid + r * with_rad + of_products + of_changes;
+            // The terms with m = k are 0.
+            let (own, own_change) = (4.0 * a * r * size, 2.0 * high * high * x_rad);
+            let rest = without(of_products, own) + without(of_changes, own_change);
+            let rounding = 2.0 * (k + 8) as f64 * f64::EPSILON * terms;
+            *out = (change, round_up(rest + rounding, 4 * k));
+        }
+        let (mids, rads): (Vec<f64>, Vec<f64>) = changes_of_row.iter().copied().unzip();
+        result.push_full_row(&mids, &rads);
     }
-    IntervalMatrix::of(k, &entries)
+    result
+}
+
+/// `sum − part` of non-negative numbers; infinite if it is not a number.
+fn without(sum: f64, part: f64) -> f64 {
+    let rest = sum - part;
+    if rest.is_nan() { f64::INFINITY } else { rest.max(0.0) }
+}
+
+/// Sums over all centroids m.
+struct RowSums {
+    /// Σ a_m T_m.
+    mid_t: f64,
+    /// Σ r_m T_m.
+    rad_t: f64,
+    /// Σ a_m |T_m|.
+    mid_size: f64,
+    /// Σ r_m |T_m|.
+    rad_size: f64,
+    /// Σ (a_m + r_m) T°_m, where T° is the radius of T.
+    high_rad: f64,
+}
+
+impl RowSums {
+    fn new(mid: &[f64], rad: &[f64], t: &[f64], t_rad: &[f64]) -> RowSums {
+        let mut sums =
+            RowSums { mid_t: 0.0, rad_t: 0.0, mid_size: 0.0, rad_size: 0.0, high_rad: 0.0 };
+        for ((&mid, &rad), (&t, &t_rad)) in mid.iter().zip(rad).zip(t.iter().zip(t_rad)) {
+            sums.mid_t += mid * t;
+            sums.rad_t += rad * t;
+            sums.mid_size += mid * t.abs();
+            sums.rad_size += rad * t.abs();
+            sums.high_rad += (mid + rad) * t_rad;
+        }
+        sums
+    }
+}
+
+/// For each entry, the sum of all others.
+fn sums_of_others<T: Copy + Add<Output = T>>(entries: &[T], zero: T) -> Vec<T> {
+    let mut sums = vec![zero; entries.len()];
+    let (mut before, mut after) = (zero, zero);
+    for (sum, &entry) in sums.iter_mut().zip(entries) {
+        *sum = before;
+        before = before + entry;
+    }
+    for (sum, &entry) in sums.iter_mut().zip(entries).rev() {
+        *sum = *sum + after;
+        after = after + entry;
+    }
+    sums
 }
 
 /// Above this error of a logit an exponential, or one over their sum, may overflow or be flushed to
@@ -255,9 +352,11 @@ fn alpha_error(
     let wider: Vec<f64> = spread.iter().zip(delta).map(|(s, d)| round_up(s + d, 1)).collect();
     let high: Vec<f64> = softmax_ranges(y, &wider).iter().map(|a| a.hi).collect();
     let simplex_error = errors.simplex_error(layer.k);
+    let products: Vec<f64> = high.iter().zip(delta).map(|(high, delta)| high * delta).collect();
+    let (other_high, other_products) = (sums_of_others(&high, 0.0), sums_of_others(&products, 0.0));
     let error = |k: usize| {
-        let others = (0..layer.k).filter(|&m| m != k);
-        let change: f64 = others.map(|m| high[m] * (delta[k] + delta[m])).sum();
+        // Σ_{m≠k} ᾱ_m (δl_k + δl_m)
+        let change = delta[k] * other_high[k] + other_products[k];
         round_up(high[k] * (change + simplex_error) + errors.underflow, layer.k + 4)
     };
     (0..layer.k).map(error).collect()
@@ -267,4 +366,50 @@ fn alpha_error(
 fn argmax(values: impl Iterator<Item = f64>) -> usize {
     let better = |best: (usize, f64), next: (usize, f64)| if next.1 > best.1 { next } else { best };
     values.enumerate().fold((0, f64::NEG_INFINITY), better).0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::key::Key;
+
+    #[test]
+    fn changes_of_alpha_contain_the_sums_of_all_products_in_their_ranges() {
+        let mut rng = Key::new(31).child("changes", 0).rng();
+        for k in [1, 2, 3, 8] {
+            for _ in 0..300 {
+                let width = 10f64.powf(-4.0 * rng.unit());
+                let alpha = (0..k).map(|i| {
+                    let lo = if i == 1 { 0.0 } else { rng.unit() };
+                    Interval::new(lo, (lo + width * rng.unit()).min(1.0))
+                });
+                let alpha: Vec<Interval> = alpha.collect();
+                let t = (0..k).map(|_| {
+                    let lo = rng.unit() - 0.5;
+                    Interval::new(lo, lo + width * rng.unit())
+                });
+                let t: Vec<Interval> = t.collect();
+                let found = through_softmax(&IntervalMatrix::of(k, &t), &alpha);
+                for _ in 0..20 {
+                    let mut end = |x: Interval| if rng.below(2) == 0 { x.lo } else { x.hi };
+                    let point: Vec<f64> = t.iter().map(|&t| end(t)).collect();
+                    for (i, mid, rad) in found.entries(0) {
+                        let term = |m: usize| end(alpha[i]) * end(alpha[m]) * (point[i] - point[m]);
+                        let exact: f64 = (0..k).filter(|&m| m != i).map(term).sum();
+                        assert!((exact - mid).abs() <= rad + 1e-15, "{exact}: {mid} ± {rad}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn known_alphas_give_changes_without_a_width() {
+        let alpha = [0.25, 0.5, 0.25].map(Interval::point);
+        let found = through_softmax(&IntervalMatrix::exact(3, &[1.0, 0.0, -3.0]), &alpha);
+        // Γ'_0 = 0.25·(0.5·1 + 0.25·4), and so on.
+        for ((_, mid, rad), exact) in found.entries(0).zip([0.375, 0.25, -0.625]) {
+            assert!((mid - exact).abs() <= rad && rad < 1e-13, "{exact}: {mid} ± {rad}");
+        }
+    }
 }

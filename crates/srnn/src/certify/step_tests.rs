@@ -28,12 +28,9 @@ pub fn may_contain(set: &Zonotope, state: &[f64], rng: &mut Rng) -> bool {
         };
         let dot = |v: &mut dyn Iterator<Item = f64>| p.iter().zip(v).map(|(p, v)| p * v).sum();
         let off: f64 = dot(&mut state.iter().zip(&set.centre).map(|(a, c)| a - c));
-        let reach: f64 = set
-            .generators
-            .chunks_exact(n)
-            .map(|row| -> f64 { dot(&mut row.iter().copied()) })
-            .map(f64::abs)
-            .sum();
+        let generators = &set.generators;
+        let along = |g: usize| generators.entries(g).map(|(i, x, _)| p[i] * x).sum::<f64>();
+        let reach: f64 = (0..generators.rows()).map(|g| along(g).abs()).sum();
         off.abs() <= reach + ROUNDING || reach.is_nan()
     })
 }

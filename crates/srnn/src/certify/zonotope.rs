@@ -12,8 +12,8 @@ use super::softmax::next_alpha;
 pub struct Zonotope {
     /// c `[n]`.
     pub centre: Vec<f64>,
-    /// Γ `[G,n]`.
-    pub generators: Vec<f64>,
+    /// Γ `[G,n]`; only the midpoints count.
+    pub generators: IntervalMatrix,
     /// The box `[n]`.
     pub range: Vec<Interval>,
 }
@@ -31,13 +31,13 @@ impl Zonotope {
     /// The state before the first step.
     pub fn origin(network: &EnclosedNetwork) -> Zonotope {
         let n = network.width();
-        Zonotope { centre: vec![0.0; n], generators: vec![], range: vec![Interval::point(0.0); n] }
+        let generators = IntervalMatrix::zeros(0, n);
+        Zonotope { centre: vec![0.0; n], generators, range: vec![Interval::point(0.0); n] }
     }
 
     /// The states of a box in which the α of each layer sum to one, up to rounding.
     pub fn of_box(network: &EnclosedNetwork, region: &StateBox, errors: ErrorModel) -> Zonotope {
-        let n = network.width();
-        let mut generators = vec![];
+        let mut generators = IntervalMatrix::zeros(0, network.width());
         for (l, layer) in network.layers.iter().enumerate() {
             let at = network.offsets[l]..network.offsets[l + 1];
             let (centre, radii) = (&region.centre[at.clone()], &region.radii[at.clone()]);
@@ -46,17 +46,17 @@ impl Zonotope {
                 continue; // The layer is a point.
             }
             for i in (0..layer.k).filter(|&i| i != widest) {
-                let mut row = vec![0.0; n];
-                (row[at.start + i], row[at.start + widest]) = (radii[i], -radii[i]);
-                generators.push(row);
+                let mut entries = [(i, radii[i]), (widest, -radii[i])];
+                entries.sort_by_key(|&(coordinate, _)| coordinate);
+                entries.iter().for_each(|&(i, x)| generators.push(at.start + i, x, 0.0));
+                generators.end_row();
             }
-            let mut row = vec![0.0; n];
-            row[at.start + widest] = sum_error(layer, centre, errors);
-            generators.push(row);
+            generators.push(at.start + widest, sum_error(layer, centre, errors), 0.0);
+            generators.end_row();
         }
         let range = region.centre.iter().zip(&region.radii);
         let range = range.map(|(&c, &r)| Interval::point(c).widen(r)).collect();
-        Zonotope { centre: region.centre.clone(), generators: generators.concat(), range }
+        Zonotope { centre: region.centre.clone(), generators, range }
     }
 
     /// Upper bound on the distance of the set's states from `centre`, in each coordinate.
@@ -73,19 +73,16 @@ impl Zonotope {
     }
 
     fn rows(&self) -> usize {
-        self.generators.len() / self.centre.len()
+        self.generators.rows()
     }
 
     /// The α of layer `l`, with `extra` zero generators for those that the layers below add.
     fn layer(&self, network: &EnclosedNetwork, l: usize, extra: usize) -> AffineForm {
-        let (first, k, n) = (network.offsets[l], network.layers[l].k, network.width());
-        let rows = self.generators.chunks_exact(n);
-        let mut mid: Vec<f64> =
-            rows.flat_map(|row| row[first..first + k].iter().copied()).collect();
-        mid.resize((self.rows() + extra) * k, 0.0);
+        let (first, k) = (network.offsets[l], network.layers[l].k);
+        let generators = self.generators.columns(first, k).with_rows(self.rows() + extra);
         let centre = self.centre[first..first + k].iter().map(|&c| Interval::point(c)).collect();
         let range = self.range[first..first + k].to_vec();
-        AffineForm { centre, generators: IntervalMatrix::exact(k, mid), range }
+        AffineForm { centre, generators, range }
     }
 }
 
@@ -111,10 +108,10 @@ pub fn step(
     token: u32,
     errors: ErrorModel,
 ) -> StepEnclosure {
-    let (n, rows) = (network.width(), set.rows());
-    let mut next = Zonotope { centre: vec![], generators: vec![], range: vec![] };
+    let mut next = Zonotope::origin(network);
+    (next.centre, next.range) = (vec![], vec![]);
     let mut below: Option<AffineForm> = None;
-    let mut blocks: Vec<AffineForm> = vec![];
+    let mut blocks = IntervalMatrix::zeros(0, 0);
     let mut top = None;
     for (l, layer) in network.layers.iter().enumerate() {
         let extra = network.offsets[l];
@@ -125,40 +122,28 @@ pub fn step(
         next.centre.extend(&new_alpha.centre);
         next.range.extend(&new_alpha.range);
         // The remainder of each coordinate becomes a generator.
-        let mut mid = new_alpha.generators;
+        let mut generators = new_alpha.generators;
+        generators.rad.fill(0.0);
         for (k, &remainder) in new_alpha.remainder.iter().enumerate() {
-            mid.extend((0..layer.k).map(|j| if j == k { remainder } else { 0.0 }));
+            generators.push(k, remainder, 0.0);
+            generators.end_row();
         }
-        let centre = new_alpha.centre.iter().map(|&c| Interval::point(c)).collect();
-        let block = AffineForm::new(centre, IntervalMatrix::exact(layer.k, mid));
-        below = Some(block.clone());
-        blocks.push(block);
+        // The remainders of the layers above do not move a layer, so its last rows are zero.
+        if l + 1 < network.layers.len() {
+            let centre = new_alpha.centre.iter().map(|&c| Interval::point(c)).collect();
+            below = Some(AffineForm::new(centre, generators.clone()));
+        }
+        blocks = if l == 0 { generators } else { blocks.beside(&generators) };
         top = Some(u);
     }
-    next.generators = join_layers(network, &blocks, rows + n);
-    intersect_range(&mut next, n);
+    next.generators = blocks;
+    intersect_range(&mut next);
     StepEnclosure { set: next, u: top.expect("at least one layer") }
 }
 
-/// The generators of all layers side by side `[G,n]`. The remainders of the layers above do not
-/// move a layer, so its last rows are zero.
-fn join_layers(network: &EnclosedNetwork, blocks: &[AffineForm], rows: usize) -> Vec<f64> {
-    let mut generators = Vec::with_capacity(rows * network.width());
-    for g in 0..rows {
-        for (block, layer) in blocks.iter().zip(&network.layers) {
-            let row = block.generators.mid.get(g * layer.k..(g + 1) * layer.k);
-            match row {
-                Some(row) => generators.extend(row),
-                None => generators.extend(std::iter::repeat_n(0.0, layer.k)),
-            }
-        }
-    }
-    generators
-}
-
 /// Intersects the box of the set with the box around its generators.
-fn intersect_range(set: &mut Zonotope, n: usize) {
-    let sums = IntervalMatrix::exact(n, set.generators.clone()).column_sums();
+fn intersect_range(set: &mut Zonotope) {
+    let sums = set.generators.column_sums();
     for (range, (&c, sum)) in set.range.iter_mut().zip(set.centre.iter().zip(sums)) {
         let of_generators = Interval::point(c).widen(sum);
         *range =
@@ -201,7 +186,7 @@ fn input_from_alpha(
     let centre = row_product(&alpha.centre, &from.from_alpha);
     let centre = centre.iter().zip(&from.bias).map(|(&a, &b)| a + b).collect();
     let value = AffineForm::new(centre, product(&alpha.generators, &from.from_alpha));
-    let sizes = upper_product(&magnitudes(&alpha.range), &from.alpha_size, 3 * layer.d);
+    let sizes = upper_product(&magnitudes(&alpha.range), &from.alpha_size);
     let gamma = errors.gamma(alpha.centre.len() + layer.width + 10);
     RoundedForm { value, error: input_error(layer, &sizes, gamma, errors) }
 }
@@ -240,10 +225,10 @@ fn input_from_hidden(
     let centre = row_product(&u.value.centre, &from.from_hidden);
     let centre = centre.iter().zip(&from.bias).map(|(&a, &b)| a + b).collect();
     let value = AffineForm::new(centre, product(&u.value.generators, &from.from_hidden));
-    let weights = from.from_hidden.magnitudes();
+    let weights = &from.from_hidden;
     let whole = u.value.range.iter().zip(&u.error).map(|(u, e)| round_up(u.mag() + e, 1));
-    let carried = upper_product(&u.error, weights, 3 * layer.d);
-    let sizes = upper_product(&whole.collect::<Vec<_>>(), weights, 3 * layer.d);
+    let carried = upper_product(&u.error, weights);
+    let sizes = upper_product(&whole.collect::<Vec<_>>(), weights);
     let charged = input_error(layer, &sizes, errors.gamma(layer.width + 10), errors);
     let error = carried.iter().zip(&charged).map(|(c, e)| round_up(c + e, 1)).collect();
     RoundedForm { value, error }

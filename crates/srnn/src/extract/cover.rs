@@ -6,8 +6,8 @@
 //! Centres are reachable soft states, not centroids: at τ = 1 one centroid can represent several
 //! states of the language, which differ in their mixture weights.
 
-use super::explore::{StateIndex, explore};
-use super::{CentroidState, ExtractedAutomaton, TransitionSystem};
+use super::explore::{SoftSystem, StateIndex, explore};
+use super::{CentroidState, ExtractedAutomaton};
 use crate::engine::Mode;
 use crate::engine::reference::NetworkState;
 
@@ -68,7 +68,7 @@ impl Cover {
 
 /// Covers the states that the soft network can reach. The distance of two states is the L1 distance
 /// of their α, the maximum over the layers. Stops beyond `cap` cells.
-pub fn cover(system: &TransitionSystem, tolerance: f64, cap: usize) -> Cover {
+pub fn cover(system: &impl SoftSystem, tolerance: f64, cap: usize) -> Cover {
     let mut index = CellIndex { tolerance, cells: vec![], order: vec![] };
     let found = explore(system, Mode::default(), cap, &mut index);
     let cells = index.cells;

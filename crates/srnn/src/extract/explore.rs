@@ -4,7 +4,7 @@
 use super::{CentroidState, ExtractedAutomaton, TransitionSystem};
 use crate::engine::Mode;
 use crate::engine::reference::NetworkState;
-use srnn_automata::{self as automata, Partial};
+use srnn_automata::{self as automata, Alphabet, Partial, Symbol};
 
 /// Decides which network states are merged into one automaton state.
 pub(super) trait StateIndex {
@@ -13,6 +13,36 @@ pub(super) trait StateIndex {
     /// Adds an automaton state for a network state that [`find`](Self::find) did not find. Indices
     /// are given in this order.
     fn insert(&mut self, state: &NetworkState, class: u32);
+}
+
+/// A network as a transition system over soft states; see [`TransitionSystem`].
+pub(crate) trait SoftSystem {
+    /// The names of the symbols.
+    fn alphabet(&self) -> &Alphabet;
+    /// The state in which the first symbol is read.
+    fn start(&self, mode: Mode) -> NetworkState;
+    /// The state after `symbol`.
+    fn next(&self, state: &NetworkState, symbol: Symbol, mode: Mode) -> NetworkState;
+    /// The class of a word that ends in `state`.
+    fn classify(&self, state: &NetworkState) -> u32;
+}
+
+impl SoftSystem for TransitionSystem<'_> {
+    fn alphabet(&self) -> &Alphabet {
+        TransitionSystem::alphabet(self)
+    }
+
+    fn start(&self, mode: Mode) -> NetworkState {
+        TransitionSystem::start(self, mode)
+    }
+
+    fn next(&self, state: &NetworkState, symbol: Symbol, mode: Mode) -> NetworkState {
+        TransitionSystem::next(self, state, symbol, mode)
+    }
+
+    fn classify(&self, state: &NetworkState) -> u32 {
+        TransitionSystem::classify(self, state)
+    }
 }
 
 /// The result of a search.
@@ -30,7 +60,7 @@ pub(super) struct Exploration {
 /// Searches from the start over all symbols until no new state is reached, or until there are more
 /// than `cap` states.
 pub(super) fn explore(
-    system: &TransitionSystem,
+    system: &impl SoftSystem,
     mode: Mode,
     cap: usize,
     index: &mut impl StateIndex,
@@ -53,7 +83,7 @@ pub(super) fn explore(
 impl Exploration {
     fn visit(
         &mut self,
-        system: &TransitionSystem,
+        system: &impl SoftSystem,
         state: NetworkState,
         index: &mut impl StateIndex,
     ) -> usize {
@@ -67,7 +97,7 @@ impl Exploration {
     }
 
     /// The automaton of a complete search.
-    pub fn extracted(&self, system: &TransitionSystem) -> ExtractedAutomaton {
+    pub fn extracted(&self, system: &impl SoftSystem) -> ExtractedAutomaton {
         let centroid_states = self.states.iter().map(CentroidState::of).collect();
         let table = self.successors.iter().map(|&to| Some(to)).collect();
         let (alphabet, start) = (system.alphabet().clone(), automata::State(0));

@@ -36,6 +36,7 @@ pub use classify::{ClassifiedWords, WordSet, classify_short_words, classify_word
 pub use counting::Tie;
 pub(crate) use counting::{TransitionCounts, automaton_from_counts, count_transitions};
 pub(crate) use cover::{ClosedCover, Cover, cover};
+pub(crate) use explore::SoftSystem;
 pub use extraction::{EvaluatedAutomaton, ExtractConfig, ExtractRequest, Extraction, extract};
 pub(crate) use extraction::{EvaluatedCounts, in_double_precision};
 pub use hard_table::first_divergence;

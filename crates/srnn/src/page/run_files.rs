@@ -3,6 +3,7 @@
 use super::values::text;
 use crate::UserError;
 use crate::atomic::open_regular;
+use crate::engine::model::{ModelFile, digest};
 use crate::extract::json::{JsonLimits, NamedAutomaton, from_json};
 use crate::format::shell_word;
 use crate::learn::NgramFile;
@@ -71,6 +72,10 @@ impl RunFiles {
             Some(text) => Some(parse_automaton(&automaton_path, text)?),
             None => None,
         };
+        let certificate = read(&folder.join(CERTIFICATE))?;
+        if let Some(certificate) = &certificate {
+            check_weights(folder, &model, certificate)?;
+        }
         Ok(RunFiles {
             folder: folder.into(),
             result,
@@ -82,7 +87,7 @@ impl RunFiles {
             automaton,
             automaton_json,
             next_automaton: read_text(&folder.join(AUTOMATON).join("next.txt"))?,
-            certificate: read(&folder.join(CERTIFICATE))?,
+            certificate,
             network: read_network(&model)?,
             ngrams,
         })
@@ -115,6 +120,22 @@ fn unfinished(folder: &Path) -> UserError {
             "name a folder that `srnn learn` made",
         ),
     }
+}
+
+/// Refuses a certificate of other weights: a page must not say that they are proved.
+fn check_weights(folder: &Path, model: &Path, certificate: &[u8]) -> Result<(), UserError> {
+    let Ok(file) = ModelFile::load(model) else { return Ok(()) };
+    let about: Value = serde_json::from_slice(certificate).unwrap_or_default();
+    if text(&about["model"]["digest"]) == digest(&file.model) {
+        return Ok(());
+    }
+    let message =
+        format!("{}: {CERTIFICATE} is about other weights than {MODEL}", folder.display());
+    let run = shell_word(&folder.to_string_lossy());
+    Err(UserError::new(
+        message,
+        format!("restore the files, or search for a proof with `srnn certify {run}`"),
+    ))
 }
 
 /// The bytes of a file; `None` if it is missing. Links are not followed.

@@ -37,6 +37,11 @@ impl RepairReport<'_> {
     pub fn is_contradicted(&self) -> bool {
         2 * self.repaired.errors > self.repaired.labels
     }
+
+    /// Whether it contradicts labels that are trusted.
+    pub fn is_stuck(&self) -> bool {
+        self.trusted && self.repaired.errors > 0
+    }
 }
 
 /// Prints what was changed, and how the automaton fits the data.
@@ -96,10 +101,10 @@ fn advice(report: &RepairReport) -> String {
             "  most labels are contradicted: are the classes exchanged? `srnn merge` finds an \
              automaton without a given one\n",
         );
-    } else if report.trusted && report.repaired.errors > 0 {
+    } else if report.is_stuck() {
         text.push_str(
-            "  labels are left that no change explains: equal sequences may have different labels, \
-             or the automaton is far from the data; try `srnn merge`\n",
+            "  labels are left that no single change explains: equal sequences may have different \
+             labels, or the automaton is far from the data; try `srnn merge`\n",
         );
     }
     text

@@ -6,8 +6,10 @@ use super::merged::MergedNetwork;
 use crate::engine::Mode;
 use crate::extract::{ExtractError, TransitionSystem};
 use crate::learn::{KeptModel, LabelVerdict, LearnCallbacks, Learned, Pipeline};
+use crate::noise::correct_labels;
 use crate::train::{FinalEvaluation, Selection, SelectionReason, evaluate};
 use srnn_automata::Moore;
+use std::borrow::Cow;
 
 /// The result with the kept candidate in place of the SR-GRU's automaton.
 pub(super) fn keep<'a, C: LearnCallbacks>(
@@ -35,12 +37,20 @@ pub(super) fn keep<'a, C: LearnCallbacks>(
             let outcome = &mut learned.outcomes[seed];
             outcome.model = *model;
             outcome.run.kept = update;
-            let Ok(train) = evaluate(
-                &mut pipeline.request.engine(&outcome.model),
-                &pipeline.request.data.split.train,
-                Mode::default(),
-            );
-            outcome.run.final_evaluation = Some(FinalEvaluation { train, valid: valid.clone() });
+            // The seeds are shown with the labels that they were trained with.
+            let split = match &learned.label_verdict {
+                LabelVerdict::Corrected(correction) => {
+                    let automaton = &correction.selected.simplified.automaton;
+                    Cow::Owned(correct_labels(automaton, &pipeline.request.data.split))
+                }
+                LabelVerdict::Trusted | LabelVerdict::NotCorrected(_) => {
+                    Cow::Borrowed(&pipeline.request.data.split)
+                }
+            };
+            let mut engine = pipeline.request.engine(&outcome.model);
+            let Ok(train) = evaluate(&mut engine, &split.train, Mode::default());
+            let Ok(valid) = evaluate(&mut engine, &split.valid, Mode::default());
+            outcome.run.final_evaluation = Some(FinalEvaluation { train, valid });
             // What was found for the hardened network does not hold for this one.
             outcome.quality = None;
             learned.selection = Selection { index: seed, reason: SelectionReason::PhaseLoss };

@@ -70,6 +70,12 @@ impl HeldOutMeasure {
         if total == 0.0 {
             return HeldOutScore { value: 0.0, error: 1.0 };
         }
+        // Without a sequence of its class, F1 says nothing.
+        if let HeldOutMeasure::F1 { class } = self
+            && counts[class].iter().sum::<f64>() == 0.0
+        {
+            return HeldOutScore { value: 0.0, error: 1.0 };
+        }
         let value = self.value(&counts);
         let (mut mean, mut square) = (0.0, 0.0);
         for truth in 0..counts.len() {
