@@ -59,7 +59,7 @@ pub enum EnclosedInput {
     /// Bottom layer: a constant for each token.
     Tokens(Vec<TokenInput>),
     /// Layer above: a linear function of the layer below.
-    LowerLayer(LowerLayerInput),
+    LowerLayer(Box<LowerLayerInput>),
 }
 
 /// The input part `W x + b` of a token.
@@ -181,12 +181,8 @@ fn input(
         let from_hidden = RightFactor::new(&w);
         let from_alpha = RightFactor::new(&product(&s, &from_hidden));
         let alpha_size = size_of_product(&s, &w);
-        return EnclosedInput::LowerLayer(LowerLayerInput {
-            from_alpha,
-            alpha_size,
-            from_hidden,
-            bias,
-        });
+        let input = LowerLayerInput { from_alpha, alpha_size, from_hidden, bias };
+        return EnclosedInput::LowerLayer(Box::new(input));
     }
     let embedding = IntervalMatrix::exact(width, &params[layout.embedding.clone()]);
     let table = product(&embedding, &RightFactor::new(&w));
