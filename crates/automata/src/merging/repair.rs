@@ -301,6 +301,25 @@ mod tests {
     }
 
     #[test]
+    fn every_change_is_shown_by_a_word() {
+        for seed in 0..60 {
+            let mut bits = stream(100 + seed);
+            let truth = random_automaton(4 + seed as usize % 5, 2, &mut bits);
+            let given = damaged(&truth, 3, &mut bits);
+            let (tree, _) = noisy_words(&truth, 40, 8, 0.0, &mut bits);
+            let found = repair(&given, &tree, &MergeConfig::default()).unwrap();
+            assert!(found.errors <= found.errors_before, "seed {seed}");
+            assert_eq!(found.errors, errors_of(&found.automaton, &tree), "seed {seed}");
+            for change in &found.changes {
+                if let AutomatonChange::Target { state, symbol, .. } = change {
+                    let slot = state.index() * 2 + symbol.0 as usize;
+                    assert!(found.words_taking[slot] > 0, "seed {seed}: {change:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
     fn states_keep_their_numbers_whichever_is_the_start() {
         let mut bits = stream(3);
         let truth = random_automaton(9, 2, &mut bits);

@@ -6,8 +6,9 @@ use crate::failure::Failure;
 use crate::files;
 use crate::runs;
 use srnn::extract::json::NamedAutomaton;
+use srnn::notation::{complete, symbols_of_expression};
 use srnn::task::builtin::Task;
-use srnn_automata::{Alphabet, Partial};
+use srnn_automata::{Alphabet, Moore, Partial};
 use std::path::{Path, PathBuf};
 
 /// An automaton given as an argument.
@@ -58,6 +59,25 @@ impl AutomatonArg {
             AutomatonArg::Expression(_) => None,
             AutomatonArg::Known { automaton, .. } => Some(automaton.automaton().alphabet()),
         }
+    }
+
+    /// The automaton with its classes, and with all transitions. `alphabet` is the flag with the symbols
+    /// of a regular expression, `missing` the class of a sink for unknown transitions.
+    pub fn complete(
+        &self,
+        alphabet: Option<&str>,
+        missing: Option<&str>,
+    ) -> Result<(NamedAutomaton, Moore<u32>), Failure> {
+        let alphabet = match (alphabet, self) {
+            (Some(text), _) => alphabet_of_flag(text)?,
+            (None, AutomatonArg::Expression(text)) => symbols_of_expression(text),
+            (None, AutomatonArg::Known { automaton, .. }) => {
+                automaton.automaton().alphabet().clone()
+            }
+        };
+        let named = self.resolve(&alphabet)?;
+        let moore = complete(&named, &self.name(), missing)?;
+        Ok((named, moore))
     }
 
     /// The automaton; `alphabet` is used for an expression.

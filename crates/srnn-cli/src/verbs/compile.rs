@@ -1,8 +1,6 @@
 //! `srnn compile`: writes an automaton into a network, with a proof that both are equal.
 
-use crate::automaton::{
-    AutomatonArg, Notation, alphabet_of_flag, complete, notation_parser, symbols_of_expression,
-};
+use crate::automaton::{AutomatonArg, Notation, notation_parser};
 use crate::failure::{Answer, Failure};
 use crate::files;
 use crate::output::Output;
@@ -56,7 +54,8 @@ pub struct CompileArgs {
 
 pub fn run(arguments: &CompileArgs, output: &Output) -> Result<Answer, Failure> {
     check_out(arguments)?;
-    let (named, given) = read(arguments)?;
+    let (named, given) = AutomatonArg::open(&arguments.automaton, arguments.from)?
+        .complete(arguments.alphabet.as_deref(), arguments.missing.as_deref())?;
     let network = compile(&given, named.classes())?;
     output.note(format!("{}; searching for a proof …", size_text(&given, &network)));
     let begin = Instant::now();
@@ -87,19 +86,6 @@ fn check_out(arguments: &CompileArgs) -> Result<(), Failure> {
     }
     let names = ["config.json", "model.safetensors", AUTOMATON, CERTIFICATE];
     names.iter().try_for_each(|name| files::check_target(&out.join(name), IfExists::Replace))
-}
-
-/// The automaton with its classes, and with all transitions.
-fn read(arguments: &CompileArgs) -> Result<(NamedAutomaton, Moore<u32>), Failure> {
-    let operand = AutomatonArg::open(&arguments.automaton, arguments.from)?;
-    let alphabet = match (&arguments.alphabet, &operand) {
-        (Some(text), _) => alphabet_of_flag(text)?,
-        (None, AutomatonArg::Expression(text)) => symbols_of_expression(text),
-        (None, AutomatonArg::Known { automaton, .. }) => automaton.automaton().alphabet().clone(),
-    };
-    let named = operand.resolve(&alphabet)?;
-    let given = complete(&named, &operand.name(), arguments.missing.as_deref())?;
-    Ok((named, given))
 }
 
 /// Writes the folder. An old certificate is removed first: it would belong to another model.

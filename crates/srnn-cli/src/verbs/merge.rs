@@ -55,15 +55,7 @@ pub struct MergeArgs {
 /// Runs `srnn merge`.
 pub fn run(arguments: &MergeArgs, output: &Output) -> Result<Answer, Failure> {
     let stem = free_stem(arguments.out.as_deref(), arguments.force)?;
-    // `learn` and `merge` split a file alike.
-    let settings = Settings {
-        source: Some(arguments.source.clone()),
-        data: arguments.data.clone(),
-        ..Settings::default()
-    };
-    settings.check()?;
-    let data = read_data(&settings.source()?, &settings.data()?)?;
-    print_data(&data, &arguments.data, output);
+    let data = labelled_data(&arguments.source, &arguments.data, output)?;
     let start = Instant::now();
     let merged = merged(&data, &config(arguments))?;
     let seconds = start.elapsed().as_secs_f64();
@@ -94,14 +86,24 @@ pub(super) fn free_stem(out: Option<&Path>, force: bool) -> Result<Option<PathBu
     Ok(Some(stem))
 }
 
-/// Describes the data on stderr.
-pub(super) fn print_data(data: &LearnData, settings: &DataSettings, output: &Output) {
-    for line in describe_data(data) {
+/// The data, split as `learn` splits them, and described on stderr.
+pub(super) fn labelled_data(
+    source: &str,
+    settings: &DataSettings,
+    output: &Output,
+) -> Result<LearnData, Failure> {
+    let min_count = settings.reading.min_count;
+    let settings =
+        Settings { source: Some(source.into()), data: settings.clone(), ..Settings::default() };
+    settings.check()?;
+    let data = read_data(&settings.source()?, &settings.data()?)?;
+    for line in describe_data(&data) {
         output.note(line);
     }
-    for line in data_warnings(data, settings.reading.min_count) {
+    for line in data_warnings(&data, min_count) {
         output.note(format!("warning: {line}"));
     }
+    Ok(data)
 }
 
 fn config(arguments: &MergeArgs) -> MergeConfig {

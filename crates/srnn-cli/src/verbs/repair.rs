@@ -3,14 +3,13 @@
 mod report;
 
 use crate::automaton::{
-    AutomatonArg, Notation, alphabet_of_flag, complete, find_accepting_class, notation_parser,
-    quoted_list, symbols_of_expression,
+    AutomatonArg, Notation, find_accepting_class, notation_parser, quoted_list,
 };
 use crate::failure::{Answer, Failure};
-use crate::learning::{DataSettings, Settings, data_record, read_data};
+use crate::learning::{DataSettings, data_record};
 use crate::output::Output;
 use crate::reading::parse_count;
-use crate::verbs::merge::{fits, free_stem, merge_failure, prefix_tree, print_data};
+use crate::verbs::merge::{fits, free_stem, labelled_data, merge_failure, prefix_tree};
 use clap::Args;
 use report::RepairReport;
 use srnn::extract::json::NamedAutomaton;
@@ -67,15 +66,9 @@ pub struct RepairArgs {
 /// Runs `srnn repair`.
 pub fn run(arguments: &RepairArgs, output: &Output) -> Result<Answer, Failure> {
     let stem = free_stem(arguments.out.as_deref(), arguments.force)?;
-    let (named, given) = read(arguments)?;
-    let settings = Settings {
-        source: Some(arguments.source.clone()),
-        data: arguments.data.clone(),
-        ..Settings::default()
-    };
-    settings.check()?;
-    let data = read_data(&settings.source()?, &settings.data()?)?;
-    print_data(&data, &arguments.data, output);
+    let (named, given) = AutomatonArg::open(&arguments.automaton, arguments.from)?
+        .complete(arguments.alphabet.as_deref(), arguments.missing.as_deref())?;
+    let data = labelled_data(&arguments.source, &arguments.data, output)?;
     let data = in_names_of(&named, &given, data)?;
     let start = Instant::now();
     let repaired = repair(&given, &prefix_tree(&data.split.train)?, &config(arguments))
@@ -104,19 +97,6 @@ pub fn run(arguments: &RepairArgs, output: &Output) -> Result<Answer, Failure> {
     report::print(&report, output)?;
     let right = repaired.changes.is_empty() && !report.is_contradicted() && !report.is_stuck();
     Ok(if right { Answer::Yes } else { Answer::No })
-}
-
-/// The automaton with its classes, and with all transitions.
-fn read(arguments: &RepairArgs) -> Result<(NamedAutomaton, Moore<u32>), Failure> {
-    let operand = AutomatonArg::open(&arguments.automaton, arguments.from)?;
-    let alphabet = match (&arguments.alphabet, &operand) {
-        (Some(text), _) => alphabet_of_flag(text)?,
-        (None, AutomatonArg::Expression(text)) => symbols_of_expression(text),
-        (None, AutomatonArg::Known { automaton, .. }) => automaton.automaton().alphabet().clone(),
-    };
-    let named = operand.resolve(&alphabet)?;
-    let given = complete(&named, &operand.name(), arguments.missing.as_deref())?;
-    Ok((named, given))
 }
 
 fn config(arguments: &RepairArgs) -> MergeConfig {

@@ -303,3 +303,13 @@ fn words_are_shown_by_the_sequences_of_the_run() {
         assert!(shown.contains(&format!("<code>{word}</code>")), "{shown}");
     }
 }
+
+#[test]
+fn a_certificate_of_other_weights_is_refused() {
+    let data = LearnData::tomita(Grammar::T1);
+    let run = saved(&learned(&data, ArchName::SrGru, 20));
+    let of_other = json!({ "model": { "digest": "0".repeat(64) } });
+    fs::write(run.path().join("certificate.json"), of_other.to_string()).unwrap();
+    let error = page(run.path()).unwrap_err().to_string();
+    assert!(error.contains("about other weights"), "{error}");
+}

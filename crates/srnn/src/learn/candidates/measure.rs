@@ -209,4 +209,11 @@ mod tests {
         let perfect = perfect.score(&confusion(&[&[995, 0], &[0, 5]], &[0, 0]));
         assert!((perfect.error - (1.0 - 8.0 / 9.0)).abs() < 1e-12, "one miss: {perfect:?}");
     }
+
+    #[test]
+    fn f1_of_a_class_that_no_sequence_has_is_unknown() {
+        let score =
+            HeldOutMeasure::F1 { class: 1 }.score(&confusion(&[&[12, 0], &[0, 0]], &[0, 0]));
+        assert_eq!((score.value, score.error), (0.0, 1.0));
+    }
 }
