@@ -199,8 +199,8 @@ fn changes(given: &Table, found: &Table) -> Vec<AutomatonChange> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::LabelTrust;
     use super::super::tests::{noisy_words, random_automaton};
+    use super::super::{LabelTrust, LabelledWords};
     use super::*;
     use crate::compare::distinguish;
     use crate::random::stream;
@@ -298,6 +298,19 @@ mod tests {
         let found = repair(&given, &tree, &config).unwrap();
         assert!(exact(&found.automaton, &truth));
         assert_eq!(found.changes.len(), 1, "{:?}", found.changes);
+    }
+
+    #[test]
+    fn what_no_word_takes_is_as_it_was_and_unused_states_are_removed() {
+        let mut words = LabelledWords::default();
+        words.add([Symbol(0)], 1);
+        let tree = PrefixTree::new(2, 2, &words).unwrap();
+        let table = vec![0, 0, 1, 1, 1, 1];
+        let origin = OriginalAutomaton { table, classes: vec![0, 1, 1], states: 2 };
+        let targets = vec![1, 2, 1, 1, 1, 1];
+        let mut found = Table { symbols: 2, classes: vec![0, 1, 1], targets };
+        found.forget_unseen(&origin, &tree);
+        assert_eq!((found.targets, found.classes), (vec![1, 0, 1, 1], vec![0, 1]));
     }
 
     #[test]
